@@ -1,0 +1,102 @@
+"""Approvals, and the state of questions and plans: what waits for a person, and what the person said."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from anycowork.domain.messages import Json
+
+
+class Decision(StrEnum):
+    ALLOW_ONCE = "allow_once"
+    ALLOW_SESSION = "allow_session"
+    ALLOW_ALWAYS = "allow_always"
+    DENY = "deny"
+
+
+class Risk(StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class ApprovalState(StrEnum):
+    PENDING = "pending"
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file."""
+
+    id: str
+    chat_id: str
+    turn_id: str
+    batch_id: str
+    tool_call_id: str
+    tool: str
+    parameters: Json = field(hash=False)
+    resource: str
+    risk: Risk
+    reasons: tuple[str, ...]
+    binding: str
+    outside_plan: bool = False
+    proposed_rule: Json | None = field(default=None, hash=False)
+    diff: str | None = None
+    state: ApprovalState = ApprovalState.PENDING
+    note: str | None = None
+    decided_by: str | None = None
+    created_at: str = ""
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "batch_id": self.batch_id,
+            "tool_call_id": self.tool_call_id,
+            "tool": self.tool,
+            "parameters": self.parameters,
+            "resource": self.resource,
+            "risk": self.risk.value,
+            "reasons": list(self.reasons),
+            "outside_plan": self.outside_plan,
+            "proposed_rule": self.proposed_rule,
+            "diff": self.diff,
+            "job_id": None,
+            "task_id": None,
+            "created_at": self.created_at,
+        }
+
+
+class PlanState(StrEnum):
+    OPEN = "open"
+    SUPERSEDED = "superseded"
+    APPROVED = "approved"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """Where a plan message stands. `approved` is the text that a person approved: what is executed and audited."""
+
+    message_id: str
+    chat_id: str
+    state: PlanState
+    approved: Json | None = field(default=None, hash=False)
+    approved_by: str | None = None
+    turn_id: str | None = None
+
+
+class QuestionState(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    message_id: str
+    chat_id: str
+    turn_id: str
+    state: QuestionState = QuestionState.OPEN
+    answer: Json | None = field(default=None, hash=False)
+    answered_by: str | None = None

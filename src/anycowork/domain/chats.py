@@ -1,0 +1,149 @@
+"""Chats and turns: one conversation in one workspace, and one walk from a user's message until the agent rests."""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from anycowork.domain.messages import Json
+
+
+class ChatState(StrEnum):
+    IDLE = "idle"
+    RUNNING = "running"
+    AWAITING_APPROVAL = "awaiting_approval"
+    AWAITING_ANSWER = "awaiting_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatConfig:
+    """`agent_role` is the truth; `mode` is its older name on the wire. Unknown stored fields survive in `extra`."""
+
+    agent_role: str
+    model_id: str | None = None
+    system_prompt_id: str | None = None
+    extra: Json = field(default_factory=dict, hash=False)
+
+    def to_json(self) -> Json:
+        return {
+            **self.extra,
+            "model_id": self.model_id,
+            "mode": _mode_of(self.agent_role),
+            "system_prompt_id": self.system_prompt_id,
+            "agent_role": self.agent_role,
+        }
+
+    @classmethod
+    def from_stored(cls, stored: Json) -> "ChatConfig":
+        """Lenient: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept as it is, and holds no permissions."""
+        role = stored.get("agent_role") or stored.get("agent_mode") or "actor"
+        model, prompt = stored.get("model_id"), stored.get("system_prompt_id")
+        return cls(
+            agent_role=role_named(str(role)),
+            model_id=model if isinstance(model, str) else None,
+            system_prompt_id=prompt if isinstance(prompt, str) else None,
+            extra={k: v for k, v in stored.items() if k not in _CONFIG_FIELDS},
+        )
+
+
+_CONFIG_FIELDS = {"agent_role", "mode", "model_id", "system_prompt_id"}
+_MODES = {"plan": "planner", "act": "actor"}
+
+
+def role_named(word: str) -> str:
+    """`plan` and `act` are accepted everywhere a role is, and mean planner and actor."""
+    lowered = word.strip().lower()
+    return _MODES.get(lowered, lowered)
+
+
+def _mode_of(role: str) -> str:
+    return next((mode for mode, name in _MODES.items() if name == role), role)
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    id: str
+    title: str
+    workspace: str
+    config: ChatConfig
+    state: ChatState = ChatState.IDLE
+    last_seq: int = 0
+    created_at: str = ""
+    updated_at: str = ""
+    extra: Json = field(default_factory=dict, hash=False)
+
+    @property
+    def role(self) -> str:
+        return self.config.agent_role
+
+    def to_json(self) -> Json:
+        return {
+            **self.extra,
+            "id": self.id,
+            "title": self.title,
+            "workspace": self.workspace,
+            "config": self.config.to_json(),
+            "state": self.state.value,
+            "last_seq": self.last_seq,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        }
+
+
+class EndReason(StrEnum):
+    ANSWERED = "answered"
+    TERMINATED = "terminated"
+    ASKED = "asked"
+    PLANNED = "planned"
+    LIMIT = "limit"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+
+
+class TurnState(StrEnum):
+    """running → parked (waiting for a person) → due (answered, to be taken up) → running → ended."""
+
+    RUNNING = "running"
+    PARKED = "parked"
+    DUE = "due"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    steps: int = 10
+    seconds: float = 300.0
+    faults: int = 3
+
+    def times(self, steps: int) -> "Limits":
+        """While an approved plan runs, the limits count per step of it."""
+        return replace(self, steps=self.steps * max(1, steps), seconds=self.seconds * max(1, steps))
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`role` is the role it was started in. Time waiting for a person is not in `seconds`. `plan_id` is the approved plan it carries out."""
+
+    id: str
+    chat_id: str
+    role: str
+    principal: str
+    message_id: str
+    plan_id: str | None = None
+    state: TurnState = TurnState.RUNNING
+    steps: int = 0
+    faults: int = 0
+    seconds: float = 0.0
+    reason: EndReason | None = None
+    error: Json | None = field(default=None, hash=False)
+    created_at: str = ""
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "role": self.role,
+            "message_id": self.message_id,
+            "plan_id": self.plan_id,
+            "steps": self.steps,
+            "reason": self.reason.value if self.reason else None,
+            "error": self.error,
+        }

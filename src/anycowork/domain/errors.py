@@ -1,0 +1,283 @@
+"""Every error of ours says who should act next.
+
+AnyCoworkError
+├── Refusal        the house said no; final, never retried    Forbidden · DeniedByRule · RejectedByUser · OutsideWorkspace
+├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · Runaway
+├── ToolFault      the tool ran and failed; the model sees it FileMissing · FileExists · NotRead · CommandFailed · …
+├── LimitReached   the turn ends, the user is told            TooManySteps · OutOfTime · TooManyFaults
+├── ProviderFault  upstream; retried with backoff             Unreachable · RateLimited · BrokenStream · BadKey · NoSuchModel
+├── StorageFault   the disk or the database failed; nothing was acknowledged
+└── RequestFault   the caller erred; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge
+"""
+
+from typing import ClassVar
+
+
+class AnyCoworkError(Exception):
+    """`code` is stable and for programs; the message is a sentence for people: the thing, the reason, the way out."""
+
+    code: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+# --- the house said no
+
+
+class Refusal(AnyCoworkError):
+    code = "refused"
+
+
+class Forbidden(Refusal):
+    code = "forbidden_by_role"
+
+
+class DeniedByRule(Refusal):
+    code = "denied_by_rule"
+
+
+class RejectedByUser(Refusal):
+    code = "denied_by_user"
+
+
+class OutsideWorkspace(Refusal):
+    code = "outside_workspace"
+
+
+class RepeatedCall(Refusal):
+    code = "repeated_call"
+
+
+# --- the model may try again
+
+
+class ModelFault(AnyCoworkError):
+    code = "model_fault"
+    retryable = True
+
+
+class MalformedReply(ModelFault):
+    code = "malformed_reply"
+
+
+class UnknownTool(ModelFault):
+    code = "unknown_tool"
+
+
+class BadParameters(ModelFault):
+    code = "bad_parameters"
+
+
+class Runaway(ModelFault):
+    code = "runaway_reply"
+
+
+# --- the tool ran and failed
+
+
+class ToolFault(AnyCoworkError):
+    code = "tool_failed"
+    retryable = True
+
+
+class FileMissing(ToolFault):
+    code = "file_missing"
+
+
+class FileExists(ToolFault):
+    code = "file_exists"
+
+
+class NotRead(ToolFault):
+    """An existing file would be overwritten by someone who has not read it in this turn."""
+
+    code = "not_read"
+
+
+class NoMatch(ToolFault):
+    code = "no_match"
+
+
+class NotText(ToolFault):
+    code = "not_text"
+
+
+class WrongKind(ToolFault):
+    """A folder where a file was meant, a FIFO, a device, a hard-linked file."""
+
+    code = "wrong_kind"
+
+
+class CommandFailed(ToolFault):
+    code = "command_failed"
+
+
+class ToolTimedOut(ToolFault):
+    code = "timed_out"
+
+
+class Interrupted(ToolFault):
+    code = "interrupted"
+
+
+class StateChanged(ToolFault):
+    """What was looked at is no longer what is there."""
+
+    code = "state_changed"
+
+
+# --- the turn ends
+
+
+class LimitReached(AnyCoworkError):
+    code = "limit_reached"
+
+
+class TooManySteps(LimitReached):
+    code = "too_many_steps"
+
+
+class OutOfTime(LimitReached):
+    code = "out_of_time"
+
+
+class TooManyFaults(LimitReached):
+    code = "too_many_faults"
+
+
+class OverBudget(LimitReached):
+    code = "over_budget"
+
+
+# --- upstream
+
+
+class ProviderFault(AnyCoworkError):
+    code = "provider_failed"
+
+
+class Unreachable(ProviderFault):
+    code = "provider_unreachable"
+    retryable = True
+
+
+class RateLimited(ProviderFault):
+    code = "provider_rate_limited"
+    retryable = True
+
+
+class Overloaded(ProviderFault):
+    code = "provider_overloaded"
+    retryable = True
+
+
+class BrokenStream(ProviderFault):
+    code = "provider_broke_off"
+
+
+class BadKey(ProviderFault):
+    code = "provider_bad_key"
+
+
+class NoSuchModel(ProviderFault):
+    code = "no_such_model"
+
+
+class RejectedRequest(ProviderFault):
+    code = "provider_rejected_request"
+
+
+# --- the disk
+
+
+class StorageFault(AnyCoworkError):
+    code = "storage_failed"
+    retryable = True
+
+
+# --- the caller erred
+
+
+class RequestFault(AnyCoworkError):
+    """`status` is the HTTP status that every face gives it; `param` names the field at fault."""
+
+    code = "bad_request"
+    status: ClassVar[int] = 400
+
+    def __init__(self, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+class Invalid(RequestFault):
+    code = "invalid"
+    status = 422
+
+
+class UnknownRole(Invalid):
+    code = "unknown_role"
+
+
+class BadWorkspace(Invalid):
+    code = "bad_workspace"
+
+
+class NotFound(RequestFault):
+    """`kind` is the noun that was not found; the code is `<kind>_not_found`."""
+
+    status = 404
+
+    def __init__(self, kind: str, thing_id: str) -> None:
+        super().__init__(f"There is no {kind} '{thing_id}'.")
+        self.kind = kind
+
+    @property
+    def specific_code(self) -> str:
+        return f"{self.kind.replace(' ', '_')}_not_found"
+
+
+class Unauthenticated(RequestFault):
+    code = "unauthenticated"
+    status = 401
+
+
+class NotAllowed(RequestFault):
+    code = "not_allowed"
+    status = 403
+
+
+class TooLarge(RequestFault):
+    code = "too_large"
+    status = 413
+
+
+class Conflict(RequestFault):
+    code = "conflict"
+    status = 409
+
+
+class TurnAlreadyRunning(Conflict):
+    code = "turn_running"
+
+
+class NeedsConfirmation(Conflict):
+    code = "needs_confirmation"
+
+
+class AlreadyAnswered(Conflict):
+    code = "already_answered"
+
+
+class AlreadyDecided(Conflict):
+    code = "already_decided"
+
+
+class PlanSuperseded(Conflict):
+    code = "plan_superseded"
+
+
+class PlanAlreadyApproved(Conflict):
+    code = "plan_already_approved"

@@ -1,0 +1,96 @@
+"""Records and events: one durable fact, and the same fact as readers see it, numbered per chat."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from anycowork.domain.messages import Json
+
+ENVELOPE_VERSION = 1
+
+
+class EventType(StrEnum):
+    MESSAGE = "message"
+    TURN_STARTED = "turn-started"
+    TURN_ENDED = "turn-ended"
+    TEXT_DELTA = "text-delta"
+    REASONING_DELTA = "reasoning-delta"
+    TOOL_CALL = "tool-call"
+    TOOL_RESULT = "tool-result"
+    PERMISSION_REQUEST = "permission-request"
+    PERMISSION_DECIDED = "permission-decided"
+    QUESTION = "question"
+    QUESTION_ANSWERED = "question-answered"
+    PLAN_UPDATE = "plan-update"
+    TASK_STARTED = "task-started"
+    TASK_COMPLETED = "task-completed"
+    JOB_UPDATED = "job-updated"
+    JOB_COMPLETED = "job-completed"
+    WORKFLOW_PROGRESS = "workflow-progress"
+    ROLE_CHANGED = "role-changed"
+    SNAPSHOT = "snapshot"
+    USAGE = "usage"
+    ERROR = "error"
+
+
+DELTAS = frozenset({EventType.TEXT_DELTA, EventType.REASONING_DELTA})
+
+SIDEBAR = frozenset(
+    {
+        EventType.TURN_STARTED,
+        EventType.TURN_ENDED,
+        EventType.PERMISSION_REQUEST,
+        EventType.PERMISSION_DECIDED,
+        EventType.QUESTION,
+        EventType.QUESTION_ANSWERED,
+        EventType.PLAN_UPDATE,
+        EventType.ROLE_CHANGED,
+        EventType.JOB_UPDATED,
+        EventType.JOB_COMPLETED,
+        EventType.ERROR,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event before it has a number. `body` holds the noun under its own key (or a delta's three flat fields)."""
+
+    type: EventType
+    body: Json = field(hash=False)
+    turn_id: str | None = None
+    job_id: str | None = None
+    task_id: str | None = None
+    step_id: str | None = None
+    call_id: str | None = None
+    attempt: int = 1
+    principal: str = "worker:house"
+    cause: str | None = None
+
+    def envelope(self, *, seq: int, record_id: str, chat_id: str, at: str) -> Json:
+        return {
+            "seq": seq,
+            "id": record_id,
+            "type": self.type.value,
+            "v": ENVELOPE_VERSION,
+            "chat_id": chat_id,
+            "turn_id": self.turn_id,
+            "job_id": self.job_id,
+            "task_id": self.task_id,
+            "step_id": self.step_id,
+            "call_id": self.call_id,
+            "attempt": self.attempt,
+            "at": at,
+            "principal": self.principal,
+            "cause": self.cause,
+            **self.body,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """`body` is the envelope as canonical bytes: what is stored, what the chain hashes, and what a reader is sent."""
+
+    chat_id: str
+    seq: int
+    type: EventType
+    body: bytes

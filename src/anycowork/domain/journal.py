@@ -1,0 +1,136 @@
+"""What one transaction may hold. A Change is written whole or not at all, and its events are published after it is durable."""
+
+from dataclasses import dataclass, field
+
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow, QuestionState
+from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
+from anycowork.domain.errors import RequestFault
+from anycowork.domain.events import Draft
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.tools import Call
+
+
+@dataclass(frozen=True, slots=True)
+class AddChat:
+    chat: Chat
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetChat:
+    """None leaves a field as it is."""
+
+    state: ChatState | None = None
+    config: ChatConfig | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveChat:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class DecideApproval:
+    """Refused with AlreadyDecided unless the approval is pending."""
+
+    approval_id: str
+    state: ApprovalState
+    note: str | None
+    decided_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettleQuestion:
+    """Refused with AlreadyAnswered unless the question is open."""
+
+    message_id: str
+    state: QuestionState
+    answer: Json | None
+    answered_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovePlan:
+    """Refused with PlanSuperseded or PlanAlreadyApproved unless the plan is open."""
+
+    message_id: str
+    approved: Json = field(hash=False)
+    approved_by: str = ""
+    turn_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Budget set aside before a model is asked; `Spend` with the same id replaces it."""
+
+    id: str
+    turn_id: str
+    purpose: str
+    model: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    id: str
+    prompt: int
+    completion: int
+    cached: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """The deltas of this message are dropped: the message itself stands in their place from now on."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequireState:
+    """The whole change is refused with `error` unless the chat is in one of these states."""
+
+    states: frozenset[ChatState]
+    error: RequestFault
+
+
+@dataclass(frozen=True, slots=True)
+class RequireLease:
+    """The whole change is refused unless the workspace's lease still has this epoch."""
+
+    workspace: str
+    epoch: int
+
+
+Write = (
+    AddChat
+    | SetChat
+    | RemoveChat
+    | Message  # added
+    | Turn  # put: the row becomes this
+    | Call  # put
+    | Approval  # added
+    | DecideApproval
+    | QuestionRow  # added
+    | SettleQuestion
+    | PlanRow  # added; older open plans of the chat become superseded
+    | ApprovePlan
+    | Reserve
+    | Spend
+    | Compact
+    | RequireState
+    | RequireLease
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Everything that becomes true together, in one chat. A Message in `writes` brings its own `message` event, in order, before `events`."""
+
+    chat_id: str
+    writes: tuple[Write, ...] = ()
+    events: tuple[Draft, ...] = ()
+    principal: str = "worker:house"
+    cause: str | None = None

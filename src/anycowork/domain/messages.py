@@ -1,0 +1,117 @@
+"""Messages: one thing shown in a chat. Read leniently from the store, written strictly."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+Json = dict[str, JsonValue]
+
+
+class MessageType(StrEnum):
+    TEXT = "text"
+    PLAN = "plan"
+    QUESTION = "question"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    TASK_ASSIGNMENT = "task_assignment"
+    TASK_EXECUTION = "task_execution"
+    TASK_RESULT = "task_result"
+    ROLE_CHANGE = "role_change"
+    REVIEW = "review"
+
+
+class Speaker(StrEnum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`role` is who spoke in the conversation (user, assistant, …); `agent_role` is the role the agent spoke in."""
+
+    id: str
+    chat_id: str
+    role: Speaker
+    content: str
+    message_type: MessageType = MessageType.TEXT
+    payload: Json | None = field(default=None, hash=False)
+    agent_role: str | None = None
+    turn_id: str | None = None
+    job_id: str | None = None
+    task_id: str | None = None
+    reasoning: str | None = None
+    created_at: str = ""
+    extra: Json = field(default_factory=dict, hash=False)
+
+    def to_json(self) -> Json:
+        """The wire form; unknown fields that came with stored data are carried along."""
+        return {
+            **self.extra,
+            "id": self.id,
+            "role": self.role.value,
+            "message_type": self.message_type.value,
+            "content": self.content,
+            "payload": self.payload,
+            "agent_role": self.agent_role,
+            "turn_id": self.turn_id,
+            "job_id": self.job_id,
+            "task_id": self.task_id,
+            "reasoning": self.reasoning,
+            "created_at": self.created_at,
+        }
+
+    @classmethod
+    def from_stored(cls, chat_id: str, stored: Json) -> "Message":
+        """Lenient: a missing or unknown type is text, `normal` is text, a list of content parts is joined, unknown fields survive."""
+        known = {k: stored.get(k) for k in _TEXT_FIELDS}
+        payload = stored.get("payload")
+        return cls(
+            id=str(stored.get("id") or ""),
+            chat_id=chat_id,
+            role=_speaker(stored.get("role")),
+            content=text_of(stored.get("content")),
+            message_type=_message_type(stored.get("message_type")),
+            payload=payload if isinstance(payload, dict) else None,
+            created_at=str(stored.get("created_at") or ""),
+            extra={k: v for k, v in stored.items() if k not in _KNOWN},
+            **{k: v if isinstance(v, str) else None for k, v in known.items()},
+        )
+
+
+_TEXT_FIELDS = ("agent_role", "turn_id", "job_id", "task_id", "reasoning")
+_KNOWN = {"id", "role", "message_type", "content", "payload", "created_at", "chat_id", "seq", *_TEXT_FIELDS}
+
+
+def text_of(content: JsonValue) -> str:
+    """A message's words: a string, or a list of parts as other systems store them (`{"type": "text", "text": …}`)."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(_part_text(part) for part in content)
+    return "" if content is None else str(content)
+
+
+def _part_text(part: JsonValue) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, dict):
+        text = part.get("text", part.get("content"))
+        return text if isinstance(text, str) else ""
+    return ""
+
+
+def _speaker(stored: JsonValue) -> Speaker:
+    try:
+        return Speaker(str(stored).lower())
+    except ValueError:
+        return Speaker.ASSISTANT
+
+
+def _message_type(stored: JsonValue) -> MessageType:
+    try:
+        return MessageType(str(stored).lower())
+    except ValueError:
+        return MessageType.TEXT

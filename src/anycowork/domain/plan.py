@@ -1,0 +1,106 @@
+"""Plans: what a person approves. One shape for the role system's `steps` and the coordinator's `tasks`."""
+
+from collections import Counter
+from typing import Annotated, Literal
+
+import msgspec
+from pydantic import Field, JsonValue, ValidationError, model_validator
+
+from anycowork.domain.boundary import Written
+from anycowork.domain.messages import Json
+from anycowork.domain.tasks import BadGraph, TaskGraph
+
+FORMAT_VERSION = "1.0"
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Budget(Written):
+    seconds: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class PlanStep(Written):
+    id: Text
+    step_number: int
+    action: Text
+    reason: str = ""
+    tools_needed: tuple[str, ...] = ()
+    estimated_time: str = ""
+    dependencies: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    check: str | None = None
+
+
+class Plan(Written):
+    type: Literal["plan"] = "plan"
+    format_version: Literal["1.0"] = "1.0"
+    goal: str
+    steps: Annotated[tuple[PlanStep, ...], Field(min_length=1)]
+    estimated_total_time: str = ""
+    risks: tuple[str, ...] = ()
+    prerequisites: tuple[str, ...] = ()
+    budget: Budget | None = None
+
+    @model_validator(mode="after")
+    def _steps_form_a_graph(self) -> "Plan":
+        doubled = sorted(step_id for step_id, count in Counter(step.id for step in self.steps).items() if count > 1)
+        if doubled:
+            raise BadGraph("doubled ids", doubled)
+        TaskGraph.of({step.id: step.dependencies for step in self.steps})
+        return self
+
+    def to_json(self) -> Json:
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def looks_like_plan(found: Json) -> bool:
+    """Recognised by `goal` + `steps`, or by the coordinator's `tasks`, with or without a type."""
+    if found.get("type") not in (None, "plan"):
+        return False
+    return isinstance(found.get("tasks"), list) or ("goal" in found and isinstance(found.get("steps"), list))
+
+
+def read_plan(found: Json) -> Plan | None:
+    """The plan in this object, its missing type, version, numbers and ids filled in; None if it is not a valid one."""
+    if not looks_like_plan(found):
+        return None
+    try:
+        return Plan.model_validate_json(msgspec.json.encode(_filled_in(found)))
+    except (ValidationError, ValueError):
+        return None
+
+
+def _filled_in(found: Json) -> Json:
+    steps = found["steps"] if isinstance(found.get("steps"), list) else found["tasks"]
+    assert isinstance(steps, list)
+    rest = {k: v for k, v in found.items() if k not in ("steps", "tasks")}
+    return {
+        **rest,
+        "type": "plan",
+        "format_version": found.get("format_version", FORMAT_VERSION),
+        "goal": found.get("goal", ""),
+        "steps": [_step(step, number) for number, step in enumerate(steps, 1)],
+    }
+
+
+def _step(step: JsonValue, number: int) -> JsonValue:
+    if not isinstance(step, dict):
+        return step
+    step_number = step.get("step_number", number)
+    action = step.get("action", step.get("description"))
+    step_id = step.get("id", step_number)
+    filled: Json = {
+        **step,
+        "step_number": step_number,
+        "id": str(step_id) if isinstance(step_id, int) else step_id,
+        "action": action,
+    }
+    if isinstance(step.get("dependencies"), list):
+        filled["dependencies"] = [str(d) if isinstance(d, int) else d for d in _list(step["dependencies"])]
+    return filled
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,205 @@
+"""The Protocols that inner rooms are written against; adapters implement them and `app.py` introduces the two."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.events import EventType
+from anycowork.domain.journal import Change
+from anycowork.domain.messages import Message
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
+
+# --- time
+
+
+class Clock(Protocol):
+    def now(self) -> str:
+        """RFC 3339, UTC, microseconds."""
+
+    def monotonic(self) -> float: ...
+
+    def new_id(self) -> str:
+        """UUIDv7."""
+
+
+# --- the journal and the store
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePage:
+    """`bodies` are the wire JSON of the messages, ascending; `next` is the cursor for the page beyond, or None."""
+
+    bodies: tuple[bytes, ...]
+    last_seq: int
+    next: str | None
+
+
+class Journal(Protocol):
+    async def write(self, change: Change) -> None:
+        """Returns when the change is durable; its events are published then, in order.
+
+        Raises: the error of an unmet requirement in the change; StorageFault if it could not be made durable.
+        """
+
+    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+        """A delta: numbered and published at once, made durable in pieces (every 100 ms or 1 KB)."""
+
+
+class Store(Protocol):
+    """Reads. `None` where there is nothing; order is always by sequence."""
+
+    async def chat(self, chat_id: str) -> Chat | None: ...
+    async def turn(self, turn_id: str) -> Turn | None: ...
+    async def turns_in(self, *states: str) -> list[Turn]: ...
+    async def current_turn(self, chat_id: str) -> Turn | None:
+        """The chat's turn that has not ended."""
+
+    async def history(self, chat_id: str) -> list[Message]:
+        """Every message of the chat, ascending."""
+
+    async def message(self, chat_id: str, message_id: str) -> Message | None: ...
+    async def calls(self, turn_id: str) -> list[Call]:
+        """The turn's calls in the order they were issued."""
+
+    async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]: ...
+    async def approvals_of_call(self, call_id: str) -> list[Approval]:
+        """Newest last."""
+
+    async def question(self, message_id: str) -> QuestionRow | None: ...
+    async def plan(self, message_id: str) -> PlanRow | None: ...
+
+
+# --- who answers
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One message as a model is shown it. `role` is system, user or assistant."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    model: str
+    messages: tuple[Said, ...]
+    purpose: str
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningChunk:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageChunk:
+    prompt: int
+    completion: int
+    cached: int = 0
+    reasoning: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """`reason` as the provider gave it; `length` means that the answer was cut off."""
+
+    reason: str | None = None
+
+
+Chunk = TextChunk | ReasoningChunk | UsageChunk | Finished
+
+
+class Provider(Protocol):
+    name: str
+
+    def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        """Raises: ProviderFault. Retries before the first chunk are the provider's own affair; after it nothing is retried."""
+
+
+class Providers(Protocol):
+    def find(self, model_id: str | None) -> tuple[Provider, str]:
+        """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
+
+    def context_tokens(self, model_id: str | None) -> int:
+        """How many tokens the model can be shown."""
+
+
+# --- hands
+
+
+class Workspace(Protocol):
+    """One folder that tools work in. `root` is its real, absolute path."""
+
+    @property
+    def root(self) -> str: ...
+
+    def file_hash(self, path: str) -> str | None:
+        """SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
+
+    def overview(self, limit: int) -> str:
+        """A short, stable list of the files inside, for the model."""
+
+
+class Workspaces(Protocol):
+    def open(self, root: str) -> Workspace:
+        """Raises: BadWorkspace if it is gone or no folder."""
+
+    def writing(self, root: str) -> AbstractAsyncContextManager[int]:
+        """Waits until no one else writes in this workspace; yields the lease's epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words."""
+
+    workspace: Workspace
+    permissions: frozenset[Permission]
+    read: Mapping[str, str] = field(default_factory=dict)
+    user_text: str = ""
+    progress: Callable[[str], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A call looked at, with nothing changed yet: the resource it touches, what it would change, and how that looks.
+
+    `state` identifies what was looked at (a hash): an approval is bound to it.
+    """
+
+    tool: str
+    parameters: Parameters
+    resource: str
+    intent: Intent | None = None
+    diff: str | None = None
+    state: str = ""
+    payload: object = None  # the tool's own, for its `run`
+
+
+class Tool(Protocol):
+    spec: ToolSpec
+
+    def problems(self, parameters: Parameters) -> list[str]:
+        """What is wrong with these parameters, precisely; empty if they fit the schema."""
+
+    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+        """Looks and computes, changes nothing. Raises: ToolFault, OutsideWorkspace."""
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        """Does what was prepared. Raises: ToolFault (StateChanged if what was looked at is gone)."""
+
+
+class Toolbox(Protocol):
+    def find(self, name: str) -> Tool | None: ...
+    def specs(self) -> Sequence[ToolSpec]: ...

@@ -1,0 +1,47 @@
+"""Who asks. Every request and every record has a principal; what it may ask is its scopes."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class PrincipalKind(StrEnum):
+    PERSON = "person"
+    CLIENT_KEY = "client_key"
+    MCP_HOST = "mcp_host"
+    ACP_CLIENT = "acp_client"
+    WORKER = "worker"
+
+
+class Scope(StrEnum):
+    READ = "read"  # chats, messages, events
+    SEND = "send"  # start chats, send messages, stop
+    DECIDE = "decide"  # approve, answer, switch roles: a person's acts
+    MANAGE = "manage"  # rules, settings, keys, workspaces
+    PASSTHROUGH = "passthrough"  # /v1 to a provider
+
+
+SCOPES: dict[PrincipalKind, frozenset[Scope]] = {
+    PrincipalKind.PERSON: frozenset(Scope),
+    PrincipalKind.CLIENT_KEY: frozenset({Scope.PASSTHROUGH}),
+    PrincipalKind.MCP_HOST: frozenset({Scope.READ, Scope.SEND}),
+    PrincipalKind.ACP_CLIENT: frozenset({Scope.READ, Scope.SEND, Scope.DECIDE}),
+    PrincipalKind.WORKER: frozenset({Scope.READ}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    id: str
+    kind: PrincipalKind
+    name: str
+
+    @property
+    def scopes(self) -> frozenset[Scope]:
+        return SCOPES[self.kind]
+
+    def label(self) -> str:
+        """How records name it."""
+        return f"{self.kind}:{self.id}"
+
+
+HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")

@@ -1,0 +1,110 @@
+"""Questions: what an agent asks a person. And reviews: what a reviewer answers. Invalid ones degrade to text."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+from pydantic import Field, ValidationError, model_validator
+
+from anycowork.domain.boundary import Written
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Severity(StrEnum):
+    CRITICAL = "critical"
+    MAJOR = "major"
+    MINOR = "minor"
+
+
+class Option(Written):
+    label: Text
+    value: Text
+    description: str = ""
+
+
+class Question(Written):
+    type: Literal["question"]
+    format_version: Literal["1.0"] = "1.0"
+    question: Text
+    context: str = ""
+    severity: Severity = Severity.MINOR
+    options: tuple[Option, ...] = ()
+    default: str | None = None
+    allow_custom: bool = False
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> "Question":
+        values = [option.value for option in self.options]
+        if len(set(values)) != len(values):
+            raise ValueError("two options have the same value")
+        if self.default is not None and self.default not in values:
+            raise ValueError("the default is not one of the options")
+        if not values and not self.allow_custom:
+            raise ValueError("no options and no custom answer allowed")
+        return self
+
+    def to_json(self) -> Json:
+        return self.model_dump(mode="json", exclude_none=True)
+
+    def answer_text(self, *, value: str | None, custom: str | None) -> str:
+        """The words of this answer. Raises: Invalid if it is not one that this question takes."""
+        if (value is None) == (custom is None):
+            raise Invalid("Answer with exactly one of 'value' (an option) or 'custom' (your own words).", param="value")
+        if custom is not None:
+            return self._custom(custom)
+        for option in self.options:
+            if option.value == value:
+                return option.label
+        valid = ", ".join(f"'{option.value}'" for option in self.options)
+        raise Invalid(
+            f"'{value}' is not an option of this question. Valid values: {valid or 'none; send custom'}.",
+            param="value",
+        )
+
+    def _custom(self, custom: str) -> str:
+        if not self.allow_custom:
+            raise Invalid("This question takes no custom answer; choose one of its options.", param="custom")
+        if not custom.strip():
+            raise Invalid("An empty answer is no answer.", param="custom")
+        return custom
+
+
+class Finding(Written):
+    path: Text
+    line: int | None = None
+    severity: Severity
+    problem: Text
+    suggestion: str = ""
+
+
+class Review(Written):
+    type: Literal["review"]
+    format_version: Literal["1.0"] = "1.0"
+    summary: Text
+    findings: tuple[Finding, ...] = ()
+
+    def to_json(self) -> Json:
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def read_question(found: Json) -> Question | None:
+    """The question in this object; None if it is not a valid one."""
+    if found.get("type") != "question":
+        return None
+    try:
+        return Question.model_validate_json(msgspec.json.encode(found))
+    except ValidationError:
+        return None
+
+
+def read_review(found: Json) -> Review | None:
+    """The review in this object; None if it is not a valid one."""
+    if found.get("type") != "review":
+        return None
+    try:
+        return Review.model_validate_json(msgspec.json.encode(found))
+    except ValidationError:
+        return None

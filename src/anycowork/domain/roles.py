@@ -1,0 +1,52 @@
+"""Roles and permissions. A role is one member here and one definition in `permissions/roles.py`; nothing else."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Permission(StrEnum):
+    READ_FILES = "read_files"
+    WRITE_FILES = "write_files"
+    CREATE_FILES = "create_files"
+    DELETE_FILES = "delete_files"
+    EXECUTE_COMMANDS = "execute_commands"
+
+
+class Role(StrEnum):
+    PLANNER = "planner"
+    ACTOR = "actor"
+    COMMANDER = "commander"
+    DESIGNER = "designer"
+    REVIEWER = "reviewer"
+    TESTER = "tester"
+
+
+class OutputFormat(StrEnum):
+    """What a role's answer may be besides text."""
+
+    TEXT = "text"
+    PLAN = "plan"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleDefinition:
+    """Identity = permissions + delegates + prompt + output contract. `name` is a `Role`'s value or a validated custom name."""
+
+    name: str
+    permissions: frozenset[Permission]
+    prompt: str
+    colour: str
+    icon: str
+    tooltip: str
+    output: OutputFormat = OutputFormat.TEXT
+    delegates: tuple[str, ...] = ()
+    built_in: bool = True
+
+    def grants(self, required: frozenset[Permission]) -> bool:
+        """A role grants a tool only if it holds ALL of the tool's permissions."""
+        return required <= self.permissions
+
+    @property
+    def title(self) -> str:
+        return self.name.replace("_", " ").capitalize()

@@ -1,0 +1,130 @@
+"""Tools, calls and results. A Tool is what the model may call; a Call is one recorded wish; a Result is what came back."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pydantic import JsonValue, StrictBool
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.roles import Permission
+
+Parameters = dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What the prompt, the gate and the records know of a tool. `schema` is the JSON schema of its parameters."""
+
+    name: str
+    category: str
+    description: str
+    permissions: frozenset[Permission]
+    schema: dict[str, JsonValue] = field(hash=False)
+    requires_approval: bool = True
+    priority: int = 50
+
+    @property
+    def read_only(self) -> bool:
+        return self.permissions <= {Permission.READ_FILES}
+
+
+class ToolCall(Boundary):
+    """The strict form a model asks for a tool with; all three keys are required."""
+
+    tool: str
+    parameters: Parameters
+    terminate: StrictBool
+
+
+class Status(StrEnum):
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+    DENIED = "denied"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class CallError:
+    code: str
+    message: str
+    retryable: bool
+
+    @classmethod
+    def of(cls, error: AnyCoworkError) -> "CallError":
+        return cls(code=error.code, message=error.message, retryable=error.retryable)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """`content` is stored whole; what the model is shown of it is cut elsewhere. `facts` is small machine-readable detail (exit code, hash)."""
+
+    status: Status
+    content: str
+    error: CallError | None = None
+    diff: str | None = None
+    facts: dict[str, JsonValue] = field(default_factory=dict, hash=False)
+
+    @classmethod
+    def failed(cls, error: AnyCoworkError, *, status: Status = Status.ERROR) -> "ToolResult":
+        return cls(status=status, content=error.message, error=CallError.of(error))
+
+
+class CallState(StrEnum):
+    """issued → (asking →) intent → settled. A read skips `intent`: it has no effect to settle."""
+
+    ISSUED = "issued"
+    ASKING = "asking"
+    ALLOWED = "allowed"
+    INTENT = "intent"
+    SETTLED = "settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result."""
+
+    whole_reply: bool = True
+    in_tool_result: bool = False
+
+    @property
+    def suspicious(self) -> bool:
+        return not self.whole_reply or self.in_tool_result
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call as recorded. Its authority is frozen: the role at issue stands in it for ever."""
+
+    id: str
+    chat_id: str
+    turn_id: str
+    batch_id: str
+    ordinal: int
+    tool: str
+    parameters: Parameters = field(hash=False)
+    terminate: bool = False
+    role_at_issue: str = ""
+    ceiling: frozenset[Permission] = frozenset(Permission)
+    provenance: Provenance = Provenance()
+    plan_step: str | None = None
+    state: CallState = CallState.ISSUED
+    intent: "Intent | None" = None
+    result: ToolResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent)."""
+
+    paths: tuple["PathIntent", ...] = ()
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PathIntent:
+    path: str
+    before: str | None
+    after: str | None

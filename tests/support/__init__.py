@@ -1,0 +1,1 @@
+"""What tests share: the real parts started small, and the scripted model that speaks over HTTP."""
