@@ -67,9 +67,29 @@ def read_plan(found: Json) -> Plan | None:
     if not looks_like_plan(found):
         return None
     try:
-        return Plan.model_validate_json(msgspec.json.encode(_filled_in(found)))
-    except (ValidationError, ValueError):
+        return _validated(found)
+    except ValueError:  # pydantic's ValidationError is one, and so is text that cannot be encoded
         return None
+
+
+def explain_plan(found: Json) -> str:
+    """What keeps this object from being a plan, in words."""
+    if not looks_like_plan(found):
+        return "a plan has a 'goal' and a list of 'steps'."
+    try:
+        _validated(found)
+    except ValidationError as error:
+        return (
+            "; ".join(f"{'.'.join(map(str, item['loc'])) or 'steps'}: {item['msg']}" for item in error.errors()[:5])
+            + "."
+        )
+    except ValueError as error:
+        return str(error)
+    return "it is one."
+
+
+def _validated(found: Json) -> Plan:
+    return Plan.model_validate_json(msgspec.json.encode(_filled_in(found)))
 
 
 def _filled_in(found: Json) -> Json:

@@ -70,7 +70,10 @@ class Store(Protocol):
         """Newest last."""
 
     async def question(self, message_id: str) -> QuestionRow | None: ...
+    async def open_question(self, chat_id: str) -> QuestionRow | None: ...
     async def plan(self, message_id: str) -> PlanRow | None: ...
+    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[tuple[str, str, str]]:
+        """Answers of the turn that were broken off: message id, words and thinking as far as they were persisted."""
 
 
 # --- who answers

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, Literal
 
 import msgspec
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from anycowork.domain.boundary import Written
 from anycowork.domain.errors import Invalid
@@ -96,7 +96,7 @@ def read_question(found: Json) -> Question | None:
         return None
     try:
         return Question.model_validate_json(msgspec.json.encode(found))
-    except ValidationError:
+    except ValueError:  # pydantic's ValidationError is one, and so is text that cannot be encoded
         return None
 
 
@@ -106,5 +106,5 @@ def read_review(found: Json) -> Review | None:
         return None
     try:
         return Review.model_validate_json(msgspec.json.encode(found))
-    except ValidationError:
+    except ValueError:  # pydantic's ValidationError is one, and so is text that cannot be encoded
         return None

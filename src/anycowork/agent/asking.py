@@ -1,0 +1,76 @@
+"""Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from anycowork.agent.listening import Heard, Listener
+from anycowork.agent.moment import Moment
+from anycowork.domain import announce
+from anycowork.domain.journal import Change, Reserve, Spend
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.ports import Clock, Journal, ModelRequest, Providers, Said, UsageChunk
+from anycowork.domain.roles import RoleDefinition
+
+SystemPrompt = Callable[[RoleDefinition], str]
+Window = Callable[[list[Message], str, int], tuple[Said, ...]]
+ANSWER_SHARE = 0.25  # of the context is kept free for the answer
+OVERVIEW_FILES = 60
+FILES_HEAD = "[Files in the workspace:"
+
+
+class Asking:
+    """`system_prompt` gives the role's prompt, `window` cuts the history to a number of tokens."""
+
+    def __init__(
+        self, *, journal: Journal, providers: Providers, clock: Clock, system_prompt: SystemPrompt, window: Window
+    ) -> None:
+        self._journal = journal
+        self._providers = providers
+        self._clock = clock
+        self._system_prompt = system_prompt
+        self._window = window
+
+    async def ask(self, moment: Moment, listener: Listener) -> Heard:
+        """Raises: ProviderFault, Runaway."""
+        provider, model = self._providers.find(moment.chat.config.model_id)
+        request = ModelRequest(model=model, messages=self._messages(moment), purpose="turn")
+        call_id = self._clock.new_id()
+        estimate = sum(_estimate(said.content) for said in request.messages)
+        reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", estimate)
+        await self._journal.write(Change(moment.chat.id, (reserve, moment.turn)))
+        heard = await listener.hear(provider, request)
+        spend, event = _spent(call_id, heard, estimate)
+        moment.spent.append(spend)
+        moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
+        return heard
+
+    def _messages(self, moment: Moment) -> tuple[Said, ...]:
+        room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
+        shown = self._window(moment.history, self._system_prompt(moment.role), room)
+        return _with_files(shown, moment.overview(OVERVIEW_FILES), moment.request())
+
+
+def _with_files(shown: tuple[Said, ...], overview: str, request: str) -> tuple[Said, ...]:
+    """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once."""
+    newest_first = range(len(shown) - 1, -1, -1)
+    at = next((at for at in newest_first if shown[at].role == "user" and request in shown[at].content), None)
+    if at is None or not overview:
+        return shown
+    content = shown[at].content.replace(request, f"{FILES_HEAD}\n{overview}]\n\n{request}", 1)
+    return (*shown[:at], replace(shown[at], content=content), *shown[at + 1 :])
+
+
+def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
+    usage = heard.usage or UsageChunk(estimate, _estimate(heard.text) + _estimate(heard.reasoning))
+    spend = Spend(call_id, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+    return spend, {
+        "prompt": spend.prompt,
+        "completion": spend.completion,
+        "cached": spend.cached,
+        "reasoning": spend.reasoning,
+        "estimated": spend.estimated,
+    }
+
+
+def _estimate(text: str) -> int:
+    return len(text.encode("utf-8", "replace")) // 4 + 1

@@ -1,0 +1,152 @@
+"""The loop: model → reply → door → result → model …, until the agent rests. One call of `run` is one segment of a turn:
+it ends with the turn's end, or parked on a person; an answer starts the next segment, which rebuilds itself from the journal."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import assert_never
+
+from anycowork.agent.asking import Asking
+from anycowork.agent.listening import Heard, Listener
+from anycowork.agent.moment import Moment
+from anycowork.agent.recorder import Recorder
+from anycowork.agent.reply import (
+    Answer,
+    Calls,
+    Malformed,
+    PlanReply,
+    QuestionReply,
+    ReviewReply,
+    claims_success,
+    read_reply,
+)
+from anycowork.agent.toolrunner import Parked, ToolRunner
+from anycowork.domain.chats import EndReason, Limits
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    LimitReached,
+    OutOfTime,
+    Runaway,
+    StorageFault,
+    TooManyFaults,
+    TooManySteps,
+)
+from anycowork.domain.ports import Clock, Journal
+
+log = logging.getLogger(__name__)
+
+
+class Agent:
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        recorder: Recorder,
+        asking: Asking,
+        toolrunner: ToolRunner,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        self._journal = journal
+        self._recorder = recorder
+        self._asking = asking
+        self._toolrunner = toolrunner
+        self._clock = clock
+        self._limits = limits
+
+    async def run(self, moment: Moment) -> None:
+        """Takes the turn to its end, or to where a person must decide. Only cancellation and storage faults leave it."""
+        limits = self._limits.times(len(moment.plan.steps)) if moment.plan else self._limits
+        moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
+        try:
+            async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
+                while await self._step(moment, limits):
+                    pass
+        except TimeoutError:
+            await self._end_with(
+                moment, OutOfTime(f"The turn was ended after {limits.seconds:g} seconds. Send a message to go on.")
+            )
+        except StorageFault:
+            raise
+        except AnyCoworkError as error:
+            await self._end_with(moment, error)
+
+    async def _step(self, moment: Moment, limits: Limits) -> bool:
+        """One iteration; False when the segment is over."""
+        if moment.open_calls():
+            return await self._run_calls(moment, limits)
+        if moment.turn.steps >= limits.steps:
+            raise TooManySteps(f"The turn was ended after {limits.steps} steps. Send a message to go on.")
+        moment.turn = replace(moment.turn, steps=moment.turn.steps + 1)
+        moment.listener = Listener(
+            journal=self._journal, chat_id=moment.chat.id, turn_id=moment.turn.id, message_id=self._clock.new_id()
+        )
+        try:
+            heard = await self._asking.ask(moment, moment.listener)
+        except Runaway as fault:
+            return await self._fault(moment, limits, moment.listener.heard, fault.message)
+        return await self._act_on(moment, limits, heard)
+
+    async def _run_calls(self, moment: Moment, limits: Limits) -> bool:
+        outcome = await self._toolrunner.run(moment)
+        if isinstance(outcome, Parked):
+            return False
+        if outcome.terminate:
+            await self._recorder.end(moment, EndReason.TERMINATED)
+            return False
+        if outcome.faults:
+            self._count_fault(moment, limits)
+        else:
+            moment.turn = replace(moment.turn, faults=0)
+        return True
+
+    async def _act_on(self, moment: Moment, limits: Limits, heard: Heard) -> bool:
+        reading = read_reply(heard.text, output=moment.role.output, cut_off=heard.cut_off)
+        match reading:
+            case Calls():
+                await self._recorder.calls(moment, heard, reading)
+                return True
+            case Malformed(_, problem):
+                return await self._fault(moment, limits, heard, problem)
+            case Answer(text):
+                if not_done := self._not_done(moment, text):
+                    return await self._fault(moment, limits, heard, not_done)
+                await self._recorder.answer(moment, heard)
+            case PlanReply(plan):
+                await self._recorder.plan(moment, heard, plan)
+            case QuestionReply(question):
+                await self._recorder.question(moment, heard, question)
+            case ReviewReply(review):
+                await self._recorder.review(moment, heard, review)
+            case _:
+                assert_never(reading)
+        return False
+
+    def _not_done(self, moment: Moment, text: str) -> str | None:
+        """Why these words are not taken for the end; None if they are. Said once: the second time they stand."""
+        if not text.strip():
+            return "The reply was empty. Answer in words, or call a tool."
+        failed = moment.last_failure()
+        if failed is None or moment.pushed_back or not claims_success(text):
+            return None
+        moment.pushed_back = True
+        return f"The last step failed ({failed.tool}): {failed.result.content[:300] if failed.result else ''} It is not done."
+
+    async def _fault(self, moment: Moment, limits: Limits, heard: Heard, problem: str) -> bool:
+        log.warning("turn %s: reply not taken (%s): %r", moment.turn.id, problem, heard.text)
+        await self._recorder.fault(moment, heard, problem)
+        self._count_fault(moment, limits)
+        return True
+
+    def _count_fault(self, moment: Moment, limits: Limits) -> None:
+        """Raises: TooManyFaults at the last one of a row."""
+        moment.turn = replace(moment.turn, faults=moment.turn.faults + 1)
+        if moment.turn.faults >= limits.faults:
+            raise TooManyFaults(
+                f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. The chat is fine."
+            )
+
+    async def _end_with(self, moment: Moment, error: AnyCoworkError) -> None:
+        limit = isinstance(error, LimitReached) and not isinstance(error, TooManyFaults)
+        log.warning("turn %s ended: %s", moment.turn.id, error.message)
+        await self._recorder.failure(moment, EndReason.LIMIT if limit else EndReason.FAILED, error)

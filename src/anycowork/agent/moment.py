@@ -1,0 +1,118 @@
+"""A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
+
+import re
+from dataclasses import dataclass, field
+
+from anycowork.agent.listening import Listener
+from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.events import Draft
+from anycowork.domain.journal import Spend
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.plan import Plan
+from anycowork.domain.ports import Hands, Workspace
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.tools import Call, CallState, Status
+
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class Moment:
+    """Mutable on purpose, and owned by one segment: everything in it is also in the journal."""
+
+    chat: Chat
+    turn: Turn
+    role: RoleDefinition
+    workspace: Workspace
+    history: list[Message]
+    calls: list[Call]
+    plan: Plan | None = None
+    listener: Listener | None = None
+    pushed_back: bool = False
+    started: float = 0.0
+    seconds_before: float = 0.0
+    spent: list[Spend] = field(default_factory=list)
+    announcements: list[Draft] = field(default_factory=list)
+    _overview: str | None = None
+
+    def take_spent(self) -> tuple[tuple[Spend, ...], tuple[Draft, ...]]:
+        """What was spent on the last answer, to be booked in the same transaction as what came of it."""
+        spent, drafts = tuple(self.spent), tuple(self.announcements)
+        self.spent, self.announcements = [], []
+        return spent, drafts
+
+    def seconds_at(self, now: float) -> float:
+        """Time at work in this turn; waiting for a person is not in it."""
+        return self.seconds_before + now - self.started
+
+    def overview(self, limit: int) -> str:
+        """The workspace's files as they were when the segment began: the same words in every request of it."""
+        if self._overview is None:
+            self._overview = self.workspace.overview(limit)
+        return self._overview
+
+    def request(self) -> str:
+        """The words that started the turn."""
+        return next((m.content for m in self.history if m.id == self.turn.message_id), "")
+
+    def open_calls(self) -> list[Call]:
+        return [call for call in self.calls if call.state is not CallState.SETTLED]
+
+    def last_failure(self) -> Call | None:
+        """The newest call of the turn, if it went wrong."""
+        last = next((call for call in reversed(self.calls) if call.state is CallState.SETTLED), None)
+        failed = last is not None and last.result is not None and last.result.status is Status.ERROR
+        return last if failed else None
+
+    def put(self, call: Call) -> None:
+        for at, known in enumerate(self.calls):
+            if known.id == call.id:
+                self.calls[at] = call
+                return
+        self.calls.append(call)
+
+    def hands(self) -> Hands:
+        """What was read in this turn, with the hash it had then, and the words the user gave."""
+        read: dict[str, str] = {}
+        for call in self.calls:
+            facts = call.result.facts if call.result and call.result.status is Status.OK else {}
+            path, seen = facts.get("path"), facts.get("sha256", facts.get("after"))
+            if isinstance(path, str) and isinstance(seen, str):
+                read[path] = seen
+        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
+        return Hands(self.workspace, self.role.permissions, read=read, user_text="\n".join(said))
+
+    def stands_in_a_result(self, source: str) -> bool:
+        """The call's own text occurs in an earlier tool result, whatever the white space: someone may have planted it there."""
+        wanted = _SPACE.sub("", source)
+        return any(
+            wanted in _SPACE.sub("", message.content)
+            for message in self.history
+            if message.message_type is MessageType.TOOL_RESULT
+        )
+
+    def earlier_failure(self, call: Call) -> Call | None:
+        """The same call made before in this turn, if it failed for good or nothing has succeeded since."""
+        for earlier in reversed(self.calls):
+            if earlier.id == call.id or earlier.state is not CallState.SETTLED or earlier.result is None:
+                continue
+            same = earlier.tool == call.tool and earlier.parameters == call.parameters
+            status = earlier.result.status
+            if same and status in (Status.REFUSED, Status.DENIED, Status.ERROR):
+                return earlier
+            if status is Status.OK:
+                return self._refused_before(call)
+        return None
+
+    def _refused_before(self, call: Call) -> Call | None:
+        return next(
+            (
+                earlier
+                for earlier in self.calls
+                if earlier.id != call.id
+                and (earlier.tool, earlier.parameters) == (call.tool, call.parameters)
+                and earlier.result is not None
+                and earlier.result.status in (Status.REFUSED, Status.DENIED)
+            ),
+            None,
+        )

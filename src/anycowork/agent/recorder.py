@@ -1,0 +1,183 @@
+"""What came of a reply, written down: message, event, usage and the turn's new state in one transaction."""
+
+from dataclasses import replace
+
+import msgspec
+
+from anycowork.agent.listening import Heard
+from anycowork.agent.moment import Moment
+from anycowork.agent.reply import Calls
+from anycowork.domain import announce
+from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
+from anycowork.domain.chats import ChatState, EndReason, TurnState
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.events import Draft
+from anycowork.domain.journal import Change, Compact, SetChat, Write
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.plan import Plan
+from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.question import Question, Review
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, Provenance
+
+
+class Recorder:
+    def __init__(self, *, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+
+    # --- replies that end the turn
+
+    async def answer(self, moment: Moment, heard: Heard) -> None:
+        if moment.listener:
+            moment.listener.show_rest()
+        await self.end(moment, EndReason.ANSWERED, self._said(moment, heard))
+
+    async def plan(self, moment: Moment, heard: Heard, plan: Plan) -> None:
+        message = self._said(moment, heard, MessageType.PLAN, plan.to_json())
+        row = PlanRow(message.id, moment.chat.id, PlanState.OPEN)
+        event = announce.plan_update(message.id, moment.turn.id, plan.to_json(), PlanState.OPEN.value)
+        await self.end(moment, EndReason.PLANNED, message, also=(row,), events=(event,))
+
+    async def review(self, moment: Moment, heard: Heard, review: Review) -> None:
+        await self.end(moment, EndReason.ANSWERED, self._said(moment, heard, MessageType.REVIEW, review.to_json()))
+
+    async def failure(self, moment: Moment, reason: EndReason, error: AnyCoworkError) -> None:
+        """The person is told in a message of its own, after what was already said."""
+        partial = self._partial(moment)
+        told = self._house_says(moment, error.message, {"error": announce.error_json(error)})
+        moment.turn = replace(moment.turn, error=announce.error_json(error))
+        await self.end(moment, reason, *partial, told, events=(announce.error(moment.turn.id, error),))
+
+    async def end(
+        self,
+        moment: Moment,
+        reason: EndReason,
+        *messages: Message,
+        also: tuple[Write, ...] = (),
+        events: tuple[Draft, ...] = (),
+    ) -> None:
+        """Exactly one end: the last message, the turn's end and the chat's idleness become true together."""
+        moment.turn = replace(moment.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(moment))
+        ended = announce.turn_ended(moment.turn)
+        await self._write(moment, *messages, *also, moment.turn, SetChat(state=ChatState.IDLE), events=(*events, ended))
+
+    # --- replies after which the turn goes on
+
+    async def question(self, moment: Moment, heard: Heard, question: Question) -> None:
+        """The turn rests; the answer takes it up again."""
+        message = self._said(moment, heard, MessageType.QUESTION, question.to_json())
+        moment.turn = replace(moment.turn, state=TurnState.PARKED, seconds=self._seconds(moment))
+        row = QuestionRow(message.id, moment.chat.id, moment.turn.id)
+        waiting = SetChat(state=ChatState.AWAITING_ANSWER)
+        await self._write(moment, message, row, moment.turn, waiting, events=(announce.question(message),))
+
+    async def calls(self, moment: Moment, heard: Heard, found: Calls) -> None:
+        batch_id = self._clock.new_id()
+        calls = [self._call(moment, found, batch_id, at) for at in range(len(found.calls))]
+        messages = [self._call_message(moment, call, heard if at == 0 else None) for at, call in enumerate(calls)]
+        prose = [replace(self._said(moment, heard), content=found.prose)] if found.prose else []
+        if prose:
+            messages[0] = replace(messages[0], reasoning=None)
+        note = [self._note(moment, f"Not every call was taken: {found.dropped}")] if found.dropped else []
+        events = tuple(announce.tool_call(call) for call in calls)
+        await self._write(moment, *prose, *messages, *note, *calls, moment.turn, events=events)
+        moment.calls.extend(calls)
+
+    async def fault(self, moment: Moment, heard: Heard, problem: str) -> None:
+        """What the model said, and what is wrong with it, for the model to read."""
+        said = [self._said(moment, heard)] if heard.text.strip() else []
+        await self._write(moment, *said, self._note(moment, problem), moment.turn)
+
+    # --- the parts
+
+    def _said(
+        self, moment: Moment, heard: Heard, kind: MessageType = MessageType.TEXT, payload: Json | None = None
+    ) -> Message:
+        return Message(
+            id=heard.message_id,
+            chat_id=moment.chat.id,
+            role=Speaker.ASSISTANT,
+            content=heard.text,
+            message_type=kind,
+            payload=payload,
+            agent_role=moment.role.name,
+            turn_id=moment.turn.id,
+            reasoning=heard.reasoning or None,
+            created_at=self._clock.now(),
+        )
+
+    def _call(self, moment: Moment, found: Calls, batch_id: str, at: int) -> Call:
+        read = found.calls[at]
+        provenance = Provenance(found.whole, moment.stands_in_a_result(read.source))
+        return Call(
+            id=self._clock.new_id(),
+            chat_id=moment.chat.id,
+            turn_id=moment.turn.id,
+            batch_id=batch_id,
+            ordinal=len(moment.calls) + at,
+            tool=read.call.tool,
+            parameters=read.call.parameters,
+            terminate=read.call.terminate,
+            role_at_issue=moment.role.name,
+            ceiling=frozenset(Permission),
+            provenance=provenance,
+        )
+
+    def _call_message(self, moment: Moment, call: Call, heard: Heard | None) -> Message:
+        payload = announce.call_json(call)
+        return Message(
+            id=self._clock.new_id(),
+            chat_id=call.chat_id,
+            role=Speaker.ASSISTANT,
+            content=_strict_form(payload),
+            message_type=MessageType.TOOL_CALL,
+            payload=payload,
+            agent_role=moment.role.name,
+            turn_id=call.turn_id,
+            reasoning=(heard.reasoning or None) if heard else None,
+            created_at=self._clock.now(),
+        )
+
+    def _note(self, moment: Moment, problem: str) -> Message:
+        """Shown to the model as the result of its reply, and to the person as what went wrong."""
+        error: Json = {"code": "malformed_reply", "message": problem, "retryable": True}
+        payload: Json = {"tool_call_id": None, "tool": "reply", "status": "error", "error": error}
+        return replace(
+            self._house_says(moment, problem, payload), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT
+        )
+
+    def _house_says(self, moment: Moment, text: str, payload: Json) -> Message:
+        return Message(
+            id=self._clock.new_id(),
+            chat_id=moment.chat.id,
+            role=Speaker.SYSTEM,
+            content=text,
+            payload=payload,
+            agent_role=moment.role.name,
+            turn_id=moment.turn.id,
+            created_at=self._clock.now(),
+        )
+
+    def _partial(self, moment: Moment) -> list[Message]:
+        """What the model had said when it was broken off, if anything of it was shown."""
+        heard = moment.listener.heard if moment.listener else None
+        if heard is None or not (heard.text.strip() or heard.reasoning):
+            return []
+        return [self._said(moment, heard, payload={"broken_off": True})]
+
+    def _seconds(self, moment: Moment) -> float:
+        return moment.seconds_at(self._clock.monotonic())
+
+    async def _write(self, moment: Moment, *writes: Write, events: tuple[Draft, ...] = ()) -> None:
+        spent, announcements = moment.take_spent()
+        heard = moment.listener.heard if moment.listener else None
+        compact = (Compact(heard.message_id),) if heard else ()
+        await self._journal.write(Change(moment.chat.id, (*writes, *spent, *compact), (*announcements, *events)))
+        moment.listener = None
+        moment.history.extend(write for write in writes if isinstance(write, Message))
+
+
+def _strict_form(payload: Json) -> str:
+    """The call as the strict format has it, without our id."""
+    return msgspec.json.encode({key: payload[key] for key in ("tool", "parameters", "terminate")}).decode()

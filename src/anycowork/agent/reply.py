@@ -1,0 +1,235 @@
+"""What a model's reply means. Pure: text in, one of a closed set of readings out; it never raises and loses no content."""
+
+import json
+import re
+from dataclasses import dataclass
+
+import msgspec
+from pydantic import ValidationError
+
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.question import Question, Review, read_question, read_review
+from anycowork.domain.roles import OutputFormat
+from anycowork.domain.tools import ToolCall
+
+MAX_CALLS = 20
+_CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
+_FENCE = re.compile(r"^[ \t]*```[\w-]*[ \t]*$", re.MULTILINE)
+# Words, not a template: a weak model executes the placeholders of a template.
+_FORMAT = 'an object with exactly the keys "tool" (text), "parameters" (object) and "terminate" (true or false)'
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCall:
+    """`source` is the call as it stood in the reply."""
+
+    call: ToolCall
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """`prose` is what stood around the calls; `whole` if nothing did. `dropped` says why later calls were not taken."""
+
+    calls: tuple[FoundCall, ...]
+    prose: str
+    dropped: str | None = None
+
+    @property
+    def whole(self) -> bool:
+        return not self.prose
+
+
+@dataclass(frozen=True, slots=True)
+class PlanReply:
+    plan: Plan
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionReply:
+    question: Question
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewReply:
+    review: Review
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A call was meant and could not be read; `problem` says precisely why."""
+
+    text: str
+    problem: str
+
+
+Reading = Answer | Calls | PlanReply | QuestionReply | ReviewReply | Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    value: Json
+    start: int
+    end: int
+
+
+def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: bool = False) -> Reading:
+    """`cut_off` says that the provider stopped the answer for its length."""
+    objects = _objects_in(text)
+    attempts = [
+        found for found in objects if _is_call_attempt(found.value, alone=len(objects) == 1 and _is_whole(text, found))
+    ]
+    if attempts:
+        return _calls(text, attempts)
+    for found in objects:
+        if reading := _document(found.value, text, output):
+            return reading
+    if problem := _broken_call(text, cut_off=cut_off):
+        return Malformed(text, problem)
+    return Answer(text)
+
+
+def _calls(text: str, attempts: list[_Found]) -> Reading:
+    good: list[FoundCall] = []
+    problem = None
+    for found in attempts:
+        read = _read_call(found.value)
+        if isinstance(read, str):
+            problem = read
+            break
+        if len(good) == MAX_CALLS:
+            problem = f"at most {MAX_CALLS} calls are taken from one reply; call the others again."
+            break
+        good.append(FoundCall(read, text[found.start : found.end]))
+    if not good:
+        return Malformed(text, problem or "no call could be read.")
+    return Calls(tuple(good), _prose_around(text, attempts), problem)
+
+
+def _read_call(value: Json) -> ToolCall | str:
+    try:
+        msgspec.json.encode(value)
+        return ToolCall.model_validate(value)
+    except UnicodeEncodeError:
+        return "the call contains half of a surrogate pair, which is not text"
+    except ValidationError as error:
+        return f"the call is not {_FORMAT}: {'; '.join(_sentence(item) for item in error.errors())}."
+
+
+def _sentence(item: object) -> str:
+    assert isinstance(item, dict)
+    field = ".".join(str(part) for part in item["loc"]) or "the object"
+    if item["type"] == "missing":
+        return f"'{field}' is missing"
+    if item["type"] == "extra_forbidden":
+        return f"'{field}' does not belong there"
+    return f"'{field}': {item['msg']}"
+
+
+def _document(value: Json, text: str, output: OutputFormat) -> Reading | None:
+    if plan := read_plan(value):
+        return PlanReply(plan, text)
+    if question := read_question(value):
+        return QuestionReply(question, text)
+    if output is OutputFormat.REVIEW and (review := read_review(value)):
+        return ReviewReply(review, text)
+    return None
+
+
+def _objects_in(text: str) -> list[_Found]:
+    """The outermost JSON objects in the text, in order, fenced or not."""
+    found: list[_Found] = []
+    at = text.find("{")
+    for _ in range(_CANDIDATES):
+        if at < 0:
+            break
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        found.append(_Found(value, at, end))
+        at = text.find("{", end)
+    return found
+
+
+def _is_call_attempt(value: Json, *, alone: bool) -> bool:
+    """An object with a tool in it. In running prose one that has neither parameters nor terminate is only data."""
+    if "tool" not in value or "steps" in value:
+        return False
+    return alone or "parameters" in value or "terminate" in value
+
+
+def _is_whole(text: str, found: _Found) -> bool:
+    return not _prose_around(text, [found])
+
+
+def _prose_around(text: str, objects: list[_Found]) -> str:
+    """What is left of the reply without the calls, their fences, and the commas and brackets of a list of calls."""
+    kept, at = [], 0
+    for found in objects:
+        kept.append(text[at : found.start])
+        at = found.end
+    kept.append(text[at:])
+    rest = _FENCE.sub("", "\n".join(kept)).strip()
+    return "" if not rest.strip("[], \t\r\n`") else rest
+
+
+def _broken_call(text: str, *, cut_off: bool) -> str | None:
+    """Why the reply, which begins like a call, is none; None if it does not begin like one."""
+    body = _FENCE.sub("", text).strip()
+    if not body.startswith(("{", "[{")) or not re.match(r'[\[{\s]*["\']?tool\b', body):
+        return None
+    if cut_off:
+        return "the reply was cut off before the call was complete; send a shorter call."
+    try:
+        _DECODER.decode(body)
+    except json.JSONDecodeError as error:
+        return f"the call is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}. A call is {_FORMAT}."
+    except (ValueError, RecursionError) as error:
+        return f"the call is not valid JSON: {error}."
+    return f"the call is not {_FORMAT}."
+
+
+_MAY_BEGIN = re.compile(r"(?m)^[ \t]*(?=```|\{|\[)|(?<=[^\w])(?=\{)")
+_KEYS = "tool|type|goal|steps|tasks|parameters|terminate|format_version"
+_HOLD = re.compile(rf'(```[\w-]*\s*)?[\[\s]*\{{\s*("(?:{_KEYS})"|"?\w*$|$)|```[\w-]*\s*$|\[\s*$')
+
+
+def safe_to_show(text: str, shown: int = 0) -> int:
+    """How much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
+    for start in _MAY_BEGIN.finditer(text, shown):
+        if _HOLD.match(text, start.end()):
+            return start.start()
+    return len(text)
+
+
+_SUCCESS = re.compile(
+    r"\b(done|complete[d]?|finished|success(ful|fully)?|fixed|created|updated|changed|deleted|all set|works now)\b",
+    re.I,
+)
+_FAILURE = re.compile(
+    r"\b(fail(s|ed|ure)?|errors?|could ?n[o']t|can ?not|can't|unable|not (done|possible|found|exist)|missing|denied|refused)\b",
+    re.I,
+)
+
+
+def claims_success(text: str) -> bool:
+    """The words say that it is done, and do not say that anything failed."""
+    return bool(_SUCCESS.search(text)) and not _FAILURE.search(text)

@@ -1,0 +1,45 @@
+"""Splits `<think>…</think>` from the answer while it streams, at any chunk boundary. Pure state, no I/O."""
+
+from dataclasses import dataclass
+
+OPEN, CLOSE = "<think>", "</think>"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    thinking: bool
+    text: str
+
+
+class ThinkSplitter:
+    """Feed it text; it gives pieces back as soon as they cannot be part of a tag."""
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._thinking = False
+
+    def feed(self, text: str) -> list[Piece]:
+        self._held += text
+        pieces: list[Piece] = []
+        while (at := self._held.find(self._tag)) >= 0:
+            pieces.append(Piece(self._thinking, self._held[:at]))
+            self._held = self._held[at + len(self._tag) :]
+            self._thinking = not self._thinking
+        keep = _tag_start_at_end(self._held, self._tag)
+        pieces.append(Piece(self._thinking, self._held[: len(self._held) - keep]))
+        self._held = self._held[len(self._held) - keep :]
+        return [piece for piece in pieces if piece.text]
+
+    def flush(self) -> list[Piece]:
+        """What is still held at the end of the stream."""
+        rest, self._held = self._held, ""
+        return [Piece(self._thinking, rest)] if rest else []
+
+    @property
+    def _tag(self) -> str:
+        return CLOSE if self._thinking else OPEN
+
+
+def _tag_start_at_end(text: str, tag: str) -> int:
+    """How many characters at the end of the text may be the beginning of the tag."""
+    return next((n for n in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:n])), 0)

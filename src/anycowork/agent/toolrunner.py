@@ -1,0 +1,233 @@
+"""Runs the calls of one reply: asks for all of them at once, then does them in order, reads side by side.
+Each passes the door, is written down, and only then takes effect."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TypeVar
+
+from anycowork.agent.moment import Moment
+from anycowork.domain import announce
+from anycowork.domain.approvals import Approval
+from anycowork.domain.chats import ChatState, TurnState
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    ModelFault,
+    Refusal,
+    RejectedByUser,
+    RepeatedCall,
+    ToolFault,
+)
+from anycowork.domain.journal import Change, RequireLease, SetChat, Write
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.ports import Clock, Journal, Store, Toolbox, Workspaces
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.tools import Call, CallState, Status, ToolResult
+from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
+from anycowork.permissions.roles import RoleBook
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The calls wait for a person; the segment ends here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """`terminate` if a call that succeeded was meant to end the turn; `faults` counts calls that the model got wrong."""
+
+    terminate: bool
+    faults: int
+
+
+class ToolRunner:
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        journal: Journal,
+        store: Store,
+        toolbox: Toolbox,
+        workspaces: Workspaces,
+        roles: RoleBook,
+        clock: Clock,
+    ) -> None:
+        self._gate = gate
+        self._journal = journal
+        self._store = store
+        self._toolbox = toolbox
+        self._workspaces = workspaces
+        self._roles = roles
+        self._clock = clock
+
+    async def run(self, moment: Moment) -> Parked | Done:
+        """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
+        if await self._ask_for_all(moment):
+            return Parked()
+        batch = moment.open_calls()
+        for group in _side_by_side(batch, self._only_reads):
+            verdicts = await self._take_all(moment, group)
+            if any(verdicts):
+                return Parked()
+        settled = [call for call in moment.calls if call.id in {item.id for item in batch}]
+        return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
+
+    async def _ask_for_all(self, moment: Moment) -> bool:
+        """One card for the whole batch: every call that must be asked is asked before any of them runs."""
+        approvals: list[Approval] = []
+        for call in moment.open_calls():
+            if self._only_reads(call):
+                continue
+            verdict = await self._verdict(moment, call)
+            if isinstance(verdict, Asking):
+                approvals.append(verdict.approval)
+            elif isinstance(verdict, Refusal):
+                await self._settle(moment, call, _refused(verdict))
+        if approvals:
+            await self._park(moment, approvals)
+        return bool(approvals)
+
+    async def _take_all(self, moment: Moment, group: list[Call]) -> list[Asking | None]:
+        if len(group) == 1:
+            return [await self._take(moment, group[0])]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(self._take(moment, call)) for call in group]
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from several
+        return [task.result() for task in running]
+
+    async def _take(self, moment: Moment, call: Call) -> Asking | None:
+        """One call to its result. What changes files holds the workspace's lease from the last look to the recorded result."""
+        if self._only_reads(call):
+            return await self._take_now(moment, call, epoch=None)
+        async with self._workspaces.writing(moment.workspace.root) as epoch:
+            return await self._take_now(moment, call, epoch=epoch)
+
+    async def _take_now(self, moment: Moment, call: Call, *, epoch: int | None) -> Asking | None:
+        verdict = await self._verdict(moment, call)
+        if isinstance(verdict, Asking):
+            await self._park(moment, [verdict.approval])
+            return verdict
+        if isinstance(verdict, AnyCoworkError):
+            await self._settle(
+                moment, call, _refused(verdict) if isinstance(verdict, Refusal) else ToolResult.failed(verdict)
+            )
+            return None
+        if epoch is not None:
+            call = await self._intend(moment, call, verdict, epoch)
+        await self._settle(moment, call, await self._effect(moment, call, verdict))
+        return None
+
+    async def _verdict(self, moment: Moment, call: Call) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
+        if earlier := moment.earlier_failure(call):
+            return RepeatedCall(
+                f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
+            )
+        try:
+            return await self._gate.admit(call, await self._standing(moment, call), moment.hands())
+        except (Refusal, ModelFault, ToolFault) as error:
+            return error
+
+    async def _standing(self, moment: Moment, call: Call) -> Standing:
+        """The role now is read anew for each call: a switch meanwhile narrows what is still pending."""
+        chat = await self._store.chat(call.chat_id)
+        now: RoleDefinition = self._roles.stored(chat.role if chat else "")
+        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan)
+
+    async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int) -> Call:
+        """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
+        intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=admitted.plan_step)
+        lease = RequireLease(moment.workspace.root, epoch)
+        await self._journal.write(Change(call.chat_id, (lease, intended)))
+        moment.put(intended)
+        return intended
+
+    async def _effect(self, moment: Moment, call: Call, admitted: Admitted) -> ToolResult:
+        hands = replace(moment.hands(), permissions=admitted.permissions)
+        run = admitted.tool.run(admitted.prepared, hands)
+        touches_files = bool(admitted.prepared.intent and admitted.prepared.intent.paths)
+        try:
+            return await (_to_the_end(run) if touches_files else run)
+        except (ToolFault, Refusal) as error:
+            return ToolResult.failed(error)
+
+    async def _settle(self, moment: Moment, call: Call, result: ToolResult) -> None:
+        """Result, message and event in one transaction."""
+        settled = replace(call, state=CallState.SETTLED, result=result)
+        message = result_message(
+            settled, result, message_id=self._clock.new_id(), at=self._clock.now(), role=moment.role.name
+        )
+        await self._journal.write(Change(call.chat_id, (settled, message), (announce.tool_result(settled, result),)))
+        moment.put(settled)
+        moment.history.append(message)
+
+    async def _park(self, moment: Moment, approvals: list[Approval]) -> None:
+        """The approvals, the turn at rest and the chat's state become durable together."""
+        asked = {approval.tool_call_id: approval for approval in approvals}
+        known = {approval.id for approval in await self._store.approvals(moment.chat.id)}
+        new = [approval for approval in approvals if approval.id not in known]
+        calls = [replace(call, state=CallState.ASKING) for call in moment.open_calls() if call.id in asked]
+        moment.turn = replace(moment.turn, state=TurnState.PARKED, seconds=moment.seconds_at(self._clock.monotonic()))
+        writes: list[Write] = [*calls, *new, moment.turn, SetChat(state=ChatState.AWAITING_APPROVAL)]
+        await self._journal.write(
+            Change(moment.chat.id, tuple(writes), tuple(announce.permission_request(a) for a in new))
+        )
+        for call in calls:
+            moment.put(call)
+
+    def _only_reads(self, call: Call) -> bool:
+        tool = self._toolbox.find(call.tool)
+        return tool is None or tool.spec.read_only
+
+
+def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, role: str) -> Message:
+    return Message(
+        id=message_id,
+        chat_id=call.chat_id,
+        role=Speaker.TOOL,
+        content=result.content,
+        message_type=MessageType.TOOL_RESULT,
+        payload=announce.result_json(call, result),
+        agent_role=role,
+        turn_id=call.turn_id,
+        created_at=at,
+    )
+
+
+def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:
+    """Neighbouring reads form one group; every other call is a group of its own."""
+    for only_reads, group in groupby(calls, key=reads):
+        if only_reads:
+            yield list(group)
+        else:
+            yield from ([call] for call in group)
+
+
+def _refused(error: Refusal) -> ToolResult:
+    return ToolResult.failed(error, status=Status.DENIED if isinstance(error, RejectedByUser) else Status.REFUSED)
+
+
+def _terminates(calls: list[Call]) -> bool:
+    """Only a call that succeeded ends a turn: after a failed step nothing is done."""
+    return any(call.terminate and call.result is not None and call.result.status is Status.OK for call in calls)
+
+
+_FAULTS = {"unknown_tool", "bad_parameters"}
+
+
+def _is_fault(call: Call) -> bool:
+    return call.result is not None and call.result.error is not None and call.result.error.code in _FAULTS
+
+
+async def _to_the_end(effect: Coroutine[object, object, T]) -> T:
+    """A file is written by a thread that nobody can call back: a stop waits the millisecond until it is done."""
+    task = asyncio.ensure_future(effect)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise

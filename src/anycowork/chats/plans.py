@@ -1,0 +1,41 @@
+"""Plans at the desk: a proposed one is read, an edited one is checked, an approved one becomes the request that starts it. Pure."""
+
+import json
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Plan, explain_plan, read_plan
+
+
+def proposed_plan(plan: Json) -> Plan:
+    """Raises: Invalid, saying what is wrong with it."""
+    return _valid(plan, param="plan")
+
+
+def approved_plan(shown: Json, steps: list[Json] | None) -> Plan:
+    """The plan as approved: with the person's own steps if they edited, reordered, dropped or added some. Raises: Invalid."""
+    if steps is None:
+        return _valid(shown, param="plan")
+    if not steps:
+        raise Invalid("A plan without steps does nothing; leave at least one.", param="steps")
+    return _valid({**shown, "steps": list(_numbered(steps))}, param="steps")
+
+
+def execution_request(plan: Plan) -> str:
+    """What the actor is told: the approved text itself, and nothing that was not approved."""
+    text = json.dumps(plan.to_json(), indent=2, ensure_ascii=False)
+    return f"Execute the approved plan, step by step, and say what was done.\n\n```json\n{text}\n```"
+
+
+def _numbered(steps: list[Json]) -> list[Json]:
+    """Numbers follow the new order; a step that came without an id gets one that is free."""
+    taken = {str(step["id"]) for step in steps if step.get("id") is not None}
+    free = (str(number) for number in range(1, len(steps) + len(taken) + 1) if str(number) not in taken)
+    return [{**step, "step_number": at, "id": step.get("id") or next(free)} for at, step in enumerate(steps, 1)]
+
+
+def _valid(plan: Json, *, param: str) -> Plan:
+    read = read_plan(plan)
+    if read is None:
+        raise Invalid(f"This is not a valid plan: {explain_plan(plan)}", param=param)
+    return read

@@ -1,0 +1,130 @@
+"""Brings a turn that will not go on to a true end: stopped by a person, or interrupted by a crash.
+
+What is on the disk decides what became of a call in flight; nothing is run again.
+"""
+
+from dataclasses import dataclass, replace
+
+from anycowork.agent.toolrunner import result_message
+from anycowork.domain import announce
+from anycowork.domain.approvals import ApprovalState, QuestionState
+from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, Interrupted, OutsideWorkspace
+from anycowork.domain.events import Draft
+from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
+from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.ports import Clock, Journal, Store, Workspaces
+from anycowork.domain.principals import HOUSE
+from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """An answer that was broken off: what had been shown of it."""
+
+    message_id: str
+    text: str = ""
+    reasoning: str = ""
+
+
+class Settler:
+    def __init__(self, *, journal: Journal, store: Store, workspaces: Workspaces, clock: Clock) -> None:
+        self._journal = journal
+        self._store = store
+        self._workspaces = workspaces
+        self._clock = clock
+
+    async def end(
+        self,
+        turn: Turn,
+        reason: EndReason,
+        *,
+        said: str,
+        unfinished: list[Unfinished],
+        error: AnyCoworkError | None = None,
+        principal: str = HOUSE.label(),
+    ) -> None:
+        """One transaction: the open calls' results, what was said so far, withdrawn approvals and questions, the end."""
+        chat = await self._store.chat(turn.chat_id)
+        if chat is None:
+            return
+        writes: list[Write] = []
+        events: list[Draft] = []
+        for call in await self._store.calls(turn.id):
+            if call.state is not CallState.SETTLED:
+                result = self._what_became_of(call, chat, stopped=reason is EndReason.STOPPED)
+                settled = replace(call, state=CallState.SETTLED, result=result)
+                at, message_id = self._clock.now(), self._clock.new_id()
+                writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
+                events.append(announce.tool_result(settled, result))
+        for left in unfinished:
+            writes += [self._broken_off(turn, left), Compact(left.message_id)]
+        await self._withdraw(turn, writes, events, principal)
+        ended = replace(turn, state=TurnState.ENDED, reason=reason, error=announce.error_json(error) if error else None)
+        writes += [self._note(turn, said), ended, SetChat(state=ChatState.IDLE)]
+        events += [*([announce.error(turn.id, error)] if error else []), announce.turn_ended(ended)]
+        await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
+
+    def _what_became_of(self, call: Call, chat: Chat, *, stopped: bool) -> ToolResult:
+        lost = Status.CANCELLED if stopped else Status.INTERRUPTED
+        if call.state is not CallState.INTENT:
+            return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
+        if call.intent is None or not call.intent.paths:
+            return ToolResult.failed(
+                Interrupted(f"'{call.tool}' was ended while it ran; what it had done so far stands."), status=lost
+            )
+        match self._on_disk(call.intent, chat.workspace):
+            case "after":
+                return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
+            case "before":
+                return ToolResult.failed(
+                    Interrupted(f"'{call.tool}' was ended before it changed anything."), status=lost
+                )
+            case _:
+                message = f"'{call.tool}' was interrupted, and the file is neither as it was nor as meant. Look at it before going on."
+                return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+
+    def _on_disk(self, intent: Intent, root: str) -> str:
+        try:
+            workspace = self._workspaces.open(root)
+            now = [workspace.file_hash(item.path) for item in intent.paths]
+        except (BadWorkspace, OutsideWorkspace, OSError):
+            return "unknown"
+        if now == [item.after for item in intent.paths]:
+            return "after"
+        return "before" if now == [item.before for item in intent.paths] else "third"
+
+    async def _withdraw(self, turn: Turn, writes: list[Write], events: list[Draft], principal: str) -> None:
+        for approval in await self._store.approvals(turn.chat_id):
+            if approval.turn_id == turn.id:
+                writes.append(DecideApproval(approval.id, ApprovalState.WITHDRAWN, None, principal))
+                events.append(announce.permission_decided(approval, ApprovalState.WITHDRAWN, None, principal))
+        question = await self._store.open_question(turn.chat_id)
+        if question is not None and question.turn_id == turn.id:
+            withdrawn = QuestionState.WITHDRAWN
+            writes.append(SettleQuestion(question.message_id, withdrawn, None, principal))
+            events.append(announce.question_answered(question.message_id, turn.id, None, withdrawn.value, principal))
+
+    def _broken_off(self, turn: Turn, left: Unfinished) -> Message:
+        return Message(
+            id=left.message_id,
+            chat_id=turn.chat_id,
+            role=Speaker.ASSISTANT,
+            content=left.text,
+            payload={"broken_off": True},
+            agent_role=turn.role,
+            turn_id=turn.id,
+            reasoning=left.reasoning or None,
+            created_at=self._clock.now(),
+        )
+
+    def _note(self, turn: Turn, said: str) -> Message:
+        return Message(
+            id=self._clock.new_id(),
+            chat_id=turn.chat_id,
+            role=Speaker.SYSTEM,
+            content=said,
+            agent_role=turn.role,
+            turn_id=turn.id,
+            created_at=self._clock.now(),
+        )

@@ -1,0 +1,167 @@
+"""Keeps the running turns: one per chat, each a task with an owner, stopped at will and healed when the disk comes back."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from anycowork.agent.loop import Agent
+from anycowork.agent.moment import Moment
+from anycowork.chats.settling import Settler, Unfinished
+from anycowork.domain.chats import EndReason, Turn, TurnState
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, NotFound, StorageFault
+from anycowork.domain.journal import Change
+from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.ports import Journal, Store, Workspaces
+from anycowork.domain.principals import HOUSE
+from anycowork.permissions.roles import RoleBook
+
+log = logging.getLogger(__name__)
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class InternalError(AnyCoworkError):
+    code = "internal_error"
+
+
+@dataclass(slots=True)
+class _Running:
+    task: asyncio.Task[None]
+    moment: Moment | None = None
+
+
+class TurnKeeper:
+    """`tasks` is the house's own group: no turn outlives it."""
+
+    def __init__(
+        self,
+        *,
+        agent: Agent,
+        settler: Settler,
+        journal: Journal,
+        store: Store,
+        workspaces: Workspaces,
+        roles: RoleBook,
+        tasks: asyncio.TaskGroup,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._agent = agent
+        self._settler = settler
+        self._journal = journal
+        self._store = store
+        self._workspaces = workspaces
+        self._roles = roles
+        self._tasks = tasks
+        self._sleep = sleep
+        self._running: dict[str, _Running] = {}
+
+    def start(self, turn: Turn) -> None:
+        """Runs the turn's next segment; the segment before it, which may just be ending, comes to its end first."""
+        before = self._running.get(turn.chat_id)
+        task = self._tasks.create_task(self._segment(turn, before.task if before else None))
+        self._running[turn.chat_id] = _Running(task)
+
+    async def stop(self, turn: Turn, *, principal: str, said: str) -> None:
+        """Ends the turn at once: what it runs is killed, and the history is consistent when this returns."""
+        running = self._running.pop(turn.chat_id, None)
+        if running is not None:
+            running.task.cancel()
+            await asyncio.wait([running.task])
+        current = await self._store.current_turn(turn.chat_id)
+        if current is None:
+            return
+        left = _unfinished(running.moment) if running else []
+        await self._settler.end(current, EndReason.STOPPED, said=said, unfinished=left, principal=principal)
+
+    async def interrupt_all(self) -> None:
+        """Clean shutdown: running turns end as interrupted; parked ones stay parked and open."""
+        for chat_id, running in list(self._running.items()):
+            running.task.cancel()
+            await asyncio.wait([running.task])
+            turn = await self._store.current_turn(chat_id)
+            if turn is not None and turn.state is TurnState.RUNNING:
+                said = "The server was stopped during this turn. Send a message to go on."
+                await self._settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=_unfinished(running.moment))
+        self._running.clear()
+
+    async def _segment(self, turn: Turn, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        try:
+            await self._run(turn)
+        except StorageFault as fault:
+            log.error("turn %s: %s", turn.id, fault.message)
+            await self._heal(turn, fault)
+        except Exception:
+            log.exception("turn %s failed inside AnyCowork", turn.id)
+            await self._heal(
+                turn, InternalError("Something inside AnyCowork failed; the log says what. The chat is usable.")
+            )
+        finally:
+            running = self._running.get(turn.chat_id)
+            if running is not None and running.task is asyncio.current_task():
+                del self._running[turn.chat_id]
+
+    async def _run(self, turn: Turn) -> None:
+        if turn.state is not TurnState.RUNNING:
+            turn = replace(turn, state=TurnState.RUNNING)
+            await self._journal.write(Change(turn.chat_id, (turn,)))
+        try:
+            moment = await self._moment(turn)
+        except (BadWorkspace, NotFound) as error:
+            await self._settler.end(turn, EndReason.FAILED, said=error.message, unfinished=[], error=error)
+            return
+        self._running[turn.chat_id].moment = moment
+        await self._agent.run(moment)
+
+    async def _moment(self, turn: Turn) -> Moment:
+        chat = await self._store.chat(turn.chat_id)
+        if chat is None:
+            raise NotFound("chat", turn.chat_id)
+        return Moment(
+            chat=chat,
+            turn=turn,
+            role=self._roles.stored(turn.role),
+            workspace=self._workspaces.open(chat.workspace),
+            history=await self._store.history(chat.id),
+            calls=await self._store.calls(turn.id),
+            plan=await self._approved_plan(turn),
+        )
+
+    async def _approved_plan(self, turn: Turn) -> Plan | None:
+        row = await self._store.plan(turn.plan_id) if turn.plan_id else None
+        return read_plan(row.approved) if row and row.approved else None
+
+    async def _heal(self, turn: Turn, error: AnyCoworkError) -> None:
+        """Ends the turn as failed as soon as the store takes it."""
+        wait = 0.5
+        while True:
+            try:
+                current = await self._store.current_turn(turn.chat_id)
+                if current is not None and current.id == turn.id:
+                    running = self._running.get(turn.chat_id)
+                    left = _unfinished(running.moment) if running else []
+                    await self._settler.end(current, EndReason.FAILED, said=error.message, unfinished=left, error=error)
+                return
+            except StorageFault as again:
+                log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
+                await self._sleep(wait)
+                wait = min(30.0, wait * 2)
+
+
+async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper) -> None:
+    """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
+    for turn in await store.turns_in(TurnState.RUNNING.value):
+        pieces = await store.unfinished_text(turn.chat_id, turn.id)
+        left = [Unfinished(message_id, text, reasoning) for message_id, text, reasoning in pieces]
+        said = "The server ended during this turn. Send a message to go on."
+        await settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
+    for turn in await store.turns_in(TurnState.DUE.value):
+        keeper.start(turn)
+
+
+def _unfinished(moment: Moment | None) -> list[Unfinished]:
+    heard = moment.listener.heard if moment and moment.listener else None
+    if heard is None or not (heard.text or heard.reasoning):
+        return []
+    return [Unfinished(heard.message_id, heard.text, heard.reasoning)]

@@ -1,0 +1,120 @@
+"""The events of what happened, each with its noun nested under its own key. Pure constructors; the journal numbers them."""
+
+from anycowork.domain.approvals import Approval, ApprovalState
+from anycowork.domain.chats import ChatState, Turn
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.events import Draft, EventType
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.tools import Call, ToolResult
+
+
+def turn_started(turn: Turn) -> Draft:
+    return Draft(EventType.TURN_STARTED, {"turn": turn.to_json(), "state": ChatState.RUNNING.value}, turn_id=turn.id)
+
+
+def turn_ended(turn: Turn) -> Draft:
+    """`reason` stands at the top too: it is what readers look for."""
+    reason = turn.reason.value if turn.reason else None
+    return Draft(
+        EventType.TURN_ENDED,
+        {"turn": turn.to_json(), "reason": reason, "state": ChatState.IDLE.value},
+        turn_id=turn.id,
+    )
+
+
+def tool_call(call: Call) -> Draft:
+    return Draft(
+        EventType.TOOL_CALL,
+        {"tool_call": call_json(call)},
+        turn_id=call.turn_id,
+        call_id=call.id,
+        step_id=call.plan_step,
+    )
+
+
+def tool_result(call: Call, result: ToolResult) -> Draft:
+    return Draft(
+        EventType.TOOL_RESULT,
+        {"tool_result": result_json(call, result)},
+        turn_id=call.turn_id,
+        call_id=call.id,
+        step_id=call.plan_step,
+    )
+
+
+def permission_request(approval: Approval) -> Draft:
+    return Draft(
+        EventType.PERMISSION_REQUEST,
+        {"approval": approval.to_json(), "state": ChatState.AWAITING_APPROVAL.value},
+        turn_id=approval.turn_id,
+        call_id=approval.tool_call_id,
+    )
+
+
+def permission_decided(approval: Approval, state: ApprovalState, note: str | None, principal: str) -> Draft:
+    decided: Json = {
+        "id": approval.id,
+        "batch_id": approval.batch_id,
+        "tool": approval.tool,
+        "state": state.value,
+        "note": note,
+    }
+    return Draft(
+        EventType.PERMISSION_DECIDED,
+        {"approval": decided},
+        turn_id=approval.turn_id,
+        call_id=approval.tool_call_id,
+        principal=principal,
+    )
+
+
+def question(message: Message) -> Draft:
+    return Draft(
+        EventType.QUESTION,
+        {"question": {"message_id": message.id, **(message.payload or {})}, "state": ChatState.AWAITING_ANSWER.value},
+        turn_id=message.turn_id,
+    )
+
+
+def question_answered(message_id: str, turn_id: str, answer: Json | None, state: str, principal: str) -> Draft:
+    body: Json = {"question": {"message_id": message_id, "state": state, "answer": answer}}
+    return Draft(EventType.QUESTION_ANSWERED, body, turn_id=turn_id, principal=principal)
+
+
+def plan_update(message_id: str, turn_id: str | None, plan: Json, state: str) -> Draft:
+    return Draft(EventType.PLAN_UPDATE, {"plan": {"message_id": message_id, "state": state, **plan}}, turn_id=turn_id)
+
+
+def role_changed(old: str, new: str, principal: str) -> Draft:
+    return Draft(EventType.ROLE_CHANGED, {"role": {"old_role": old, "new_role": new}}, principal=principal)
+
+
+def usage(turn_id: str, spent: Json) -> Draft:
+    return Draft(EventType.USAGE, {"usage": spent}, turn_id=turn_id)
+
+
+def error(turn_id: str | None, problem: AnyCoworkError) -> Draft:
+    return Draft(EventType.ERROR, {"error": error_json(problem)}, turn_id=turn_id)
+
+
+def error_json(problem: AnyCoworkError) -> Json:
+    return {"code": problem.code, "message": problem.message, "retryable": problem.retryable}
+
+
+def call_json(call: Call) -> Json:
+    return {"id": call.id, "tool": call.tool, "parameters": call.parameters, "terminate": call.terminate}
+
+
+def result_json(call: Call, result: ToolResult) -> Json:
+    found: Json = {"tool_call_id": call.id, "tool": call.tool, "status": result.status.value}
+    if result.error:
+        found["error"] = {
+            "code": result.error.code,
+            "message": result.error.message,
+            "retryable": result.error.retryable,
+        }
+    if result.diff is not None:
+        found["diff"] = result.diff
+    if result.facts:
+        found["facts"] = result.facts
+    return found

@@ -1,0 +1,25 @@
+"""What one call may do: the ceiling it was issued under, the role at issue and the role now, all of them together. Pure."""
+
+from anycowork.domain.errors import Forbidden
+from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.tools import Call, ToolSpec
+
+
+def authority(call: Call, at_issue: RoleDefinition, now: RoleDefinition) -> frozenset[Permission]:
+    """A role switched after the call was issued can narrow it, never widen it."""
+    return call.ceiling & at_issue.permissions & now.permissions
+
+
+def require_authority(
+    spec: ToolSpec, call: Call, at_issue: RoleDefinition, now: RoleDefinition
+) -> frozenset[Permission]:
+    """The permissions that the call runs with. Raises: Forbidden, final."""
+    granted = authority(call, at_issue, now)
+    missing = sorted(spec.permissions - granted)
+    if not missing:
+        return granted
+    short = next((role for role in (at_issue, now) if not role.grants(spec.permissions)), now)
+    raise Forbidden(
+        f"{short.title} may not call '{spec.name}' (needs {', '.join(missing)}). "
+        "Only the person can switch to a role that may; do not try this call again."
+    )

@@ -1,0 +1,49 @@
+"""What an approved plan grants: exactly the tools and paths, and exactly the commands, that its steps name. Pure."""
+
+import re
+
+from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.ports import Prepared
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, ToolSpec
+
+
+def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> str | None:
+    """The id of the first step that names this call, or None: then it is outside the plan."""
+    return next((step.id for step in plan.steps if _names(step, spec, call, prepared)), None)
+
+
+def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
+    if Permission.EXECUTE_COMMANDS in spec.permissions:
+        return call.parameters.get("command") in step.commands
+    return _names_tool(step, spec) and _all_paths_named(step, prepared)
+
+
+def _names_tool(step: PlanStep, spec: ToolSpec) -> bool:
+    """A planner cannot know the tools it lacks, so a step may name permissions instead."""
+    needed = set(step.tools_needed)
+    return spec.name in needed or {permission.value for permission in spec.permissions} <= needed | {
+        Permission.READ_FILES
+    }
+
+
+def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:
+    """Every path that would change must be named, as resolved inside the workspace, not as the model spelt it."""
+    touched = {prepared.resource, *(item.path for item in prepared.intent.paths)} if prepared.intent else set()
+    return bool(touched) and all(any(path_matches(pattern, path) for pattern in step.paths) for path in touched)
+
+
+def path_matches(pattern: str, path: str) -> bool:
+    """Git-style from the workspace root: `src/` and `src/**` are all below, `*` stays in its folder. `.` and the like name nothing."""
+    wanted = pattern.strip().removeprefix("./").lstrip("/")
+    if wanted in ("", ".", ".."):
+        return False
+    if wanted.endswith("/"):
+        wanted += "**"
+    return re.fullmatch(_as_regex(wanted), path.removeprefix("./").lstrip("/"), re.DOTALL) is not None
+
+
+def _as_regex(pattern: str) -> str:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    meaning = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+    return "".join(meaning.get(part, re.escape(part)) for part in parts)

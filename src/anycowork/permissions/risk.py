@@ -1,0 +1,66 @@
+"""How risky a call is, and why, in words that a person reads on the approval card. Pure."""
+
+import re
+
+from anycowork.domain.approvals import Risk
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, ToolSpec
+
+_SECRETS = re.compile(
+    r"(^|/)(\.env[^/]*|\.ssh|\.aws|\.netrc|id_[a-z0-9]+|[^/]*(secret|credential|token|\.pem|\.key)[^/]*)(/|$)", re.I
+)
+_AGENT_FILES = re.compile(
+    r"(^|/)(\.anycowork|\.mcp\.json|\.vscode|\.envrc|\.husky|\.github|\.gitlab-ci\.yml|AGENTS\.md|CLAUDE\.md)(/|$)"
+)
+_NETWORK = re.compile(
+    r"\b(curl|wget|ssh|scp|rsync|nc|ncat|telnet|ftp|git\s+(push|pull|fetch|clone)|npm|pip|uv|cargo|apt(-get)?)\b"
+)
+_DESTRUCTIVE = re.compile(r"\b(rm|rmdir|shred|dd|mkfs\S*|truncate|git\s+(reset|clean|checkout))\b")
+_PRIVILEGED = re.compile(r"\b(sudo|su|doas|pkexec|chown|setcap)\b")
+
+
+def judge(spec: ToolSpec, call: Call, resource: str) -> tuple[Risk, tuple[str, ...]]:
+    """The level, and every reason for it."""
+    reasons = [*_of_permissions(spec), *_of_resource(resource), *_of_provenance(call)]
+    high = [text for level, text in reasons if level is Risk.HIGH]
+    if high:
+        return Risk.HIGH, tuple(text for _, text in reasons)
+    return (Risk.LOW if spec.read_only else Risk.MEDIUM), tuple(text for _, text in reasons)
+
+
+def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
+    found: list[tuple[Risk, str]] = []
+    if Permission.EXECUTE_COMMANDS in spec.permissions:
+        found.append((Risk.HIGH, "It runs a command, which this version does not sandbox yet."))
+    if Permission.DELETE_FILES in spec.permissions and Permission.CREATE_FILES not in spec.permissions:
+        found.append((Risk.HIGH, "It deletes."))
+    if Permission.WRITE_FILES in spec.permissions:
+        found.append((Risk.MEDIUM, "It changes an existing file."))
+    if Permission.CREATE_FILES in spec.permissions:
+        found.append((Risk.MEDIUM, "It creates or moves a file."))
+    return found
+
+
+def _of_resource(resource: str) -> list[tuple[Risk, str]]:
+    if resource.startswith("command:"):
+        words = resource.removeprefix("command:")
+        in_words = (
+            (_PRIVILEGED, "It asks for more rights (sudo or the like)."),
+            (_DESTRUCTIVE, "It may delete or overwrite."),
+            (_NETWORK, "It may use the network."),
+            (_SECRETS, "It names what looks like a secret."),
+        )
+        return [(Risk.HIGH, text) for pattern, text in in_words if pattern.search(words)]
+    in_path = ((_SECRETS, "The path looks like a secret."), (_AGENT_FILES, "The file steers tools, editors or agents."))
+    return [(Risk.HIGH, text) for pattern, text in in_path if pattern.search(resource)]
+
+
+def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
+    found: list[tuple[Risk, str]] = []
+    if not call.provenance.whole_reply:
+        found.append((Risk.HIGH, "The call stood inside other text; it may be quoted rather than meant."))
+    if call.provenance.in_tool_result:
+        found.append(
+            (Risk.HIGH, "The same call stands in an earlier tool result: a file or a program may have planted it.")
+        )
+    return found

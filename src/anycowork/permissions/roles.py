@@ -1,0 +1,151 @@
+"""The six built-in roles, custom ones from files, and the book that knows both. A role is a `Role` member and its definition here."""
+
+import re
+import tomllib
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.chats import role_named
+from anycowork.domain.errors import UnknownRole
+from anycowork.domain.roles import OutputFormat, Permission, Role, RoleDefinition
+
+READ, WRITE, CREATE = Permission.READ_FILES, Permission.WRITE_FILES, Permission.CREATE_FILES
+DELETE, EXECUTE = Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS
+
+BUILT_IN: tuple[RoleDefinition, ...] = (
+    RoleDefinition(
+        name=Role.PLANNER,
+        permissions=frozenset({READ}),
+        prompt="planner.md",
+        colour="blue",
+        icon="magnifying-glass",
+        tooltip="Planner reads and plans. It cannot change anything or run commands.",
+        output=OutputFormat.PLAN,
+    ),
+    RoleDefinition(
+        name=Role.ACTOR,
+        permissions=frozenset({READ, WRITE, CREATE, DELETE, EXECUTE}),
+        prompt="actor.md",
+        colour="green",
+        icon="lightning-bolt",
+        tooltip="Actor carries out the work: it reads, changes, creates and deletes files and runs commands.",
+    ),
+    RoleDefinition(
+        name=Role.COMMANDER,
+        permissions=frozenset({READ}),
+        prompt="commander.md",
+        colour="purple",
+        icon="compass",
+        tooltip="Commander reads, plans and hands tasks to planners and actors. It changes nothing itself.",
+        output=OutputFormat.PLAN,
+        delegates=(Role.PLANNER, Role.ACTOR),
+    ),
+    RoleDefinition(
+        name=Role.DESIGNER,
+        permissions=frozenset({READ, CREATE}),
+        prompt="designer.md",
+        colour="pink",
+        icon="pencil-ruler",
+        tooltip="Designer reads and creates new files. It never changes or deletes what is there.",
+    ),
+    RoleDefinition(
+        name=Role.REVIEWER,
+        permissions=frozenset({READ}),
+        prompt="reviewer.md",
+        colour="amber",
+        icon="clipboard-check",
+        tooltip="Reviewer reads and gives a structured review. It changes nothing.",
+        output=OutputFormat.REVIEW,
+    ),
+    RoleDefinition(
+        name=Role.TESTER,
+        permissions=frozenset({READ, EXECUTE}),
+        prompt="tester.md",
+        colour="teal",
+        icon="flask",
+        tooltip="Tester reads and runs checks. The source stays as it is, whatever a command does.",
+    ),
+)
+
+
+class RoleBook:
+    """Every role there is. `lost` stands for a stored role whose definition is gone: it holds no permissions at all."""
+
+    def __init__(self, custom: Iterable[RoleDefinition] = ()) -> None:
+        self._roles = {definition.name: definition for definition in BUILT_IN}
+        self._roles |= {definition.name: definition for definition in custom if definition.name not in self._roles}
+
+    def all(self) -> tuple[RoleDefinition, ...]:
+        return tuple(self._roles.values())
+
+    def get(self, name: str) -> RoleDefinition | None:
+        return self._roles.get(name)
+
+    def require(self, word: str) -> RoleDefinition:
+        """The role of this name, or of `plan`/`act`. Raises: UnknownRole, naming the valid ones."""
+        found = self._roles.get(role_named(word))
+        if found is None:
+            raise UnknownRole(f"There is no role '{word[:64]}'. Valid roles: {', '.join(self._roles)}.", param="role")
+        return found
+
+    def stored(self, name: str) -> RoleDefinition:
+        """The definition of a chat's stored role. Never raises, and never opens as actor what it does not know."""
+        return self._roles.get(name) or lost(name)
+
+
+def lost(name: str) -> RoleDefinition:
+    return RoleDefinition(
+        name=name,
+        permissions=frozenset(),
+        prompt="lost.md",
+        colour="grey",
+        icon="question-mark",
+        tooltip=f"The definition of the role '{name}' is gone. Choose another role to go on.",
+        built_in=False,
+    )
+
+
+class BadRoleFile(ValueError):
+    """The message names the file, the field and the reason."""
+
+
+class RoleFile(Boundary):
+    """What a team writes into `roles/<name>.toml`. `prompt` is the role's text itself."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+    permissions: Annotated[tuple[Permission, ...], Field(strict=False)]
+    prompt: Annotated[str, Field(min_length=1, max_length=50_000)]
+    colour: str = "grey"
+    icon: str = "person"
+    tooltip: str = ""
+    output: Annotated[OutputFormat, Field(strict=False)] = OutputFormat.TEXT
+    delegates: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+
+def read_role_file(file_name: str, text: str) -> RoleDefinition:
+    """A custom role from its file. Raises: BadRoleFile."""
+    try:
+        role = RoleFile.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise BadRoleFile(f"{file_name} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadRoleFile(f"{file_name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    if role.name in {definition.name for definition in BUILT_IN}:
+        raise BadRoleFile(f"{file_name}: '{role.name}' is a built-in role and cannot be replaced; choose another name.")
+    if not re.search(r"\S", role.prompt):
+        raise BadRoleFile(f"{file_name}: the prompt is empty.")
+    return RoleDefinition(
+        name=role.name,
+        permissions=frozenset(role.permissions),
+        prompt=role.prompt,
+        colour=role.colour,
+        icon=role.icon,
+        tooltip=role.tooltip or f"{role.name}: a role of your team.",
+        output=role.output,
+        delegates=role.delegates,
+        built_in=False,
+    )
