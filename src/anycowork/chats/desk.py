@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
+from anycowork.chats.drafting import IDLE, NEW_CHAT, Drafter, only_idle, title_from
 from anycowork.chats.plans import approved_plan, execution_request, proposed_plan
 from anycowork.chats.turns import TurnKeeper
 from anycowork.domain import announce
-from anycowork.domain.approvals import ApprovalState, Decision, PlanRow, PlanState, QuestionState
+from anycowork.domain.approvals import Approval, ApprovalState, Decision, PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.errors import (
     AlreadyAnswered,
@@ -19,6 +19,7 @@ from anycowork.domain.errors import (
     NoSuchModel,
     NotAllowed,
     NotFound,
+    RulesNotAvailable,
     TurnAlreadyRunning,
 )
 from anycowork.domain.events import Draft
@@ -33,16 +34,12 @@ from anycowork.domain.journal import (
     SettleQuestion,
     Write,
 )
-from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.messages import Json, MessageType, Speaker
 from anycowork.domain.ports import Clock, Journal, Providers, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.permissions.roles import RoleBook
-
-NEW_CHAT = "New chat"
-TITLE_LENGTH = 60
-IDLE = frozenset({ChatState.IDLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +82,7 @@ class FrontDesk:
         self._roles = roles
         self._providers = providers
         self._clock = clock
+        self._draft = Drafter(clock)
         self._find_workspace = find_workspace
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -107,7 +105,7 @@ class FrontDesk:
         now = self._clock.now()
         config = ChatConfig(definition.name, model, system_prompt_id)
         chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
-        await self._journal.write(Change(chat.id, (AddChat(chat, principal.label()),), principal=principal.label()))
+        await self._write(principal, chat.id, AddChat(chat, principal.label()))
         return await self._chat(chat.id)
 
     async def change_chat(
@@ -122,23 +120,16 @@ class FrontDesk:
         require(principal, Scope.SEND)
         self._require_model(model)
         async with self._alone(chat_id) as chat:
-            config = replace(
-                chat.config,
-                model_id=model or chat.config.model_id,
-                system_prompt_id=system_prompt_id or chat.config.system_prompt_id,
-            )
-            await self._journal.write(
-                Change(chat_id, (SetChat(config=config, title=title),), principal=principal.label())
-            )
+            prompt = system_prompt_id or chat.config.system_prompt_id
+            config = replace(chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt)
+            await self._write(principal, chat_id, SetChat(config=config, title=title))
         return await self._chat(chat_id)
 
     async def remove_chat(self, principal: Principal, chat_id: str) -> None:
         require(principal, Scope.SEND)
         async with self._alone(chat_id):
             busy = TurnAlreadyRunning("This chat is at work. Stop it before you delete it.")
-            await self._journal.write(
-                Change(chat_id, (RequireState(IDLE, busy), RemoveChat()), principal=principal.label())
-            )
+            await self._write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
         self._locks.pop(chat_id, None)
 
     # --- turns
@@ -149,12 +140,11 @@ class FrontDesk:
         if not content.strip():
             raise Invalid("An empty message says nothing; write what you want done.", param="content")
         async with self._alone(chat_id) as chat:
-            message = self._message(chat, Speaker.USER, content)
-            turn = self._turn(chat, principal, message, role=chat.role)
-            title = _title_from(content) if chat.title == NEW_CHAT else None
-            await self._begin(
-                principal, turn, replace(message, turn_id=turn.id), SetChat(ChatState.RUNNING, title=title)
-            )
+            turn_id = self._clock.new_id()
+            message = self._draft.message(chat, Speaker.USER, content, turn_id=turn_id)
+            turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)
+            title = title_from(content) if chat.title == NEW_CHAT else None
+            await self._begin(principal, chat, turn, message, SetChat(ChatState.RUNNING, title=title))
         return Sent(message.id, turn.id)
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
@@ -164,17 +154,22 @@ class FrontDesk:
             return await self._stop(principal, chat_id)
 
     async def switch_role(self, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> Switched:
+        """Raises: NeedsConfirmation while the chat is not idle; confirmed, what runs is stopped first."""
         require(principal, Scope.DECIDE)
         new = self._roles.require(role).name
         async with self._alone(chat_id) as chat:
-            old = chat.role
             if chat.state is not ChatState.IDLE:
                 if not confirm:
-                    raise NeedsConfirmation(_needs_confirmation(chat, new))
+                    raise NeedsConfirmation(
+                        f"This chat is {chat.state.value.replace('_', ' ')}. Switching to {new} stops it; "
+                        'send "confirm": true to do so.'
+                    )
                 await self._stop(principal, chat_id)
-            if new != old:
-                await self._switch(principal, chat, new)
-        return Switched(chat_id, old, new)
+            messages, events = self._draft.switch(principal, chat, new)
+            if messages:
+                config = SetChat(config=replace(chat.config, agent_role=new))
+                await self._write(principal, chat_id, only_idle(chat), config, *messages, events=events)
+        return Switched(chat_id, chat.role, new)
 
     # --- what a person decides
 
@@ -186,49 +181,39 @@ class FrontDesk:
             writes: list[Write] = []
             events: list[Draft] = []
             for decided in _each_once(decisions):
-                approval = pending.pop(decided.id, None)
+                approval = pending.pop(decided.id, None) or await self._not_pending(chat_id, decided.id)
                 state = _state_of(decided.decision)
                 writes.append(DecideApproval(decided.id, state, decided.note, principal.label()))
-                if approval is None:
-                    await self._refuse_decision(chat_id, decided.id)
                 events.append(announce.permission_decided(approval, state, decided.note, principal.label()))
             turn = await self._store.current_turn(chat_id)
-            due = turn is not None and not pending
-            if turn is not None and due:
-                turn = replace(turn, state=TurnState.DUE)
-                writes += [turn, SetChat(ChatState.RUNNING)]
-            await self._journal.write(Change(chat_id, tuple(writes), tuple(events), principal=principal.label()))
-            if turn is not None and due:
-                self._keeper.start(turn)
+            if turn is None or pending:
+                await self._write(principal, chat_id, *writes, events=tuple(events))
+                return
+            await self._take_up(principal, turn, *writes, events=tuple(events))
 
     async def answer(
         self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None
     ) -> str:
+        """The id of the turn that goes on with it. Raises: AlreadyAnswered, Invalid."""
         require(principal, Scope.DECIDE)
         async with self._alone(chat_id) as chat:
-            row = await self._store.question(message_id)
-            asked = await self._store.message(chat_id, message_id)
+            row, asked = await self._store.question(message_id), await self._store.message(chat_id, message_id)
             question = read_question(asked.payload or {}) if asked else None
-            if row is None or question is None or row.chat_id != chat_id:
+            if row is None or question is None:
                 raise NotFound("question", message_id)
-            if row.state is not QuestionState.OPEN:
+            turn = await self._store.turn(row.turn_id)
+            if row.state is not QuestionState.OPEN or turn is None or turn.state is not TurnState.PARKED:
                 raise AlreadyAnswered(f"This question is {row.state.value} already.")
             words = question.answer_text(value=value, custom=custom)
-            turn = await self._store.turn(row.turn_id)
-            if turn is None or turn.state is not TurnState.PARKED:
-                raise AlreadyAnswered("The turn that asked this question is over.")
             given: Json = {"question_id": message_id, "value": value, "custom": custom}
-            message = replace(self._message(chat, Speaker.USER, words, payload=given), turn_id=turn.id)
-            due = replace(turn, state=TurnState.DUE)
-            settle = SettleQuestion(message_id, QuestionState.ANSWERED, given, principal.label())
-            event = announce.question_answered(
-                message_id, turn.id, given, QuestionState.ANSWERED.value, principal.label()
+            answered = QuestionState.ANSWERED
+            await self._take_up(
+                principal,
+                turn,
+                SettleQuestion(message_id, answered, given, principal.label()),
+                self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id),
+                events=(announce.question_answered(message_id, turn.id, given, answered.value, principal.label()),),
             )
-            change = Change(
-                chat_id, (settle, message, due, SetChat(ChatState.RUNNING)), (event,), principal=principal.label()
-            )
-            await self._journal.write(change)
-            self._keeper.start(due)
         return turn.id
 
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json) -> str:
@@ -236,32 +221,35 @@ class FrontDesk:
         require(principal, Scope.SEND)
         read = proposed_plan(plan)
         async with self._alone(chat_id) as chat:
-            message = self._message(chat, Speaker.USER, read.goal or "A plan", MessageType.PLAN, read.to_json())
-            writes = (_only_idle(chat), message, PlanRow(message.id, chat_id, PlanState.OPEN))
-            event = announce.plan_update(message.id, None, read.to_json(), PlanState.OPEN.value)
-            await self._journal.write(Change(chat_id, writes, (event,), principal=principal.label()))
+            shown = read.to_json()
+            words = read.goal or "A plan"
+            message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
+            row = PlanRow(message.id, chat_id, PlanState.OPEN)
+            event = announce.plan_update(message.id, None, shown, PlanState.OPEN.value)
+            await self._write(principal, chat_id, only_idle(chat), message, row, events=(event,))
         return message.id
 
     async def approve_plan(
         self, principal: Principal, chat_id: str, message_id: str, *, steps: list[Json] | None
     ) -> str:
-        """Switches to actor and starts exactly the approved text; only a person approves."""
+        """Switches to actor and starts exactly the approved text; only a person approves. The id of its turn."""
         require(principal, Scope.DECIDE)
         async with self._alone(chat_id) as chat:
             row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
-            if row is None or shown is None or row.chat_id != chat_id:
+            if row is None or shown is None:
                 raise NotFound("plan", message_id)
             plan = approved_plan(shown.payload or {}, steps)
-            request = self._message(chat, Speaker.USER, execution_request(plan), payload={"plan_id": message_id})
-            turn = replace(self._turn(chat, principal, request, role=Role.ACTOR), plan_id=message_id)
-            approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn.id)
-            event = announce.plan_update(message_id, turn.id, plan.to_json(), PlanState.APPROVED.value)
-            switch, switched = self._switching(principal, chat, Role.ACTOR)
-            state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
-            await self._begin(
-                principal, turn, approve, *switch, replace(request, turn_id=turn.id), state, events=(*switched, event)
+            turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
+            request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
+            turn = self._draft.turn(
+                chat, principal, message_id=request.id, turn_id=turn_id, role=Role.ACTOR, plan_id=message_id
             )
-        return turn.id
+            switch, switched = self._draft.switch(principal, chat, Role.ACTOR)
+            approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn_id)
+            state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
+            approved = announce.plan_update(message_id, turn_id, plan.to_json(), PlanState.APPROVED.value)
+            await self._begin(principal, chat, turn, approve, *switch, request, state, events=(*switched, approved))
+        return turn_id
 
     # --- the parts
 
@@ -278,14 +266,21 @@ class FrontDesk:
             raise NotFound("chat", chat_id)
         return chat
 
-    async def _begin(self, principal: Principal, turn: Turn, *writes: Write, events: tuple[Draft, ...] = ()) -> None:
-        chat = await self._chat(turn.chat_id)
+    async def _write(self, principal: Principal, chat_id: str, *writes: Write, events: tuple[Draft, ...] = ()) -> None:
+        await self._journal.write(Change(chat_id, writes, events, principal=principal.label()))
+
+    async def _begin(
+        self, principal: Principal, chat: Chat, turn: Turn, *writes: Write, events: tuple[Draft, ...] = ()
+    ) -> None:
         started = replace(announce.turn_started(turn), cause=turn.message_id)
-        change = Change(
-            turn.chat_id, (_only_idle(chat), *writes, turn), (*events, started), principal=principal.label()
-        )
-        await self._journal.write(change)
+        await self._write(principal, chat.id, only_idle(chat), *writes, turn, events=(*events, started))
         self._keeper.start(turn)
+
+    async def _take_up(self, principal: Principal, turn: Turn, *writes: Write, events: tuple[Draft, ...]) -> None:
+        """What a person said and that the turn's next segment is due become durable together; then it starts."""
+        due = replace(turn, state=TurnState.DUE)
+        await self._write(principal, turn.chat_id, *writes, due, SetChat(ChatState.RUNNING), events=events)
+        self._keeper.start(due)
 
     async def _stop(self, principal: Principal, chat_id: str) -> bool:
         turn = await self._store.current_turn(chat_id)
@@ -294,50 +289,16 @@ class FrontDesk:
         await self._keeper.stop(turn, principal=principal.label(), said="Stopped by the person.")
         return True
 
-    async def _switch(self, principal: Principal, chat: Chat, new: str) -> None:
-        writes, events = self._switching(principal, chat, new)
-        config = SetChat(config=replace(chat.config, agent_role=new))
-        await self._journal.write(
-            Change(chat.id, (_only_idle(chat), config, *writes), events, principal=principal.label())
-        )
-
-    def _switching(self, principal: Principal, chat: Chat, new: str) -> tuple[tuple[Message, ...], tuple[Draft, ...]]:
-        """The switch as a message of its own in the history; nothing if the role stays."""
-        if new == chat.role:
-            return (), ()
-        words = f"Role switched from {chat.role} to {new}."
-        payload: Json = {"old_role": chat.role, "new_role": new}
-        message = self._message(chat, Speaker.SYSTEM, words, MessageType.ROLE_CHANGE, payload)
-        return (message,), (announce.role_changed(chat.role, new, principal.label()),)
-
-    def _message(
-        self,
-        chat: Chat,
-        speaker: Speaker,
-        content: str,
-        kind: MessageType = MessageType.TEXT,
-        payload: Json | None = None,
-    ) -> Message:
-        return Message(self._clock.new_id(), chat.id, speaker, content, kind, payload, created_at=self._clock.now())
-
-    def _turn(self, chat: Chat, principal: Principal, message: Message, *, role: str) -> Turn:
-        return Turn(
-            id=self._clock.new_id(),
-            chat_id=chat.id,
-            role=role,
-            principal=principal.label(),
-            message_id=message.id,
-            created_at=self._clock.now(),
-        )
-
     def _require_model(self, model: str | None) -> None:
+        if model is None:
+            return
         try:
             self._providers.find(model)
         except NoSuchModel as error:
-            if model is not None:
-                raise Invalid(error.message, param="model") from error
+            raise Invalid(error.message, param="model") from error
 
-    async def _refuse_decision(self, chat_id: str, approval_id: str) -> NoReturn:
+    async def _not_pending(self, chat_id: str, approval_id: str) -> Approval:
+        """Raises, always: AlreadyDecided if it was pending once in this chat, else NotFound."""
         everything = await self._store.approvals(chat_id, pending_only=False)
         decided = next((approval for approval in everything if approval.id == approval_id), None)
         if decided is None:
@@ -348,21 +309,8 @@ class FrontDesk:
 def require(principal: Principal, scope: Scope) -> None:
     """Raises: NotAllowed. Approving, answering and switching roles need a person."""
     if scope not in principal.scopes:
-        raise NotAllowed(
-            f"A {principal.kind.value.replace('_', ' ')} may not do this (needs '{scope.value}'). A person must."
-        )
-
-
-def _only_idle(chat: Chat) -> RequireState:
-    waiting = {
-        ChatState.AWAITING_APPROVAL: "waits for your decision on a tool call",
-        ChatState.AWAITING_ANSWER: "waits for your answer to a question",
-    }.get(chat.state, "is at work")
-    return RequireState(IDLE, TurnAlreadyRunning(f"This chat {waiting}. Wait until it is idle, or stop it first."))
-
-
-def _needs_confirmation(chat: Chat, new: str) -> str:
-    return f'This chat is {chat.state.value.replace("_", " ")}. Switching to {new} stops it; send "confirm": true to do so.'
+        kind = principal.kind.value.replace("_", " ")
+        raise NotAllowed(f"A {kind} may not do this (needs '{scope.value}'). A person must.")
 
 
 def _each_once(decisions: Sequence[Decided]) -> Sequence[Decided]:
@@ -383,15 +331,3 @@ def _state_of(decision: Decision) -> ApprovalState:
             raise RulesNotAvailable(
                 "Standing rules come with a later version; decide with 'allow_once' or 'deny'.", param="decision"
             )
-
-
-class RulesNotAvailable(Invalid):
-    code = "rules_not_available"
-
-
-def _title_from(content: str) -> str:
-    """Titles are derived without a model: the first line, cut at a word."""
-    line = next((line.strip() for line in content.splitlines() if line.strip()), NEW_CHAT)
-    if len(line) <= TITLE_LENGTH:
-        return line
-    return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
