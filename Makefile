@@ -1,0 +1,61 @@
+# What people type. Each target is one line of work; what takes more lines lives in scripts/.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help install run test check browser bench web docs lock clean
+
+PYTHON ?= python3
+WORKSPACE ?= $(HOME)/AnyCowork
+ARGS ?=
+BIN := .venv/bin
+STAMP := .venv/.installed
+LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/install.sh
+COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## set everything up in .venv (needs Python 3.11+, make and git; no root)
+
+$(STAMP): $(LOCKED)
+	@PYTHON="$(PYTHON)" sh scripts/install.sh
+	@touch $@
+
+run: install ## set up, then serve on http://127.0.0.1:8484 (WORKSPACE=folder, ARGS="--port 9000")
+	@sh scripts/first_workspace.sh "$(WORKSPACE)"
+	@exec $(BIN)/anycowork serve --workspace "$(WORKSPACE)" $(ARGS)
+
+test: check browser ## set up, check, then run every test there is (ARGS="-k words" narrows)
+	@echo "==> Running the tests"
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: install ## format, lint, types, layers, generated files
+	@echo "==> Checking format, lint, types, layers, generated files"
+	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted: run .venv/bin/ruff format ."; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
+	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi
+
+browser: install
+	@sh scripts/browser.sh
+
+bench: install ## measure, beside peers (ARGS names one benchmark)
+	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi
+
+web: install ## build the web UI
+	@if [ -d web ]; then sh scripts/web.sh; else echo "The web UI comes with a later part: there is no web/ folder yet."; fi
+
+docs: install ## write the generated pages of docs/
+	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py; else echo "There are no generated pages yet."; fi
+
+lock: install ## pin the newest fitting versions with their hashes (LOCK=--upgrade; without it, what is new only)
+	@for name in uv runtime dev; do \
+	  echo "==> Locking requirements/$$name.txt"; \
+	  (cd requirements && ../$(COMPILE) $(LOCK) $$name.in -o $$name.txt) || exit 1; \
+	done
+
+clean: ## remove what was set up or built; data folders and workspaces stay
+	@rm -rf .venv dist build .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules web/dist
+	@find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@echo "Clean."

@@ -1,0 +1,112 @@
+"""The tool list of a prompt: what the role grants and no more, by category, within a budget of tokens. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.signature import signature
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
+
+LONGEST = 320  # characters of a description; a stranger's tool may have written a page
+SHORT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """`left_out` names the granted tools for which there was no room; a tool that the role does not grant is named nowhere."""
+
+    text: str
+    shown: tuple[ToolSpec, ...]
+    left_out: tuple[str, ...]
+
+
+def catalogue(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int, request: str = "") -> Catalogue:
+    """The tools this role grants. Descriptions are shortened before a tool is left out, and the least important give way first.
+
+    Important is a higher `priority`, then more words shared with the request. Tools stand in the order given, so that the
+    text stays the same from turn to turn as long as it fits.
+    """
+    granted = [spec for spec in specs if role.grants(spec.permissions)]
+    lines = _fitted(_ranked(granted, request), budget_tokens * BYTES_PER_TOKEN)
+    shown = tuple(spec for spec in granted if spec.name in lines)
+    return Catalogue(
+        text=_by_category(shown, lines),
+        shown=shown,
+        left_out=tuple(spec.name for spec in granted if spec.name not in lines),
+    )
+
+
+def _ranked(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
+    wanted = _words(request)
+    return sorted(
+        specs, key=lambda spec: (-spec.priority, -len(wanted & _words(f"{spec.name} {spec.description}")), spec.name)
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in re.findall(r"[^\W_]+", text.lower()) if len(word) > 2}
+
+
+def _fitted(ranked: Sequence[ToolSpec], room: int) -> dict[str, str]:
+    """The line of every tool that fits, by name: whole lines, else short ones from the end, else as many short ones as fit."""
+    lines = {spec.name: _line(spec, LONGEST) for spec in ranked}
+    used = sum(map(_cost, lines.values())) + sum(map(_heading_cost, {spec.category for spec in ranked}))
+    for spec in reversed(ranked):
+        if used <= room:
+            return lines
+        short = _line(spec, SHORT)
+        used -= _cost(lines[spec.name]) - _cost(short)
+        lines[spec.name] = short
+    return lines if used <= room else _as_many_as_fit(ranked, lines, room)
+
+
+def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], room: int) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    opened: set[str] = set()
+    for spec in ranked:
+        cost = _cost(lines[spec.name]) + (0 if spec.category in opened else _heading_cost(spec.category))
+        if cost > room:
+            continue
+        room -= cost
+        kept[spec.name] = lines[spec.name]
+        opened.add(spec.category)
+    return kept
+
+
+def _line(spec: ToolSpec, limit: int) -> str:
+    description = _shortened(spec.description, limit)
+    return f"- {spec.name}({signature(spec.schema)})" + (f": {description}" if description else "")
+
+
+def _shortened(description: str, limit: int) -> str:
+    """One line of at most `limit` characters: all of it, else its first sentence, else its first words."""
+    line = " ".join(description.split())
+    if len(line) <= limit:
+        return line
+    sentence = re.split(r"(?<=[.;:])\s", line, maxsplit=1)[0]
+    if len(sentence) <= limit:
+        return sentence
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip(".,;:") + "…"
+
+
+def _cost(line: str) -> int:
+    return size(line) + 1
+
+
+def _heading_cost(category: str) -> int:
+    return size(_heading(category)) + 2
+
+
+def _heading(category: str) -> str:
+    return f"## {category}"
+
+
+def _by_category(shown: Sequence[ToolSpec], lines: dict[str, str]) -> str:
+    categories = dict.fromkeys(spec.category for spec in shown)
+    blocks = (
+        "\n".join([_heading(category), *(lines[spec.name] for spec in shown if spec.category == category)])
+        for category in categories
+    )
+    return "\n\n".join(blocks)

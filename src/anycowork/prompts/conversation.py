@@ -1,0 +1,69 @@
+"""A chat's messages as a model is shown them: who said what, merged so that user and assistant take turns. Pure."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.ports import Said
+
+USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
+
+
+def said(message: Message) -> Said | None:
+    """This message alone, as the model is shown it; None if it is only for people (errors, limits) or has no words."""
+    match message.message_type:
+        case MessageType.TOOL_CALL:
+            return Said(ASSISTANT, message.content)
+        case MessageType.TOOL_RESULT:
+            return Said(USER, f"{result_heading(message)}\n{message.content}")
+        case MessageType.ROLE_CHANGE:
+            return Said(USER, _role_change(message))
+        case _:
+            return _spoken(message)
+
+
+def conversation(messages: Iterable[Message]) -> tuple[Said, ...]:
+    """All of them in order, neighbours of one side merged: an assistant's words of one turn by a line break, all else by a blank line."""
+    shown = [(message, one) for message in messages if (one := said(message)) is not None]
+    if not shown:
+        return ()
+    merged = [shown[0][1]]
+    for (before, _), (message, one) in pairwise(shown):
+        if merged[-1].role != one.role:
+            merged.append(one)
+            continue
+        merged[-1] = Said(one.role, f"{merged[-1].content}{_joint(before, message, one.role)}{one.content}")
+    return tuple(merged)
+
+
+def result_heading(message: Message) -> str:
+    """The first line of a tool's result: by it the model tells data from words."""
+    return f"Result of {result_of(message)} ({_payload(message, 'status') or 'ok'}):"
+
+
+def result_of(message: Message) -> str:
+    """The tool whose result this is."""
+    return _payload(message, "tool") or "tool"
+
+
+def _role_change(message: Message) -> str:
+    before, after = _payload(message, "old_role"), _payload(message, "new_role")
+    if before and after:
+        return f"[The person switched the role from {before} to {after}.]"
+    return f"[{message.content.strip() or 'The person switched the role.'}]"
+
+
+def _payload(message: Message, key: str) -> str | None:
+    value = (message.payload or {}).get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _spoken(message: Message) -> Said | None:
+    if message.role is Speaker.SYSTEM or not message.content.strip():
+        return None
+    return Said(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content)
+
+
+def _joint(before: Message, message: Message, role: str) -> str:
+    same_turn = before.turn_id == message.turn_id
+    return "\n" if role == ASSISTANT and same_turn else "\n\n"

@@ -1,0 +1,81 @@
+"""The enhanced system prompt: base, role, tools by category, how to call them, diagrams. Pure; the passthrough never comes here."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from string import Template
+
+from pydantic import JsonValue
+
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.catalogue import Catalogue, catalogue
+from anycowork.prompts.prose import prose
+
+TOOL_BUDGET = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Enhanced:
+    """`left_out` names the tools that the role grants and the budget did not hold."""
+
+    content: str
+    left_out: tuple[str, ...]
+
+
+def enhance(
+    base: str,
+    role: RoleDefinition,
+    role_text: str,
+    specs: Sequence[ToolSpec],
+    *,
+    budget_tokens: int = TOOL_BUDGET,
+    request: str = "",
+    mermaid: bool = True,
+) -> Enhanced:
+    """The whole prompt of this role. `budget_tokens` bounds the tool list; the other sections are always whole.
+
+    The same arguments give the same bytes, and a section that `base` holds already is not said again.
+    """
+    tools = catalogue(specs, role, budget_tokens=budget_tokens, request=request)
+    sections = [base, role_text, *_tool_sections(tools), prose("mermaid") if mermaid else ""]
+    return Enhanced(content=_joined(sections), left_out=tools.left_out)
+
+
+def _tool_sections(tools: Catalogue) -> tuple[str, ...]:
+    if not tools.shown:
+        return ()
+    calling = Template(prose("calling")).substitute(example=_example(tools.shown))
+    return (f"{prose('tools')}\n\n{tools.text}", calling)
+
+
+def _example(shown: Sequence[ToolSpec]) -> str:
+    """One worked call, of a tool that is in the list: a prompt names no other."""
+    spec = next((spec for spec in shown if spec.name == "read_file"), shown[0])
+    return json.dumps({"tool": spec.name, "parameters": _sample(spec.schema), "terminate": False})
+
+
+def _sample(schema: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return {}
+    return {str(name): _sample_value(str(name), properties.get(str(name))) for name in required}
+
+
+_SAMPLES: dict[str, JsonValue] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+_SAMPLE_WORDS = {"path": "README.md", "command": "ls", "pattern": "TODO", "query": "TODO"}
+
+
+def _sample_value(name: str, schema: JsonValue) -> JsonValue:
+    described = schema if isinstance(schema, dict) else {}
+    if isinstance(choices := described.get("enum"), list) and choices:
+        return choices[0]
+    return _SAMPLES.get(str(described.get("type")), _SAMPLE_WORDS.get(name, "example"))
+
+
+def _joined(sections: Sequence[str]) -> str:
+    whole = ""
+    for section in map(str.strip, sections):
+        if section and section not in whole:
+            whole = f"{whole}\n\n{section}" if whole else section
+    return whole

@@ -1,0 +1,17 @@
+"""The prose files beside this module, by name. Read when first asked for; importing reads nothing."""
+
+from functools import cache
+from importlib.resources import files
+
+from anycowork.domain.roles import RoleDefinition
+
+
+def role_text(role: RoleDefinition) -> str:
+    """What this role is told. A built-in role names a file in `texts/`; a custom role brings the text itself."""
+    return prose(role.prompt) if role.built_in else role.prompt.strip()
+
+
+@cache
+def prose(name: str) -> str:
+    """The text of `texts/<name>.md`, without the blank lines around it. Raises: FileNotFoundError."""
+    return files("anycowork.prompts").joinpath("texts", f"{name.removesuffix('.md')}.md").read_text("utf-8").strip()

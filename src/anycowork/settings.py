@@ -1,0 +1,250 @@
+"""Every knob once: name, unit, default. Flags beat the environment, that beats config.toml, that beats the defaults.
+
+What a setting *does* lives in the room that uses it; rooms get plain values from `app.py`, never this model.
+"""
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import platformdirs
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
+
+from anycowork.domain.errors import Invalid
+from anycowork.private_files import write_private
+
+CONFIG_FILE = "config.toml"
+ENVIRONMENT_PREFIX = "ANYCOWORK_"
+
+
+class BadSettings(Invalid):
+    """Names the setting, where its value came from and what would be right."""
+
+    code = "bad_settings"
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """What is known of a setting besides its type: its unit, and whether a person may change it through PUT /settings."""
+
+    unit: str = ""
+    changeable: bool = False
+
+
+class ProviderEntry(BaseModel):
+    """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+    kind: Literal["openai", "anthropic"] = "openai"
+    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    models: tuple[str, ...] = ()
+    context_tokens: Annotated[int, Field(gt=0)] | None = None
+
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Count = Annotated[int, Field(gt=0)]
+Word = Annotated[str, Field(pattern=r"^\S+$")]
+
+
+class Settings(BaseModel):
+    """The house's settings, read once at the start. Secrets show in no repr and no dump."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    # where it listens and who may come in
+    host: Annotated[Word, Knob("address")] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535), Knob("port; 0 = any free one")] = 8484
+    token: Annotated[SecretStr | None, Knob("secret; made at the first start")] = None
+    allowed_hosts: Annotated[tuple[Word, ...], Knob("host names besides the own ones", changeable=True)] = ()
+    request_limit_bytes: Annotated[Count, Knob("bytes")] = 10 * 1024 * 1024
+    heartbeat_seconds: Annotated[Seconds, Knob("seconds between signs of life on an event stream")] = 15.0
+    shutdown_seconds: Annotated[Seconds, Knob("seconds that running turns get to end")] = 10.0
+
+    # where things are
+    data_dir: Annotated[Path, Knob("folder")] = Field(default_factory=lambda: default_data_dir())
+    workspace: Annotated[Path | None, Knob("folder; naming it here registers it")] = None
+    database_url: Annotated[SecretStr | None, Knob("postgresql://…; none = SQLite in the data folder")] = None
+
+    # who answers
+    model: Annotated[Word | None, Knob("provider/model", changeable=True)] = None
+    providers: Annotated[tuple[ProviderEntry, ...], Knob("list of providers", changeable=True)] = ()
+    probe_local_servers: Annotated[bool, Knob("look for Ollama, LM Studio, llama.cpp", changeable=True)] = True
+    provider_timeout: Annotated[Seconds, Knob("seconds that a provider may be silent", changeable=True)] = 120.0
+    prompt_budget_tokens: Annotated[Count | None, Knob("tokens; none = the model's own", changeable=True)] = None
+
+    # how far a turn may go
+    max_steps: Annotated[Count, Knob("tool calls in a turn", changeable=True)] = 10
+    turn_seconds: Annotated[Seconds, Knob("seconds of work in a turn", changeable=True)] = 300.0
+    max_faults: Annotated[Count, Knob("unreadable replies in a turn", changeable=True)] = 3
+    command_timeout: Annotated[Seconds, Knob("seconds that a command may run", changeable=True)] = 120.0
+
+    # manners
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], Knob(changeable=True)] = "info"
+    open_browser: Annotated[bool, Knob("only when started at a terminal")] = True
+
+    @model_validator(mode="after")
+    def _other_addresses_need_a_token(self) -> Self:
+        if not is_loopback(self.host) and self.token is None:
+            raise ValueError(
+                f"host {self.host} can be reached from other machines, so a token must be set on purpose: "
+                "give --token or ANYCOWORK_TOKEN, or stay on 127.0.0.1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_token_can_stand_in_a_header(self) -> Self:
+        if self.token is not None and not _fits_a_header(self.token.get_secret_value()):
+            raise ValueError("token must be printable ASCII without spaces, and not empty")
+        return self
+
+    def public_dump(self) -> dict[str, JsonValue]:
+        """What may be shown: everything but secrets, of which only whether they are set."""
+        dumped = self.model_dump(mode="json", exclude=set(SECRETS))
+        return {**dumped, **{f"{name}_set": getattr(self, name) is not None for name in SECRETS}}
+
+
+SECRETS = ("token", "database_url")
+KNOBS: dict[str, Knob] = {
+    name: next(mark for mark in field.metadata if isinstance(mark, Knob))
+    for name, field in Settings.model_fields.items()
+}
+CHANGEABLE = frozenset(name for name, knob in KNOBS.items() if knob.changeable)
+
+_PATHS = ("data_dir", "workspace")
+_LISTS_OF_WORDS = ("allowed_hosts",)
+_ONLY_IN_THE_FILE = ("providers",)  # structured: no sensible form as one word
+_NOT_IN_THE_FILE = ("data_dir",)  # the file lies in it
+
+
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> Settings:
+    """The settings in force. A flag that is None was not given. Raises: BadSettings."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    named = _from_environment(environ)
+    data_dir = _absolute(given.get("data_dir", named.get("data_dir", default_data_dir())), cwd)
+    filed = {name: value for name, value in read_config(data_dir).items() if name in KNOBS}
+    chosen = {**_with_paths(filed, data_dir), **_with_paths(named, cwd), **_with_paths(given, cwd)}
+    try:
+        return Settings.model_validate({**chosen, "data_dir": data_dir})
+    except ValidationError as error:
+        sources = {
+            **dict.fromkeys(filed, str(data_dir / CONFIG_FILE)),
+            **_environment_names(named),
+            **_flag_names(given),
+        }
+        raise _explained(error, sources) from None
+
+
+def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
+    """Writes these changes to config.toml; None takes a setting back to its default. Other keys in the file stay.
+
+    Raises: BadSettings for a setting that may not be changed or does not fit; StorageFault.
+    """
+    if fixed := sorted(changes.keys() - CHANGEABLE):
+        raise BadSettings(
+            f"'{fixed[0]}' cannot be changed while the house runs. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
+            param=fixed[0],
+        )
+    kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
+    write_private(data_dir / CONFIG_FILE, tomli_w.dumps({**kept, **_fitting(changes)}).encode())
+
+
+def read_config(data_dir: Path) -> dict[str, object]:
+    """What config.toml says, unchecked; empty if there is none. Raises: BadSettings if it cannot be read."""
+    path = data_dir / CONFIG_FILE
+    try:
+        found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error
+    except OSError as error:
+        raise BadSettings(f"{path} cannot be read ({error.strerror}). Make it readable, or move it away.") from error
+    if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
+        raise BadSettings(f"{path}: '{misplaced[0]}' cannot stand in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
+    return found
+
+
+def unknown_keys(data_dir: Path) -> list[str]:
+    """Keys in config.toml that mean nothing to this version: a slip of the pen, or another version's."""
+    return sorted(read_config(data_dir).keys() - KNOBS.keys())
+
+
+def default_data_dir() -> Path:
+    return platformdirs.user_data_path("anycowork", appauthor=False)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server on this address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# --- where values come from
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    # An empty variable counts as unset, as people expect of `ANYCOWORK_MODEL= anycowork`.
+    found: dict[str, object] = {}
+    for name in KNOBS.keys() - set(_ONLY_IN_THE_FILE):
+        if text := environ.get(ENVIRONMENT_PREFIX + name.upper(), "").strip():
+            found[name] = _words(text) if name in _LISTS_OF_WORDS else text
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(",", " ").split() if word]
+
+
+def _with_paths(values: Mapping[str, object], base: Path) -> dict[str, object]:
+    return {name: _absolute(value, base) if name in _PATHS else value for name, value in values.items()}
+
+
+def _absolute(value: object, base: Path) -> Path:
+    return (base / Path(str(value)).expanduser()).resolve()
+
+
+# --- saying what is wrong
+
+
+def _fitting(changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    given = {name: value for name, value in changes.items() if value is not None}
+    try:
+        checked = Settings.model_validate(given)
+    except ValidationError as error:
+        raise _explained(error, {}) from None
+    return checked.model_dump(mode="json", include=set(given), exclude_none=True)
+
+
+def _explained(error: ValidationError, sources: Mapping[str, str]) -> BadSettings:
+    first = error.errors(include_url=False, include_input=False)[0]
+    name = str(first["loc"][0]) if first["loc"] else None
+    reason = first["msg"].removeprefix("Value error, ")
+    if name is None:
+        return BadSettings(f"These settings do not fit together: {reason}.")
+    place = ".".join(str(part) for part in first["loc"])
+    source = f" (from {sources[name]})" if name in sources else ""
+    unit = f" Expected: {KNOBS[name].unit}." if name in KNOBS and KNOBS[name].unit else ""
+    return BadSettings(f"The setting '{place}'{source} does not fit: {reason}.{unit}", param=name)
+
+
+def _environment_names(names: Mapping[str, object]) -> dict[str, str]:
+    return {name: ENVIRONMENT_PREFIX + name.upper() for name in names}
+
+
+def _flag_names(names: Mapping[str, object]) -> dict[str, str]:
+    return {name: "--" + name.replace("_", "-") for name in names}
+
+
+def _fits_a_header(token: str) -> bool:
+    return bool(token) and all("!" <= char <= "~" for char in token)

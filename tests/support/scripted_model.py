@@ -1,0 +1,256 @@
+"""A model whose answers the test writes: a real OpenAI-compatible HTTP server on loopback, well-behaved or broken on purpose.
+
+`async with ScriptedModel([call("read_file", path="a.txt"), "Done."]) as model:` in a test's own loop;
+`with serve_in_thread([...]) as model:` beside a server that runs as a child process.
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any  # request bodies are whatever the client sent; tests look into them freely
+
+from aiohttp import web
+
+Body = dict[str, Any]
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A proper answer. `chunks` are the text as it is cut up; with `hold` the stream pauses after the first piece until the event is set."""
+
+    text: str = ""
+    reasoning: str | None = None
+    chunks: Sequence[str] | None = None
+    usage: Mapping[str, Any] | None = None
+    finish: str | None = "stop"
+    hold: asyncio.Event | threading.Event | None = None
+    reasoning_field: str = "reasoning_content"
+    done: bool = True
+
+    def pieces(self) -> list[str]:
+        return list(self.chunks) if self.chunks is not None else in_pieces(self.text)
+
+
+@dataclass(frozen=True)
+class HttpError:
+    """An answer that is no answer; a `body` that is not a str is sent as JSON."""
+
+    status: int
+    body: Any = None
+    retry_after: str | int | None = None
+
+
+@dataclass(frozen=True)
+class BreakOff:
+    """Some text, and then the socket is closed."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Headers (unless `headers` is false) and perhaps some text, and then nothing until either side closes."""
+
+    text: str = ""
+    headers: bool = True
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """These bytes as the body, whatever they are."""
+
+    body: bytes
+    content_type: str = "text/event-stream"
+
+
+Answer = str | Reply | HttpError | BreakOff | Hang | Garbage
+Script = Answer | Callable[[Body], Answer]  # a callable sees the request's body first
+
+
+def call(tool: str, terminate: bool = False, **parameters: Any) -> str:
+    """The strict JSON that a model asks for a tool with."""
+    return json.dumps({"tool": tool, "parameters": parameters, "terminate": terminate}, ensure_ascii=False)
+
+
+def in_pieces(text: str, size: int = 7) -> list[str]:
+    return [text[i : i + size] for i in range(0, len(text), size)]
+
+
+class ScriptedModel:
+    """`replies` may be appended to at any time; `requests` are the bodies received, `headers` their headers, in order."""
+
+    def __init__(self, replies: Iterable[Script] = (), *, models: Sequence[str] = ("scripted",)) -> None:
+        self.replies: list[Script] = list(replies)
+        self.models = models
+        self.requests: list[Body] = []
+        self.headers: list[dict[str, str]] = []
+        self.base_url = ""
+
+    async def __aenter__(self) -> "ScriptedModel":
+        self._closing = asyncio.Event()
+        self._arrived = asyncio.Condition()
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_get("/v1/models", self._list_models)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.base_url = f"http://127.0.0.1:{self._runner.addresses[0][1]}/v1"
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        await self._runner.cleanup()
+
+    async def asked(self, times: int) -> None:
+        """Returns once so many requests have arrived; fails after five seconds. For tests that share this server's loop."""
+        async with asyncio.timeout(PATIENCE), self._arrived:
+            await self._arrived.wait_for(lambda: len(self.requests) >= times)
+
+    async def _list_models(self, request: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body: Body = await request.json()
+        async with self._arrived:
+            self.requests.append(body)
+            self.headers.append(dict(request.headers))
+            self._arrived.notify_all()
+        if not self.replies:
+            return web.json_response(
+                _error(f"The script has no reply left for request {len(self.requests)}."), status=500
+            )
+        script = self.replies.pop(0)
+        answer = script(body) if callable(script) else script
+        return await self._give(Reply(answer) if isinstance(answer, str) else answer, request, body)
+
+    async def _give(
+        self, answer: Reply | HttpError | BreakOff | Hang | Garbage, request: web.Request, body: Body
+    ) -> web.StreamResponse:
+        match answer:
+            case HttpError():
+                return _refusal(answer)
+            case Garbage():
+                return web.Response(body=answer.body, headers={"Content-Type": answer.content_type})
+            case Reply() if not body.get("stream"):
+                return web.json_response(_whole(answer, body))
+            case Reply():
+                return await self._stream(answer, request, body)
+            case BreakOff():
+                response = await _opened(request, in_pieces(answer.text), body)
+                if request.transport is not None:
+                    request.transport.abort()
+                return response
+            case Hang(headers=False):
+                await self._closing.wait()
+                return web.Response()
+            case Hang():
+                response = await _opened(request, in_pieces(answer.text), body)
+                await self._closing.wait()
+                return response
+
+    async def _stream(self, reply: Reply, request: web.Request, body: Body) -> web.StreamResponse:
+        response = await _opened(request, [], body)
+        if reply.reasoning is not None:
+            for piece in in_pieces(reply.reasoning):
+                await response.write(_event(body, {reply.reasoning_field: piece}))
+        for position, piece in enumerate(reply.pieces()):
+            await response.write(_event(body, {"content": piece}))
+            if position == 0 and reply.hold is not None:
+                await self._held(reply.hold)
+        await response.write(_ending(reply, body))
+        await response.write_eof()
+        return response
+
+    async def _held(self, hold: asyncio.Event | threading.Event) -> None:
+        """Until the event is set or this server closes."""
+        while not hold.is_set() and not self._closing.is_set():
+            try:
+                await asyncio.wait_for(self._closing.wait(), 0.01)
+            except TimeoutError:
+                continue
+
+
+@contextmanager
+def serve_in_thread(
+    replies: Iterable[Script] = (), *, models: Sequence[str] = ("scripted",)
+) -> Iterator[ScriptedModel]:
+    """The same server on a loop of its own, for tests that are not async or that start our server as a child process."""
+    model = ScriptedModel(replies, models=models)
+    ready, closing = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with model:
+            ready.set()
+            await asyncio.to_thread(closing.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), name="scripted-model", daemon=True)
+    thread.start()
+    if not ready.wait(PATIENCE):
+        raise TimeoutError("The scripted model did not start.")
+    try:
+        yield model
+    finally:
+        closing.set()
+        thread.join(PATIENCE)
+
+
+async def _opened(request: web.Request, pieces: list[str], body: Body) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+    await response.prepare(request)
+    for piece in pieces:
+        await response.write(_event(body, {"content": piece}))
+    return response
+
+
+def _event(body: Body, delta: Body, finish: str | None = None) -> bytes:
+    return _data({**_head(body), "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+
+def _ending(reply: Reply, body: Body) -> bytes:
+    end = _event(body, {}, reply.finish) if reply.finish else b""
+    if (body.get("stream_options") or {}).get("include_usage"):
+        end += _data({**_head(body), "choices": [], "usage": _usage(reply, body)})
+    return end + (b"data: [DONE]\n\n" if reply.done else b"")
+
+
+def _whole(reply: Reply, body: Body) -> Body:
+    message: Body = {"role": "assistant", "content": "".join(reply.pieces())}
+    if reply.reasoning is not None:
+        message[reply.reasoning_field] = reply.reasoning
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+    return {**_head(body), "object": "chat.completion", "choices": [choice], "usage": _usage(reply, body)}
+
+
+def _head(body: Body) -> Body:
+    return {"id": "chatcmpl-scripted", "object": "chat.completion.chunk", "created": 0, "model": body.get("model")}
+
+
+def _usage(reply: Reply, body: Body) -> Body:
+    if reply.usage is not None:
+        return dict(reply.usage)
+    prompt, completion = len(json.dumps(body.get("messages", []))) // 4, len("".join(reply.pieces())) // 4 + 1
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+
+def _refusal(answer: HttpError) -> web.Response:
+    headers = {} if answer.retry_after is None else {"Retry-After": str(answer.retry_after)}
+    if isinstance(answer.body, str):
+        return web.Response(status=answer.status, text=answer.body, headers=headers)
+    said = answer.body if answer.body is not None else _error(f"scripted {answer.status}")
+    return web.json_response(said, status=answer.status, headers=headers)
+
+
+def _error(message: str) -> Body:
+    return {"error": {"message": message, "type": "scripted", "param": None, "code": None}}
+
+
+def _data(value: Body) -> bytes:
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
