@@ -207,9 +207,9 @@ def _broken_call(text: str, *, cut_off: bool) -> str | None:
     return f"the call is not {_FORMAT}."
 
 
-_MAY_BEGIN = re.compile(r"(?m)^[ \t]*(?=```|\{|\[)|(?<=[^\w])(?=\{)")
+_MAY_BEGIN = re.compile(r"(?m)^[ \t]*(?=`|\{|\[)|(?<=[^\w])(?=\{)")
 _KEYS = "tool|type|goal|steps|tasks|parameters|terminate|format_version"
-_HOLD = re.compile(rf'(```[\w-]*\s*)?[\[\s]*\{{\s*("(?:{_KEYS})"|"?\w*$|$)|```[\w-]*\s*$|\[\s*$')
+_HOLD = re.compile(rf'(```[\w-]*\s*)?[\[\s]*\{{\s*("(?:{_KEYS})"|"?\w*$|$)|```[\w-]*\s*$|`{{1,2}}$|\[\s*$')
 
 
 def safe_to_show(text: str, shown: int = 0) -> int:

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable
 from typing import Annotated
 
+import msgspec
 from pydantic import Field, ValidationError
 
 from anycowork.domain.boundary import Boundary
@@ -116,19 +117,19 @@ class RoleFile(Boundary):
     """What a team writes into `roles/<name>.toml`. `prompt` is the role's text itself."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
-    permissions: Annotated[tuple[Permission, ...], Field(strict=False)]
+    permissions: tuple[Permission, ...]
     prompt: Annotated[str, Field(min_length=1, max_length=50_000)]
     colour: str = "grey"
     icon: str = "person"
     tooltip: str = ""
-    output: Annotated[OutputFormat, Field(strict=False)] = OutputFormat.TEXT
-    delegates: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    output: OutputFormat = OutputFormat.TEXT
+    delegates: tuple[str, ...] = ()
 
 
 def read_role_file(file_name: str, text: str) -> RoleDefinition:
     """A custom role from its file. Raises: BadRoleFile."""
     try:
-        role = RoleFile.model_validate(tomllib.loads(text))
+        role = RoleFile.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise BadRoleFile(f"{file_name} is not valid TOML: {error}") from error
     except ValidationError as error:

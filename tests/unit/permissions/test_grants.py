@@ -1,0 +1,76 @@
+"""An approved plan grants exactly what it names."""
+
+import pytest
+
+from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.ports import Prepared
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
+from anycowork.permissions.grants import granted_by, path_matches
+
+UPDATE = ToolSpec("update_file", "files", "", frozenset({Permission.READ_FILES, Permission.WRITE_FILES}), {})
+COMMAND = ToolSpec("execute_command", "commands", "", frozenset({Permission.EXECUTE_COMMANDS}), {})
+
+
+def plan(**step: object) -> Plan:
+    read = read_plan({"goal": "g", "steps": [{"action": "a", **step}]})  # type: ignore[dict-item]  # test data
+    assert read is not None
+    return read
+
+
+def granted(the_plan: Plan, path: str, *, others: tuple[str, ...] = ()) -> str | None:
+    call = Call("c", "chat", "t", "b", 0, "update_file", {"path": path})
+    intent = Intent(tuple(PathIntent(p, None, None) for p in (path, *others)))
+    return granted_by(the_plan, UPDATE, call, Prepared("update_file", {}, f"/{path}", intent))
+
+
+def test_a_named_tool_on_a_named_path_is_granted() -> None:
+    assert granted(plan(tools_needed=["update_file"], paths=["src/a.py"]), "src/a.py") == "1"
+    assert granted(plan(tools_needed=["write_files"], paths=["src/"]), "src/deep/a.py") == "1"
+
+
+@pytest.mark.parametrize(
+    ("step", "path"),
+    [
+        ({"tools_needed": ["update_file"]}, "a.py"),
+        ({"tools_needed": ["update_file"], "paths": ["b.py"]}, "a.py"),
+        ({"tools_needed": ["create_file"], "paths": ["a.py"]}, "a.py"),
+        ({"tools_needed": ["update_file"], "paths": ["."]}, "a.py"),
+        ({"tools_needed": ["update_file"], "paths": ["src/*"]}, "src/deep/a.py"),
+        ({"paths": ["a.py"]}, "a.py"),
+    ],
+)
+def test_everything_else_is_outside_the_plan(step: dict[str, object], path: str) -> None:
+    assert granted(plan(**step), path) is None
+
+
+def test_every_touched_path_must_be_named() -> None:
+    assert granted(plan(tools_needed=["update_file"], paths=["a.py"]), "a.py", others=("b.py",)) is None
+
+
+def test_a_command_is_granted_word_for_word_only() -> None:
+    the_plan = plan(commands=["make test"], tools_needed=["execute_command"], paths=["**"])
+    prepared = Prepared("execute_command", {}, "command:", Intent(command="x"))
+    for command, step in (("make test", "1"), ("make test; rm -rf .", None), ("make  test", None)):
+        call = Call("c", "chat", "t", "b", 0, "execute_command", {"command": command})
+        assert granted_by(the_plan, COMMAND, call, prepared) == step
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("a.txt", "a.txt", True),
+        ("/a.txt", "/a.txt", True),
+        ("./a.txt", "a.txt", True),
+        ("src/**/x.py", "src/x.py", True),
+        ("src/**/x.py", "src/a/b/x.py", True),
+        ("*.md", "README.md", True),
+        ("*.md", "docs/a.md", False),
+        ("a?c", "abc", True),
+        ("a?c", "a/c", False),
+        ("", "a", False),
+        ("..", "..", False),
+    ],
+)
+def test_patterns_are_git_style_from_the_root(pattern: str, path: str, matches: bool) -> None:
+    assert path_matches(pattern, path) is matches

@@ -1,0 +1,75 @@
+"""The six roles, custom ones from files, and what is never opened as actor."""
+
+import pytest
+
+from anycowork.domain.errors import UnknownRole
+from anycowork.domain.roles import Permission, Role
+from anycowork.permissions.roles import BUILT_IN, BadRoleFile, RoleBook, read_role_file
+from support.spec import proves
+
+READ, CREATE, EXECUTE = Permission.READ_FILES, Permission.CREATE_FILES, Permission.EXECUTE_COMMANDS
+
+CUSTOM = """
+name = "documenter"
+permissions = ["read_files", "create_files"]
+prompt = "You are operating in DOCUMENTER role. Write documents."
+colour = "orange"
+"""
+
+
+@proves("ROL-5", "PER-1")
+def test_each_role_has_exactly_its_permissions() -> None:
+    held = {definition.name: set(definition.permissions) for definition in BUILT_IN}
+    assert held == {
+        "planner": {READ},
+        "actor": set(Permission),
+        "commander": {READ},
+        "designer": {READ, CREATE},
+        "reviewer": {READ},
+        "tester": {READ, EXECUTE},
+    }
+    assert RoleBook().require("commander").delegates == ("planner", "actor")
+
+
+@proves("ROL-4")
+def test_every_member_has_one_definition_and_the_other_way_round() -> None:
+    assert [definition.name for definition in BUILT_IN] == list(Role)
+
+
+@proves("ROL-2")
+def test_an_unknown_role_names_the_valid_ones() -> None:
+    with pytest.raises(UnknownRole, match=r"planner, actor, commander, designer, reviewer, tester"):
+        RoleBook().require("wizard")
+
+
+@proves("ROL-2")
+def test_a_stored_role_whose_definition_is_gone_holds_nothing() -> None:
+    assert RoleBook().stored("documenter").permissions == frozenset()
+
+
+def test_plan_and_act_mean_planner_and_actor() -> None:
+    assert (RoleBook().require("plan").name, RoleBook().require("act").name) == ("planner", "actor")
+
+
+@proves("ROL-6")
+def test_a_team_adds_a_role_with_a_file() -> None:
+    book = RoleBook([read_role_file("documenter.toml", CUSTOM)])
+    role = book.require("documenter")
+    assert role.permissions == {READ, CREATE} and role.colour == "orange" and not role.built_in
+
+
+@proves("ROL-6")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "not valid TOML"),
+        (CUSTOM.replace("read_files", "rule_the_world"), "permissions"),
+        (CUSTOM.replace('"documenter"', '"actor"'), "built-in"),
+        (CUSTOM.replace('"documenter"', '"../x"'), "name"),
+        (CUSTOM + "surprise = 1\n", "surprise"),
+        ('name = "a"\npermissions = []\n', "prompt"),
+    ],
+)
+def test_a_bad_role_file_says_what_is_wrong(text: str, said: str) -> None:
+    with pytest.raises(BadRoleFile, match=said):
+        read_role_file("documenter.toml", text)
