@@ -1,0 +1,81 @@
+"""What every built-in tool shares: its spec from its parameters' model, and the thread that blocking work goes to."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Generic, TypeVar
+
+from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Parameters, ToolResult, ToolSpec
+from anycowork.tools.parameters import P, parsed, problems_in, schema_of
+from anycowork.workspace.folder import Folder
+
+T = TypeVar("T")
+READ = frozenset({Permission.READ_FILES})
+
+
+class BuiltIn(ABC, Generic[P]):
+    """A tool of ours. Subclasses state the class variables and do the work in `look` and `run`."""
+
+    name: ClassVar[str]
+    category: ClassVar[str]
+    description: ClassVar[str]
+    permissions: ClassVar[frozenset[Permission]] = READ
+    priority: ClassVar[int] = 50
+    model: type[P]
+
+    def __init__(self) -> None:
+        self.spec = ToolSpec(
+            name=self.name,
+            category=self.category,
+            description=self.description,
+            permissions=self.permissions,
+            schema=schema_of(self.model),
+            requires_approval=self.permissions != READ,
+            priority=self.priority,
+        )
+
+    def problems(self, parameters: Parameters) -> list[str]:
+        return problems_in(self.model, parameters)
+
+    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+        wish = parsed(self.model, self.name, parameters)
+        return await asyncio.to_thread(self.look, wish, parameters, hands)
+
+    @abstractmethod
+    def look(self, wish: P, parameters: Parameters, hands: Hands) -> Prepared:
+        """Looks and computes, changes nothing; runs in a thread. Raises: ToolFault, OutsideWorkspace."""
+
+    @abstractmethod
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        """Does what was prepared. Raises: ToolFault."""
+
+
+def folder_of(hands: Hands) -> Folder:
+    if not isinstance(hands.workspace, Folder):
+        raise TypeError("built-in tools work in a workspace that LocalWorkspaces opened")
+    return hands.workspace
+
+
+def payload_of(prepared: Prepared, kind: type[T]) -> T:
+    """What this tool's own `prepare` left for its `run`."""
+    if not isinstance(prepared.payload, kind):
+        raise TypeError(f"this call of {prepared.tool} was not prepared by {prepared.tool}")
+    return prepared.payload
+
+
+async def to_the_end(work: Callable[[], T]) -> T:
+    """Runs a change in a thread. A cancellation is passed on, but only once the change is over: the lease outlives the writing."""
+    future = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        while not future.done():
+            try:
+                await asyncio.wait([future])
+            except asyncio.CancelledError:
+                continue
+        if not future.cancelled():
+            future.exception()  # seen; the cancellation is what the caller hears
+        raise

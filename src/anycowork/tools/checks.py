@@ -1,0 +1,48 @@
+"""What a machine can say about an edited file at once: does it still parse? Nothing is executed."""
+
+import ast
+import json
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from anycowork.workspace.text import decode
+
+LARGEST_CHECKED = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    ok: bool
+    says: str
+
+    def as_fact(self) -> JsonValue:
+        return {"ok": self.ok, "says": self.says}
+
+
+def check(path: str, data: bytes) -> Check | None:
+    """None where there is nothing to check or it would take too long."""
+    language, parse = _PARSERS.get(PurePosixPath(path).suffix.lower(), ("", None))
+    text = decode(data)
+    if parse is None or text is None or len(data) > LARGEST_CHECKED:
+        return None
+    try:
+        parse(text.body)
+    except SyntaxError as error:
+        return Check(ok=False, says=f"It does not parse as {language}: line {error.lineno}: {error.msg}.")
+    except ValueError as error:  # JSONDecodeError and TOMLDecodeError are ValueErrors
+        return Check(ok=False, says=f"It does not load as {language}: {error}.")
+    except (RecursionError, MemoryError):
+        return None  # nested too deeply for our parser, which says nothing about the file
+    return Check(ok=True, says=f"It parses as {language}.")
+
+
+_PARSERS: dict[str, tuple[str, Callable[[str], object]]] = {
+    ".py": ("Python", ast.parse),
+    ".pyi": ("Python", ast.parse),
+    ".json": ("JSON", json.loads),
+    ".toml": ("TOML", tomllib.loads),
+}

@@ -1,0 +1,160 @@
+"""Running a program under bounds: time, output, and an end for the whole process group on every way out."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import TracebackType
+from typing import IO
+
+_GRACE = 2.0  # seconds between asking a group to end and ending it
+_PIECE = 65_536
+
+
+class Ending(Enum):
+    ITSELF = auto()
+    TIMED_OUT = auto()
+    TOO_MUCH_OUTPUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`exit_code` is negative for a signal, as the system tells it."""
+
+    how: Ending
+    exit_code: int
+    output: bytes
+    errors: bytes
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    seconds: float
+    output: int  # bytes; also for what goes to stderr on its own
+
+
+async def run_child(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    bounds: Bounds,
+    stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
+    errors_apart: bool = False,
+    on_output: Callable[[bytes], None] | None = None,
+) -> Ended:
+    """Runs `argv` in a session of its own until it ends or a bound is met; then nothing of its process group is left.
+
+    A cancellation kills the group at once and passes on. What the program left running in the background is ended with it.
+    Raises: OSError if it cannot be started.
+    """
+    started = time.monotonic()
+    with _Pipe(bounds.output, on_output) as output, _Pipe(bounds.output, None) as errors:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=stdin,
+            stdout=output.write_end,
+            stderr=errors.write_end if errors_apart else output.write_end,
+            cwd=cwd,
+            env=dict(env),
+            start_new_session=True,
+        )
+        timed_out = False
+        try:
+            for pipe in (output, errors):
+                pipe.start(when_full=lambda: _signal_group(process.pid, signal.SIGKILL))
+            timed_out = not await _ends_within(process, bounds.seconds)
+            if timed_out:
+                _signal_group(process.pid, signal.SIGTERM)
+                await _ends_within(process, _GRACE)
+        finally:
+            _signal_group(process.pid, signal.SIGKILL)
+            await process.wait()
+        output.drain()
+        errors.drain()
+        too_much = output.full or errors.full
+        how = Ending.TIMED_OUT if timed_out else Ending.TOO_MUCH_OUTPUT if too_much else Ending.ITSELF
+        return Ended(how, process.returncode or 0, bytes(output.data), bytes(errors.data), time.monotonic() - started)
+
+
+async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await process.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _signal_group(leader: int, number: int) -> None:
+    try:
+        os.killpg(leader, number)
+    except (ProcessLookupError, PermissionError):
+        pass  # nobody of the group is left (macOS says it with EPERM)
+
+
+class _Pipe:
+    """A pipe whose reading end the event loop empties into `data`, up to a bound.
+
+    Ours rather than asyncio's: theirs ends only when every holder of the writing end is gone, daemons included.
+    """
+
+    def __init__(self, most: int, on_output: Callable[[bytes], None] | None) -> None:
+        self.data = bytearray()
+        self.full = False
+        self._most = most
+        self._on_output = on_output
+        self._when_full: Callable[[], None] | None = None
+        self._read_end, self.write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
+
+    def __enter__(self) -> "_Pipe":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        asyncio.get_running_loop().remove_reader(self._read_end)
+        self._close_write_end()
+        os.close(self._read_end)
+
+    def start(self, *, when_full: Callable[[], None]) -> None:
+        """After the child has its own copy of the writing end."""
+        self._when_full = when_full
+        self._close_write_end()
+        asyncio.get_running_loop().add_reader(self._read_end, self._take)
+
+    def drain(self) -> None:
+        """What is still in the pipe; does not wait for those who might write more."""
+        while self._take():
+            pass
+
+    def _take(self) -> bool:
+        try:
+            piece = os.read(self._read_end, _PIECE)
+        except BlockingIOError:
+            return False
+        if not piece:
+            asyncio.get_running_loop().remove_reader(self._read_end)
+            return False
+        self._keep(piece)
+        return not self.full
+
+    def _keep(self, piece: bytes) -> None:
+        kept = piece[: self._most - len(self.data)]
+        self.data += kept
+        if kept and self._on_output is not None:
+            self._on_output(kept)
+        if len(kept) < len(piece):
+            self.full = True
+            if self._when_full is not None:
+                self._when_full()
+
+    def _close_write_end(self) -> None:
+        if self.write_end >= 0:
+            os.close(self.write_end)
+            self.write_end = -1

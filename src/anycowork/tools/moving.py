@@ -1,0 +1,230 @@
+"""Tools that change where things are, or whether: move_file and delete_file."""
+
+import hashlib
+import stat
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.tools.built_in import BuiltIn, folder_of, payload_of, to_the_end
+from anycowork.tools.parameters import PathText
+from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import kind_of
+from anycowork.workspace.paths import Place, is_git_control, shown
+from anycowork.workspace.walk import Walk
+
+MOST_MOVED = 20_000
+# A folder moves in one rename, so a few files at their new place prove it for all.
+WITNESSES = 50
+EMPTY_FOLDER = "empty folder"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What stands at a place: its state (a file's hash, a folder's listing as a hash) and some of its files."""
+
+    is_folder: bool
+    state: str
+    files: tuple[tuple[Place, str], ...]
+
+
+class MoveFileParameters(Boundary):
+    path: PathText = Field(description="file or folder to move, relative to the workspace")
+    to: PathText = Field(description="its new path, name included; must not exist yet")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    source: Place
+    target: Place
+    looked: Looked
+
+
+class MoveFile(BuiltIn[MoveFileParameters]):
+    name = "move_file"
+    category = "files"
+    description = "Move or rename a file or folder. Never overwrites."
+    permissions = frozenset({Permission.READ_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
+    priority = 22
+    model = MoveFileParameters
+
+    def look(self, wish: MoveFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        folder = folder_of(hands)
+        source, target = folder.writable(wish.path), folder.writable(wish.to)
+        looked = _look_at(folder, source)
+        if source.holds(target):
+            raise ToolFault(
+                f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
+            )
+        _require_free(folder, target, source.name)
+        return Prepared(
+            tool=self.name,
+            parameters=parameters,
+            resource=source.resource,
+            intent=Intent(paths=tuple(_moves(source, target, looked))),
+            diff=moved(source.path, target.path).text,
+            state=looked.state,
+            payload=Move(source, target, looked),
+        )
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        move = payload_of(prepared, Move)
+        folder = folder_of(hands)
+        await to_the_end(lambda: _move(folder, move))
+        return ToolResult(
+            status=Status.OK,
+            content=f"Moved '{shown(move.source.path)}' to '{shown(move.target.path)}'.",
+            diff=prepared.diff,
+            facts={"path": move.source.path, "to": move.target.path, "before": prepared.state, "after": None}
+            | {"additions": 0, "deletions": 0},
+        )
+
+
+class DeleteFileParameters(Boundary):
+    path: PathText = Field(description="file or empty folder to delete, relative to the workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    place: Place
+    is_folder: bool
+    diff: Diff
+
+
+class DeleteFile(BuiltIn[DeleteFileParameters]):
+    name = "delete_file"
+    category = "files"
+    description = "Delete a file or an empty folder."
+    permissions = frozenset({Permission.READ_FILES, Permission.DELETE_FILES})
+    priority = 23
+    model = DeleteFileParameters
+
+    def look(self, wish: DeleteFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        folder = folder_of(hands)
+        place = folder.writable(wish.path)
+        is_folder = _kind(folder, place) == "folder"
+        before = None
+        shows = Diff(f"delete folder {place.path}\n")
+        if is_folder:
+            _require_empty(folder, place)
+        else:
+            before, shows = folder.sha256(place), _shows_removal(folder, place)
+        return Prepared(
+            tool=self.name,
+            parameters=parameters,
+            resource=place.resource,
+            intent=Intent(paths=(PathIntent(place.path, before, None),)),
+            diff=shows.text,
+            state=before or EMPTY_FOLDER,
+            payload=Removal(place, is_folder, shows),
+        )
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        removal = payload_of(prepared, Removal)
+        folder = folder_of(hands)
+        await to_the_end(lambda: _remove(folder, removal, prepared.state))
+        return ToolResult(
+            status=Status.OK,
+            content=f"Deleted '{shown(removal.place.path)}'.",
+            diff=removal.diff.text,
+            facts={"path": removal.place.path, "before": None if removal.is_folder else prepared.state, "after": None}
+            | {"additions": 0, "deletions": removal.diff.deletions},
+        )
+
+
+def _kind(folder: Folder, place: Place) -> str:
+    """Raises: FileMissing; WrongKind for anything but a file or a folder."""
+    found = folder.jail.stat(place)
+    if found is None:
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise WrongKind(
+            f"'{shown(place.path)}' is a {kind_of(found.st_mode)}; file tools move and delete files and folders only."
+        )
+    return kind_of(found.st_mode)
+
+
+# --- move_file
+
+
+def _look_at(folder: Folder, place: Place) -> Looked:
+    if _kind(folder, place) == "file":
+        digest = folder.sha256(place)
+        return Looked(is_folder=False, state=digest, files=((place, digest),))
+    walk = Walk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    entries = list(walk.entries(place))
+    if walk.cut:
+        raise ToolFault(
+            f"'{shown(place.path)}' holds more than this tool moves ({MOST_MOVED:,} entries). Move parts of it."
+        )
+    git = next((entry for entry in entries if is_git_control((entry.place.name,))), None)
+    if git is not None:
+        raise OutsideWorkspace(
+            f"'{shown(place.path)}' holds a git repository ('{shown(git.place.path)}') and is not moved by file tools."
+        )
+    listing = "\n".join(
+        f"{entry.place.path!a} {entry.kind} {entry.size if entry.kind == 'file' else 0}" for entry in entries
+    )
+    files = [entry.place for entry in entries if entry.kind == "file"][:WITNESSES]
+    return Looked(
+        is_folder=True,
+        state=hashlib.sha256(listing.encode()).hexdigest(),
+        files=tuple((file, folder.sha256(file)) for file in files),
+    )
+
+
+def _require_free(folder: Folder, target: Place, name: str) -> None:
+    found = folder.jail.stat(target)
+    if found is None:
+        return
+    hint = f" To put it inside, say '{shown(target.child(name).path)}'." if stat.S_ISDIR(found.st_mode) else ""
+    raise FileExists(f"'{shown(target.path)}' exists already and is not overwritten.{hint}")
+
+
+def _moves(source: Place, target: Place, looked: Looked) -> list[PathIntent]:
+    intents: list[PathIntent] = []
+    for file, digest in looked.files:
+        new = Place((*target.parts, *file.parts[len(source.parts) :]))
+        intents += [PathIntent(file.path, digest, None), PathIntent(new.path, None, digest)]
+    return intents
+
+
+def _move(folder: Folder, move: Move) -> None:
+    try:
+        current = _look_at(folder, move.source)
+    except (FileMissing, WrongKind):
+        current = None
+    if current != move.looked:
+        raise StateChanged(
+            f"'{shown(move.source.path)}' was changed by someone else since it was looked at. Look again."
+        )
+    folder.move(move.source, move.target)
+
+
+# --- delete_file
+
+
+def _require_empty(folder: Folder, place: Place) -> None:
+    count = len(folder.jail.names(place))
+    if count:
+        raise WrongKind(f"The folder '{shown(place.path)}' is not empty: it holds {count} entries. Delete those first.")
+
+
+def _shows_removal(folder: Folder, place: Place) -> Diff:
+    found = folder.jail.stat(place)
+    if found is None or found.st_size > LARGEST_DIFFED:
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown.\n")
+    return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
+
+
+def _remove(folder: Folder, removal: Removal, state: str) -> None:
+    if removal.is_folder:
+        folder.remove_folder(removal.place)
+    else:
+        folder.remove_file(removal.place, expected=state)

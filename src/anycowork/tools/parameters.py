@@ -1,0 +1,124 @@
+"""Parameters that a model wrote: the field types, their JSON schema, and precise sentences about what is wrong. Pure."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import BadParameters
+from anycowork.domain.tools import Parameters
+
+P = TypeVar("P", bound=Boundary)
+
+_EXPECTED = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def _storable(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not contain NUL characters")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("must be valid Unicode text") from None
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_storable)]
+PathText = Annotated[PlainText, Field(min_length=1, max_length=4096)]
+LineNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
+
+
+def parsed(model: type[P], tool: str, parameters: Parameters) -> P:
+    """Raises: BadParameters with every problem in it."""
+    try:
+        return model.model_validate(parameters)
+    except ValidationError as error:
+        raise BadParameters(f"{tool}: " + " ".join(_sentences(model, error))) from None
+
+
+def problems_in(model: type[Boundary], parameters: Parameters) -> list[str]:
+    try:
+        model.model_validate(parameters)
+    except ValidationError as error:
+        return _sentences(model, error)
+    return []
+
+
+def schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
+    """The JSON schema as a small model reads it best: no titles, no `null` beside an optional field's type."""
+    schema = _simplified(TypeAdapter(dict[str, JsonValue]).validate_python(model.model_json_schema()))
+    assert isinstance(schema, dict)
+    return schema
+
+
+def _simplified(node: JsonValue) -> JsonValue:
+    if isinstance(node, list):
+        return [_simplified(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {key: _simplified(value) for key, value in node.items() if not _is_noise(key, value)}
+    choices = kept.get("anyOf")
+    if isinstance(choices, list):
+        real = [choice for choice in choices if choice != {"type": "null"}]
+        if len(real) == 1 and isinstance(real[0], dict):
+            del kept["anyOf"]
+            kept = real[0] | kept
+    return kept
+
+
+def _is_noise(key: str, value: JsonValue) -> bool:
+    # "title" and "default" are noise as schema keywords, not as names of parameters (whose value is an object).
+    return (key == "title" and isinstance(value, str)) or (key == "default" and value is None)
+
+
+def _sentences(model: type[Boundary], error: ValidationError) -> list[str]:
+    return [_sentence(model, details) for details in error.errors(include_url=False, include_context=True)]
+
+
+def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
+    field = ".".join(str(step) for step in details["loc"])
+    known = ", ".join(model.model_fields)
+    match details["type"]:
+        case "missing":
+            return f"'{field}' is missing; it is required{_expectation(model, details)}."
+        case "extra_forbidden":
+            return f"'{field}' is not a parameter; the parameters are {known}."
+        case "value_error":
+            reason = details["msg"].removeprefix("Value error, ")
+            return f"'{field}' {reason}." if field else f"{reason}."
+        case "model_type" | "model_attributes_type":
+            return f"{f'{field!r}' if field else 'The parameters'} must be an object."
+        case _:
+            return f"'{field}' is {_seen(details['input'])}, which does not fit: {_lowered(details['msg'])}."
+
+
+def _expectation(model: type[Boundary], details: ErrorDetails) -> str:
+    properties = schema_of(model).get("properties")
+    described = properties.get(str(details["loc"][0])) if isinstance(properties, dict) else None
+    kind = described.get("type") if isinstance(described, dict) and len(details["loc"]) == 1 else None
+    return f" ({_EXPECTED[kind]})" if isinstance(kind, str) and kind in _EXPECTED else ""
+
+
+def _seen(value: object) -> str:
+    shown = repr(value)
+    kinds = {
+        str: "the text",
+        int: "the number",
+        float: "the number",
+        list: "the list",
+        dict: "the object",
+        bool: "the value",
+    }
+    return f"{kinds.get(type(value), 'the value')} {shown if len(shown) <= 80 else shown[:80] + '…'}"
+
+
+def _lowered(message: str) -> str:
+    return message[:1].lower() + message[1:]

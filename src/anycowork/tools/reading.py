@@ -1,0 +1,268 @@
+"""Tools that look at files and folders: read_file, list_directory, get_file_info."""
+
+import asyncio
+import difflib
+import hashlib
+import mimetypes
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pydantic import Field, JsonValue, model_validator
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
+from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.parameters import LineNumber, PathText
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import kind_of
+from anycowork.workspace.paths import Place, shown
+from anycowork.workspace.text import decode, lines_of
+from anycowork.workspace.walk import Entry, Walk
+
+LARGEST_READ = 10_000_000
+MOST_LISTED = 2_000
+_SIGNATURES = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive (or an office document)"),
+    (b"\x1f\x8b", "gzip-compressed data"),
+    (b"\x7fELF", "a program (ELF)"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+
+
+def prepared_for_reading(tool: str, path: str, parameters: Parameters, hands: Hands) -> Prepared:
+    """The existing place that `path` leads to. Raises: FileMissing with the nearest name, OutsideWorkspace."""
+    folder = folder_of(hands)
+    place = folder.jail.place(path)
+    if folder.jail.stat(place) is None:
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {_suggestion(folder, place)}")
+    return Prepared(tool=tool, parameters=parameters, resource=place.resource, payload=place)
+
+
+class ReadFileParameters(Boundary):
+    path: PathText = Field(description="file to read, relative to the workspace")
+    start_line: LineNumber | None = Field(None, description="first line wanted, counted from 1")
+    end_line: LineNumber | None = Field(None, description="last line wanted, included")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "ReadFileParameters":
+        if self.start_line and self.end_line and self.end_line < self.start_line:
+            raise ValueError("'end_line' must not be smaller than 'start_line'")
+        return self
+
+
+class ReadFile(BuiltIn[ReadFileParameters]):
+    name = "read_file"
+    category = "files"
+    description = "Read a text file, whole or from start_line to end_line."
+    priority = 10
+    model = ReadFileParameters
+
+    def look(self, wish: ReadFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, hands)
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        wish = ReadFileParameters.model_validate(prepared.parameters)
+        return await asyncio.to_thread(_read, folder_of(hands), payload_of(prepared, Place), wish)
+
+
+class ListDirectoryParameters(Boundary):
+    path: PathText = Field(".", description="folder to list, relative to the workspace; '.' is the workspace itself")
+    depth: int = Field(1, ge=1, le=10, description="how many levels of folders to show")
+    include_ignored: bool = Field(False, description="also show what git ignores")
+
+
+class ListDirectory(BuiltIn[ListDirectoryParameters]):
+    name = "list_directory"
+    category = "files"
+    description = "List the files and folders in a folder."
+    priority = 11
+    model = ListDirectoryParameters
+
+    def look(self, wish: ListDirectoryParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, hands)
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        wish = ListDirectoryParameters.model_validate(prepared.parameters)
+        return await asyncio.to_thread(_list, folder_of(hands), payload_of(prepared, Place), wish)
+
+
+class GetFileInfoParameters(Boundary):
+    path: PathText = Field(description="file or folder, relative to the workspace")
+
+
+class GetFileInfo(BuiltIn[GetFileInfoParameters]):
+    name = "get_file_info"
+    category = "files"
+    description = "Tell kind, size, mode, time of change and hash of a file or folder."
+    priority = 12
+    model = GetFileInfoParameters
+
+    def look(self, wish: GetFileInfoParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, hands)
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        return await asyncio.to_thread(_info, folder_of(hands), payload_of(prepared, Place))
+
+
+def _suggestion(folder: Folder, place: Place) -> str:
+    try:
+        names = folder.jail.names(place.parent)
+    except ToolFault:
+        return f"There is no folder '{shown(place.parent.path)}' either; list_directory shows what is there."
+    close = difflib.get_close_matches(place.name, names[:2000], n=1)
+    if not close:
+        return "list_directory shows what is there."
+    return f"Did you mean '{shown(place.parent.child(close[0]).path)}'?"
+
+
+# --- read_file
+
+
+def _read(folder: Folder, place: Place, wish: ReadFileParameters) -> ToolResult:
+    with folder.jail.regular_file(place) as (_, found):
+        size = found.st_size
+    if size > LARGEST_READ:
+        return _read_part(folder, place, wish)
+    contents = folder.read(place, most=LARGEST_READ)
+    facts: dict[str, JsonValue] = {"path": place.path, "sha256": contents.sha256, "bytes": len(contents.data)}
+    text = decode(contents.data)
+    if text is None:
+        return _described(place, contents.data, facts)
+    lines = lines_of(text.body)
+    facts |= {"lines": len(lines), "whole": True}
+    if wish.start_line is None and wish.end_line is None:
+        return ToolResult(status=Status.OK, content=text.body, facts=facts)
+    return _lines_read(place, lines, wish, facts)
+
+
+def _lines_read(place: Place, lines: list[str], wish: ReadFileParameters, facts: dict[str, JsonValue]) -> ToolResult:
+    start = wish.start_line or 1
+    end = min(wish.end_line or len(lines), len(lines))
+    if start > max(len(lines), 1):
+        raise NoMatch(f"'{shown(place.path)}' has only {len(lines)} lines; line {start} is beyond its end.")
+    facts["whole"] = start == 1 and end == len(lines)
+    return ToolResult(status=Status.OK, content="".join(lines[start - 1 : end]), facts=facts)
+
+
+def _described(place: Place, data: bytes, facts: dict[str, JsonValue]) -> ToolResult:
+    kind = next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), None)
+    kind = kind or mimetypes.guess_type(place.name)[0] or "binary data"
+    content = f"'{shown(place.path)}' is not text: {kind}, {len(data):,} bytes, sha256 {facts['sha256']}."
+    return ToolResult(status=Status.OK, content=content, facts=facts | {"kind": kind, "lines": 0, "whole": False})
+
+
+@dataclass(slots=True)
+class _Part:
+    """Wanted lines picked from a stream, hash and counts of the whole."""
+
+    picked: list[bytes]
+    lines: int
+    size: int
+    sha256: str
+
+
+def _read_part(folder: Folder, place: Place, wish: ReadFileParameters) -> ToolResult:
+    """A file too large for memory: its wanted lines, or a description."""
+    part = _pick(folder, place, wish.start_line or 1, wish.end_line or 0)
+    facts: dict[str, JsonValue] = {
+        "path": place.path,
+        "sha256": part.sha256,
+        "bytes": part.size,
+        "lines": part.lines,
+        "whole": False,
+    }
+    text = decode(b"".join(part.picked))
+    if wish.end_line is None or text is None:
+        how = "Use grep, or give start_line and end_line." if text is not None else "It is not text."
+        content = (
+            f"'{shown(place.path)}' is too large to be read whole: {part.size:,} bytes, {part.lines:,} lines. {how}"
+        )
+        return ToolResult(status=Status.OK, content=content, facts=facts)
+    return ToolResult(status=Status.OK, content=text.body, facts=facts)
+
+
+def _pick(folder: Folder, place: Place, start: int, end: int) -> _Part:
+    part = _Part(picked=[], lines=0, size=0, sha256="")
+    digest = hashlib.sha256()
+    room = LARGEST_READ
+    with folder.jail.regular_file(place) as (fd, _):
+        for piece in _pieces(fd):
+            digest.update(piece)
+            part.size += len(piece)
+            if start <= part.lines + 1 <= end and room > 0:
+                part.picked.append(piece[:room])
+                room -= len(piece)
+            part.lines += piece.endswith(b"\n")
+    part.sha256 = digest.hexdigest()
+    return part
+
+
+def _pieces(fd: int) -> Iterator[bytes]:
+    """Lines, except that an endless line comes in several pieces."""
+    with os.fdopen(os.dup(fd), "rb") as file:
+        while piece := file.readline(1 << 20):
+            yield piece
+
+
+# --- list_directory and get_file_info
+
+
+def _list(folder: Folder, place: Place, wish: ListDirectoryParameters) -> ToolResult:
+    leave_out = frozenset() if wish.include_ignored else frozenset({".git"})
+    walk = Walk(folder.jail, depth=wish.depth, most=MOST_LISTED, with_ignored=wish.include_ignored, leave_out=leave_out)
+    entries = sorted(walk.entries(place), key=lambda entry: entry.place.parts)
+    lines = [_listed(entry, place) for entry in entries]
+    if walk.cut:
+        lines.append(f"… cut after {len(entries)} entries: list a folder deeper down.")
+    content = "\n".join(lines) or "The folder is empty."
+    return ToolResult(
+        status=Status.OK, content=content, facts={"path": place.path, "entries": len(entries), "cut": walk.cut}
+    )
+
+
+def _listed(entry: Entry, start: Place) -> str:
+    path = shown("/".join(entry.place.parts[len(start.parts) :]), longest=1000)
+    if entry.is_folder:
+        return f"{path}/"
+    return path if entry.kind == "file" else f"{path} ({entry.kind})"
+
+
+def _info(folder: Folder, place: Place) -> ToolResult:
+    found = folder.jail.stat(place)
+    if found is None:
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace any more.")
+    changed = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    facts: dict[str, JsonValue] = {
+        "path": place.path,
+        "kind": kind_of(found.st_mode),
+        "bytes": found.st_size,
+        "mode": f"{stat.S_IMODE(found.st_mode):o}",
+        "modified": changed,
+    }
+    if stat.S_ISREG(found.st_mode):
+        facts["sha256"] = folder.sha256(place)
+        facts |= _text_facts(folder, place, found.st_size)
+    if stat.S_ISDIR(found.st_mode):
+        del facts["bytes"]
+        facts["entries"] = len(folder.jail.names(place))
+    return ToolResult(
+        status=Status.OK, content="\n".join(f"{name}: {value}" for name, value in facts.items()), facts=facts
+    )
+
+
+def _text_facts(folder: Folder, place: Place, size: int) -> dict[str, JsonValue]:
+    if size > LARGEST_READ:
+        return {}
+    text = decode(folder.read(place, most=LARGEST_READ).data)
+    return {"text": False} if text is None else {"text": True, "lines": len(lines_of(text.body))}

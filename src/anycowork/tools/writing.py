@@ -1,0 +1,200 @@
+"""Tools that write one file's content: create_file and update_file."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from pydantic import Field, JsonValue, model_validator
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, ToolFault
+from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.tools.built_in import BuiltIn, folder_of, payload_of, to_the_end
+from anycowork.tools.checks import check
+from anycowork.tools.edits import Edit, apply_edits, first_lines, replace_lines
+from anycowork.tools.parameters import LineNumber, PathText, PlainText
+from anycowork.workspace.diffs import Diff, diff
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.paths import Place, shown
+from anycowork.workspace.text import Text, decode, with_line_ends
+
+LARGEST_WRITTEN = 10_000_000
+ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file's new content, computed and not yet written. `before` is the hash that was looked at; None if there was no file."""
+
+    place: Place
+    before: str | None
+    data: bytes
+    diff: Diff
+
+    @property
+    def after(self) -> str:
+        return sha256(self.data).hexdigest()
+
+    def prepared(self, tool: str, parameters: Parameters) -> Prepared:
+        return Prepared(
+            tool=tool,
+            parameters=parameters,
+            resource=self.place.resource,
+            intent=Intent(paths=(PathIntent(self.place.path, self.before, self.after),)),
+            diff=self.diff.text,
+            state=self.before or ABSENT,
+            payload=self,
+        )
+
+    def result(self, verb: str) -> ToolResult:
+        """What happened, and what a machine can say about it: not what the model claims."""
+        checked = check(self.place.path, self.data)
+        facts: dict[str, JsonValue] = {
+            "path": self.place.path,
+            "before": self.before,
+            "after": self.after,
+            "additions": self.diff.additions,
+            "deletions": self.diff.deletions,
+        }
+        content = f"{verb} '{shown(self.place.path)}' (+{self.diff.additions} −{self.diff.deletions} lines)."
+        if checked is not None:
+            facts["check"] = checked.as_fact()
+            content += f" {checked.says}" + ("" if checked.ok else " Correct it before going on.")
+        return ToolResult(status=Status.OK, content=content, diff=self.diff.text, facts=facts)
+
+
+class CreateFileParameters(Boundary):
+    path: PathText = Field(description="new file, relative to the workspace; missing folders are made")
+    content: PlainText = Field(max_length=LARGEST_WRITTEN, description="the whole text of the new file")
+
+
+class CreateFile(BuiltIn[CreateFileParameters]):
+    name = "create_file"
+    category = "files"
+    description = "Create a new file. Fails if the file exists already: use update_file for that."
+    permissions = frozenset({Permission.CREATE_FILES})
+    priority = 20
+    model = CreateFileParameters
+
+    def look(self, wish: CreateFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        folder = folder_of(hands)
+        place = folder.writable(wish.path)
+        if folder.jail.stat(place) is not None:
+            raise FileExists(
+                f"'{shown(place.path)}' exists already. Use update_file to change it, or choose another name."
+            )
+        _require_room_for(folder, place)
+        data = wish.content.encode()
+        return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        change = payload_of(prepared, FileChange)
+        folder = folder_of(hands)
+        try:
+            await to_the_end(lambda: folder.create(change.place, change.data))
+        except FileExists:
+            raise StateChanged(
+                f"'{shown(change.place.path)}' was created by someone else meanwhile; nothing was written."
+            ) from None
+        return change.result("Created")
+
+
+class EditParameters(Boundary):
+    find: PlainText = Field(min_length=1, description="text exactly as it stands in the file, in one place only")
+    replace: PlainText = Field(description="the text to put in its place")
+
+
+class UpdateFileParameters(Boundary):
+    path: PathText = Field(description="existing file, relative to the workspace")
+    edits: list[EditParameters] | None = Field(
+        None, min_length=1, max_length=200, description="pieces of text to replace"
+    )
+    content: PlainText | None = Field(
+        None, max_length=LARGEST_WRITTEN, description="the whole new text, or the new text of start_line to end_line"
+    )
+    start_line: LineNumber | None = Field(None, description="first line to replace, counted from 1")
+    end_line: LineNumber | None = Field(None, description="last line to replace, included")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "UpdateFileParameters":
+        by_lines = self.start_line is not None or self.end_line is not None
+        if self.edits is not None and (self.content is not None or by_lines):
+            raise ValueError("give either 'edits' or 'content', not both")
+        if self.edits is None and self.content is None:
+            raise ValueError(
+                "give 'edits' (pieces to replace), or 'content' (the new text, whole or of start_line to end_line)"
+            )
+        if by_lines and (self.start_line is None or self.end_line is None):
+            raise ValueError("'start_line' and 'end_line' belong together; give both")
+        if self.start_line is not None and self.end_line is not None and self.end_line < self.start_line:
+            raise ValueError("'end_line' must not be smaller than 'start_line'")
+        return self
+
+
+class UpdateFile(BuiltIn[UpdateFileParameters]):
+    name = "update_file"
+    category = "files"
+    description = (
+        "Change an existing file: edits (find and replace), or content for start_line to end_line, "
+        "or content alone for the whole file (read the file first)."
+    )
+    permissions = frozenset({Permission.READ_FILES, Permission.WRITE_FILES})
+    priority = 21
+    model = UpdateFileParameters
+
+    def look(self, wish: UpdateFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
+        folder = folder_of(hands)
+        place = folder.writable(wish.path)
+        folder.require_replaceable(place)
+        contents = folder.read(place, most=LARGEST_WRITTEN)
+        text = decode(contents.data)
+        if text is None:
+            raise NotText(f"'{shown(place.path)}' is not UTF-8 text, so this tool does not change it.")
+        if wish.content is not None and wish.start_line is None:
+            _require_known(place, contents.sha256, text, wish.content, hands)
+        data = _updated(text, wish, place.path).encoded()
+        if data == contents.data:
+            raise ToolFault(f"This would leave '{shown(place.path)}' exactly as it is: nothing to do.")
+        return FileChange(place, contents.sha256, data, diff(contents.data, data, place.path)).prepared(
+            self.name, parameters
+        )
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        change = payload_of(prepared, FileChange)
+        folder = folder_of(hands)
+        await to_the_end(lambda: folder.replace(change.place, change.data, expected=prepared.state))
+        return change.result("Updated")
+
+
+def _require_room_for(folder: Folder, place: Place) -> None:
+    """Every existing thing above a new file must be a folder; said before anyone is asked."""
+    above = place.parent
+    while not above.is_root and folder.jail.stat(above) is None:
+        above = above.parent
+    with folder.jail.folder(above):
+        pass
+
+
+def _require_known(place: Place, current: str, text: Text, content: str, hands: Hands) -> None:
+    """A whole file is replaced only by someone who has seen it as it is now, or by the user's own words."""
+    if hands.read.get(place.path) == current:
+        return
+    if content.strip() and content.strip() in hands.user_text:
+        return
+    if not text.body and place.path in hands.user_text:
+        return
+    seen = "It has changed since it was read" if place.path in hands.read else "It has not been read in this turn"
+    raise NotRead(
+        f"'{shown(place.path)}' exists and would be overwritten whole. {seen}: read it with read_file first, "
+        f"or change only a part with 'edits'. It begins:\n{first_lines(text.body, 10)}"
+    )
+
+
+def _updated(text: Text, wish: UpdateFileParameters, path: str) -> Text:
+    if wish.edits is not None:
+        return apply_edits(text, [Edit(edit.find, edit.replace) for edit in wish.edits], path)
+    assert wish.content is not None  # the model's validator has seen to it
+    if wish.start_line is not None and wish.end_line is not None:
+        return replace_lines(text, wish.start_line, wish.end_line, wish.content, path)
+    return text.with_body(with_line_ends(wish.content, text.newline))

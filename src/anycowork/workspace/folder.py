@@ -1,0 +1,241 @@
+"""The Workspace of the domain's ports: a folder, what can be read in it, and the four ways to change it.
+
+Each change is one atomic rename, unlink or rmdir, synced before it returns, and never goes through a link.
+"""
+
+import errno
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, saying
+from anycowork.workspace.paths import Place, is_git_control, shown
+from anycowork.workspace.syscalls import rename_without_replacing
+from anycowork.workspace.walk import Walk
+
+NEVER_TOLD = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        "node_modules",
+        ".venv",
+        "venv",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+    }
+    | {".tox", ".idea", ".next", ".cache", "target", "dist", "build"}
+)
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    data: bytes
+    sha256: str
+    mode: int
+
+
+class Folder:
+    """Blocking: callers on an event loop use a thread."""
+
+    def __init__(self, root: str, *, jail: Jail | None = None) -> None:
+        self.jail = jail or Jail(root)
+
+    @property
+    def root(self) -> str:
+        return self.jail.root
+
+    def file_hash(self, path: str) -> str | None:
+        """SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
+        place = self.jail.place(path)
+        try:
+            return self.sha256(place)
+        except (FileMissing, WrongKind):
+            return None
+
+    def overview(self, limit: int) -> str:
+        """The first `limit` files, nearest to the root first, without what git ignores or tools generate."""
+        walk = Walk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=NEVER_TOLD)
+        paths: list[str] = []
+        for entry in walk.entries(Place(())):
+            if entry.kind != "file":
+                continue
+            if len(paths) == limit:
+                walk.cut = True
+                break
+            paths.append(shown(entry.place.path))
+        lines = sorted(paths) + (["… and more; list_directory shows the rest."] if walk.cut else [])
+        return "\n".join(lines) or "(no files yet)"
+
+    # --- reading
+
+    def sha256(self, place: Place) -> str:
+        """Raises: FileMissing, WrongKind."""
+        with self.jail.regular_file(place) as (fd, _), saying(place.path):
+            digest = hashlib.sha256()
+            while chunk := os.read(fd, _CHUNK):
+                digest.update(chunk)
+            return digest.hexdigest()
+
+    def read(self, place: Place, *, most: int) -> Contents:
+        """The whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
+        with self.jail.regular_file(place) as (fd, found), saying(place.path):
+            data = b"".join(_chunks(fd, most + 1))
+        if len(data) > most:
+            raise ToolFault(f"'{shown(place.path)}' is larger than {most:,} bytes, too large for this tool.")
+        return Contents(data, hashlib.sha256(data).hexdigest(), found.st_mode)
+
+    # --- changing
+
+    def writable(self, path: str) -> Place:
+        """The entry that a change to `path` would touch.
+
+        Raises: OutsideWorkspace if it leads out, is the workspace itself, or belongs to git.
+        """
+        place = self.jail.entry(path)
+        if place.is_root:
+            raise OutsideWorkspace("The workspace folder itself cannot be changed; name something inside it.")
+        if is_git_control(place.parts):
+            raise OutsideWorkspace(
+                f"'{shown(place.path)}' belongs to git and is never changed by file tools. Use git for that."
+            )
+        return place
+
+    def require_replaceable(self, place: Place) -> None:
+        """Raises: FileMissing; WrongKind for anything but a regular file with one name."""
+        found = self.jail.stat(place)
+        if found is None:
+            raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
+        _require_replaceable(found, place)
+
+    def create(self, place: Place, data: bytes) -> None:
+        """A new file with its folders; never overwrites, not even in a race. Raises: FileExists."""
+        self.jail.make_folders(place.parent)
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+            with _temporary(parent, data, mode=None) as temporary:
+                give_to_owner_of(parent, temporary)
+                _rename_new(temporary, parent, place.name, parent, place)
+            os.fsync(parent)
+
+    def replace(self, place: Place, data: bytes, *, expected: str) -> None:
+        """The file's whole content, if its hash is still `expected`. Mode and owner stay. Raises: StateChanged, WrongKind."""
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+            found = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
+            _require_replaceable(found, place)
+            # Not the setuid bits: the kernel drops them when content changes, and so do we.
+            with _temporary(parent, data, mode=found.st_mode & 0o777) as temporary:
+                _keep_owner(parent, temporary, found)
+                self.require_hash(place, expected)
+                os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
+            os.fsync(parent)
+
+    def move(self, source: Place, target: Place) -> None:
+        """A file or a folder to a new name; never overwrites. Raises: FileExists."""
+        self.jail.make_folders(target.parent)
+        with (
+            self.jail.folder(source.parent, flags=os.O_RDONLY) as old,
+            self.jail.folder(target.parent, flags=os.O_RDONLY) as new,
+            saying(source.path),
+        ):
+            _rename_new(source.name, old, target.name, new, target)
+            os.fsync(new)
+            os.fsync(old)
+
+    def remove_file(self, place: Place, *, expected: str) -> None:
+        """Raises: StateChanged, WrongKind."""
+        self.require_hash(place, expected)
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+            os.unlink(place.name, dir_fd=parent)
+            os.fsync(parent)
+
+    def remove_folder(self, place: Place) -> None:
+        """An empty folder. Raises: ToolFault if it is not empty."""
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+            os.rmdir(place.name, dir_fd=parent)
+            os.fsync(parent)
+
+    def require_hash(self, place: Place, expected: str) -> None:
+        """Raises: StateChanged."""
+        try:
+            current = self.sha256(place)
+        except (FileMissing, WrongKind):
+            current = None
+        if current != expected:
+            raise StateChanged(
+                f"'{shown(place.path)}' was changed by someone else since it was looked at. Read it again."
+            )
+
+
+def _require_replaceable(found: os.stat_result, place: Place) -> None:
+    require_regular(found, place)
+    if found.st_nlink > 1:
+        raise WrongKind(
+            f"'{shown(place.path)}' has {found.st_nlink} names (hard links), some perhaps outside the workspace. "
+            "It is not written; make a copy of it under a new name."
+        )
+
+
+def _chunks(fd: int, most: int) -> Iterator[bytes]:
+    while most > 0 and (chunk := os.read(fd, min(_CHUNK, most))):
+        most -= len(chunk)
+        yield chunk
+
+
+@contextmanager
+def _temporary(folder: int, data: bytes, *, mode: int | None) -> Iterator[str]:
+    """A synced file under a name of its own; gone at the end unless it was renamed. `mode` None is the umask's."""
+    name = f".anycowork-{secrets.token_hex(8)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(name, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            if mode is not None:
+                os.fchmod(fd, mode)
+            file.flush()
+            os.fsync(fd)
+        yield name
+    finally:
+        try:
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            pass  # renamed, as it should be
+
+
+def _keep_owner(folder: int, name: str, found: os.stat_result) -> None:
+    try:
+        os.chown(name, found.st_uid, found.st_gid, dir_fd=folder, follow_symlinks=False)
+    except PermissionError:
+        pass  # only root may give a file away; the mode is kept all the same
+
+
+def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: Place) -> None:
+    try:
+        rename_without_replacing(name, folder, new_name, new_folder)
+    except FileExistsError:
+        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL):
+            raise
+        _link_new(name, folder, new_name, new_folder, place)
+
+
+def _link_new(name: str, folder: int, new_name: str, new_folder: int, place: Place) -> None:
+    """Where renameat2 is missing: a hard link is refused by an existing name too, though only files can have one."""
+    if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        raise ToolFault(
+            f"This system cannot move the folder '{shown(place.path)}' without the risk of overwriting something."
+        )
+    try:
+        os.link(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder, follow_symlinks=False)
+    except FileExistsError:
+        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
+    os.unlink(name, dir_fd=folder)

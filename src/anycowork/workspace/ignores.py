@@ -1,0 +1,103 @@
+"""What git would ignore, from the `.gitignore` files of the workspace alone. Pure: the walk reads the files.
+
+Git itself is not asked: its configuration can name programs to run. No regular expression is built from a pattern as a whole,
+so that a hostile ignore file cannot make matching slow.
+"""
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+MOST_PATTERNS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    segments: tuple[str, ...]  # glob per path component; "**" spans any number of them
+    negated: bool = False
+    folders_only: bool = False
+
+    def matches(self, parts: tuple[str, ...], *, is_folder: bool) -> bool:
+        return (is_folder or not self.folders_only) and _match(self.segments, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignores:
+    """The patterns in force in one folder: its own and, weaker, those of the folders above it."""
+
+    base: tuple[str, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    above: "Ignores | None" = None
+
+    def deeper(self, base: tuple[str, ...], text: str) -> "Ignores":
+        patterns = read_patterns(text)
+        return Ignores(base, patterns, self) if patterns else self
+
+    def ignored(self, parts: tuple[str, ...], *, is_folder: bool) -> bool:
+        """Whether this entry is ignored, given that the folders above it are not."""
+        level: Ignores | None = self
+        while level is not None:
+            relative = parts[len(level.base) :]
+            for pattern in reversed(level.patterns):
+                if pattern.matches(relative, is_folder=is_folder):
+                    return not pattern.negated
+            level = level.above
+        return False
+
+
+def read_patterns(text: str) -> tuple[Pattern, ...]:
+    found = (_read_pattern(line.removesuffix("\r")) for line in text.removeprefix("\ufeff").split("\n")[:MOST_PATTERNS])
+    return tuple(pattern for pattern in found if pattern is not None)
+
+
+def _read_pattern(line: str) -> Pattern | None:
+    line = re.sub(r"(?<!\\) +$", "", line[:1000])
+    if not line or line.startswith("#"):
+        return None
+    negated = line.startswith("!")
+    line = line[1:] if negated else line
+    folders_only = line.endswith("/")
+    body = line.rstrip("/") if folders_only else line
+    if not body:
+        return None
+    anchored = "/" in body
+    segments = tuple(_glob(segment) for segment in body.removeprefix("/").split("/"))
+    if not anchored:
+        segments = ("**", *segments)
+    return Pattern(segments, negated=negated, folders_only=folders_only)
+
+
+def _glob(segment: str) -> str:
+    """Git's wildcards in fnmatch's spelling: `\\x` is `[x]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
+    if segment == "**":
+        return segment
+    segment = re.sub(r"\\(.)", lambda found: f"[{found[1]}]", segment)
+    return re.sub(r"\*{2,}", "*", segment).replace("[^", "[!")
+
+
+def _match(segments: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    """Dynamic programming over the components: reachable[i] = the first i segments have matched what was read so far."""
+    reachable = _skip_spans({0}, segments)
+    for position, part in enumerate(parts):
+        last = position == len(parts) - 1
+        following: set[int] = set()
+        for i in reachable:
+            if i == len(segments):
+                continue
+            if segments[i] == "**":
+                # A closing "/**" matches what is inside, not the folder itself.
+                following.add(i + 1 if last and i == len(segments) - 1 else i)
+            elif fnmatchcase(part, segments[i]):
+                following.add(i + 1)
+        reachable = _skip_spans(following, segments)
+    return len(segments) in reachable
+
+
+def _skip_spans(reachable: set[int], segments: tuple[str, ...]) -> set[int]:
+    """A "**" that is not the last segment may span nothing."""
+    grown = set(reachable)
+    for i in sorted(reachable):
+        while i < len(segments) - 1 and segments[i] == "**":
+            i += 1
+            grown.add(i)
+    return grown

@@ -1,0 +1,244 @@
+"""The jail: every path a tool names is opened beneath the workspace's root, or not at all.
+
+A path is first resolved to a Place (a name; links followed in user space), then that Place is opened with no link allowed
+on the way. So what is opened is exactly what was named, shown and approved, whatever is renamed in between.
+"""
+
+import errno
+import os
+import stat
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.workspace.paths import Place, lexical_parts, shown
+from anycowork.workspace.syscalls import (
+    RESOLVE_BENEATH,
+    RESOLVE_NO_MAGICLINKS,
+    RESOLVE_NO_SYMLINKS,
+    has_openat2,
+    openat2,
+)
+
+_MOST_LINKS = 40
+_O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
+_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
+_RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
+
+
+class Jail:
+    """Holds the root by descriptor: renaming or replacing the folder's path later changes nothing."""
+
+    def __init__(self, root: str, *, use_openat2: bool | None = None) -> None:
+        self.root = root
+        self._fd = os.open(root, _O_PATH | _FOLDER)
+        self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
+        weakref.finalize(self, os.close, self._fd)
+
+    def place(self, path: str) -> Place:
+        """Where `path` leads, links followed to the end as long as they stay inside. It need not exist.
+
+        Raises: OutsideWorkspace.
+        """
+        place = self.entry(path)
+        return self._follow(place.parts) if self._is_link(place) else place
+
+    def entry(self, path: str) -> Place:
+        """The entry that `path` names: links followed on the way, not at its end. Raises: OutsideWorkspace."""
+        parts = lexical_parts(path, self.root)
+        if not parts:
+            return Place(())
+        try:
+            with self.folder(Place(parts[:-1])):
+                return Place(parts)  # no link on the way, as nearly always
+        except ToolFault:
+            return self._follow(parts[:-1]).child(parts[-1])
+
+    @contextmanager
+    def folder(self, place: Place, *, flags: int = _O_PATH) -> Iterator[int]:
+        """A descriptor of the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
+        with saying(place.path):
+            fd = self._open_folder(place.parts, flags)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def regular_file(self, place: Place) -> Iterator[tuple[int, os.stat_result]]:
+        """A descriptor to read the regular file at `place`, and its stat. Raises: as `folder`."""
+        with self.folder(place.parent) as parent, saying(place.path):
+            # Looked at before it is opened: opening a device can already have an effect.
+            require_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False), place)
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+            fd = os.open(place.name, flags, dir_fd=parent)
+        try:
+            found = os.fstat(fd)
+            require_regular(found, place)
+            yield fd, found
+        finally:
+            os.close(fd)
+
+    def stat(self, place: Place) -> os.stat_result | None:
+        """The entry itself, links not followed; None if there is none. Raises: OutsideWorkspace."""
+        if place.is_root:
+            return os.fstat(self._fd)
+        try:
+            with self.folder(place.parent) as parent, saying(place.path):
+                return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
+        except (FileMissing, WrongKind):
+            return None
+
+    def names(self, place: Place) -> list[str]:
+        """What is in the folder at `place`, sorted. Raises: as `folder`."""
+        with self.folder(place, flags=os.O_RDONLY) as fd, saying(place.path), os.scandir(fd) as entries:
+            return sorted(entry.name for entry in entries)
+
+    def make_folders(self, place: Place) -> None:
+        """Makes the folder at `place` and those above it. Raises: WrongKind if one of them is no folder."""
+        for depth in range(1, len(place.parts) + 1):
+            step = Place(place.parts[:depth])
+            if self.stat(step) is not None:
+                continue
+            with self.folder(step.parent, flags=os.O_RDONLY) as parent, saying(step.path):
+                try:
+                    os.mkdir(step.name, dir_fd=parent)
+                    give_to_owner_of(parent, step.name)
+                    os.fsync(parent)
+                except FileExistsError:
+                    pass  # someone else was quicker; the next step finds out what it is
+
+    def _open_folder(self, parts: tuple[str, ...], flags: int) -> int:
+        if self._use_openat2:
+            return openat2(self._fd, "/".join(parts) or ".", flags | _FOLDER, _RESOLVE)
+        return self._walk(parts, flags)
+
+    def _walk(self, parts: tuple[str, ...], flags: int) -> int:
+        """Component by component, no link followed: the same promise where openat2 is missing, at a system call each."""
+        fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self._fd)
+        for number, part in enumerate(parts, start=1):
+            wanted = flags if number == len(parts) else _O_PATH
+            try:
+                deeper = os.open(part, wanted | _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
+            except OSError as error:
+                if error.errno == errno.ENOTDIR and _is_link_at(part, fd):
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), part) from None
+                raise
+            finally:
+                os.close(fd)
+            fd = deeper
+        return fd
+
+    def _is_link(self, place: Place) -> bool:
+        found = self.stat(place)
+        return found is not None and stat.S_ISLNK(found.st_mode)
+
+    def _follow(self, parts: tuple[str, ...]) -> Place:
+        """Resolves links by name. Whatever this says is only a name: opening it follows no link."""
+        done: list[str] = []
+        todo = list(reversed(parts))
+        links = 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                if not done:
+                    raise _leads_out("/".join(parts))
+                done.pop()
+                continue
+            target = self._link_target(Place((*done, part)))
+            if target is None:
+                done.append(part)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise OutsideWorkspace(f"'{shown('/'.join(parts))}' goes round in circles of symbolic links.")
+            if target.startswith("/"):
+                done, target = [], self._inside(target)
+            todo.extend(reversed([step for step in target.split("/") if step not in ("", ".")]))
+        return Place(tuple(done))
+
+    def _link_target(self, place: Place) -> str | None:
+        try:
+            with self.folder(place.parent) as parent, saying(place.path):
+                return os.readlink(place.name, dir_fd=parent)
+        except ToolFault:
+            return None  # no link there; if it is missing altogether, whoever opens it says so
+
+    def _inside(self, target: str) -> str:
+        if target != self.root and not target.startswith(self.root.rstrip("/") + "/"):
+            raise _leads_out(target)
+        return target[len(self.root) :]
+
+
+def working_folder(fd: int, root: str, place: Place) -> str:
+    """A path for a child's working folder that leads to this very descriptor, where the system has such paths."""
+    held = Path(f"/proc/self/fd/{fd}")
+    return str(held) if held.is_dir() else str(Path(root, *place.parts))
+
+
+def require_regular(found: os.stat_result, place: Place) -> None:
+    """Raises: WrongKind."""
+    if stat.S_ISREG(found.st_mode):
+        return
+    raise WrongKind(f"'{shown(place.path)}' is a {kind_of(found.st_mode)}, not a file.")
+
+
+def _is_link_at(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def kind_of(mode: int) -> str:
+    kinds = {
+        stat.S_IFREG: "file",
+        stat.S_IFDIR: "folder",
+        stat.S_IFLNK: "symbolic link",
+        stat.S_IFIFO: "pipe",
+        stat.S_IFSOCK: "socket",
+        stat.S_IFCHR: "device",
+        stat.S_IFBLK: "device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "special file")
+
+
+def give_to_owner_of(folder: int, name: str) -> None:
+    """A server that runs as root leaves new entries to the folder's owner, who could not touch them otherwise."""
+    if os.geteuid() != 0:
+        return
+    owner = os.fstat(folder)
+    os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
+
+
+@contextmanager
+def saying(path: str) -> Iterator[None]:
+    """Turns what the system answers about `path` into an error that says who should act next."""
+    try:
+        yield
+    except OSError as error:
+        raise _kind_error(error, shown(path)) from None
+
+
+def _kind_error(error: OSError, path: str) -> Exception:
+    match error.errno:
+        case errno.EXDEV:
+            return _leads_out(path)
+        case errno.ELOOP:
+            return StateChanged(f"'{path}' leads through a symbolic link that was not there a moment ago. Look again.")
+        case errno.ENOENT:
+            return FileMissing(f"There is no '{path}' in the workspace.")
+        case errno.ENOTDIR:
+            return WrongKind(f"'{path}' goes through something that is not a folder.")
+        case errno.EISDIR:
+            return WrongKind(f"'{path}' is a folder, not a file.")
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return ToolFault(f"The operating system does not allow this on '{path}' ({error.strerror}).")
+        case _:
+            return ToolFault(f"'{path}' could not be used: {error.strerror or 'input/output error'}.")
+
+
+def _leads_out(path: str) -> OutsideWorkspace:
+    return OutsideWorkspace(f"'{shown(path)}' leads out of the workspace. Only files inside it can be used.")

@@ -1,0 +1,108 @@
+"""What a path that a model wrote means, decided without touching the disk. Opening it is the jail's affair."""
+
+import unicodedata
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from anycowork.domain.errors import OutsideWorkspace
+
+LONGEST_PATH = 4096
+LONGEST_NAME = 255
+
+# Ignored by HFS+ when it compares names, so that ".g<one of these>it" opens ".git" there.
+_INVISIBLE = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path inside the workspace with every symbolic link on its way resolved: the name that rules, records and the kernel see alike."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return "/".join(self.parts) or "."
+
+    @property
+    def resource(self) -> str:
+        return "/" + "/".join(self.parts)
+
+    @property
+    def is_root(self) -> bool:
+        return not self.parts
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1] if self.parts else "."
+
+    @property
+    def parent(self) -> "Place":
+        return Place(self.parts[:-1])
+
+    def child(self, name: str) -> "Place":
+        return Place((*self.parts, name))
+
+    def holds(self, other: "Place") -> bool:
+        return other.parts[: len(self.parts)] == self.parts
+
+
+def lexical_parts(path: str, root: str) -> tuple[str, ...]:
+    """The components of `path` from the workspace's root, `.` and `..` folded away.
+
+    Raises: OutsideWorkspace if it is no usable path or its words alone already lead out.
+    """
+    _require_usable(path)
+    pure = PurePosixPath(path)
+    if pure.is_absolute():
+        if not pure.is_relative_to(root):
+            raise OutsideWorkspace(
+                f"'{shown(path)}' lies outside the workspace. Give a path relative to the workspace, such as 'src/app.py'."
+            )
+        pure = pure.relative_to(root)
+    parts: list[str] = []
+    for part in pure.parts:
+        if part != "..":
+            parts.append(part)
+        elif parts:
+            parts.pop()
+        else:
+            raise OutsideWorkspace(
+                f"'{shown(path)}' climbs out of the workspace with '..'. Only paths inside it can be used."
+            )
+    return tuple(parts)
+
+
+def is_git_control(parts: tuple[str, ...]) -> bool:
+    """Whether the path is a `.git` or lies in one, under any spelling that some file system takes for `.git`."""
+    return any(_folds_to_git(part) for part in parts)
+
+
+def shown(path: str, longest: int = 200) -> str:
+    """The path as a message may show it: no control characters, no lone surrogates, no endless text."""
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
+    return safe if len(safe) <= longest else safe[:longest] + "…"
+
+
+def _require_usable(path: str) -> None:
+    if not path.strip():
+        raise OutsideWorkspace("The path is empty. Give a path relative to the workspace, such as 'src/app.py'.")
+    try:
+        size = len(path.encode())
+        longest = max(len(part.encode()) for part in path.split("/"))
+    except UnicodeEncodeError:
+        raise OutsideWorkspace(f"'{shown(path)}' is not valid Unicode text and cannot name a file here.") from None
+    if size > LONGEST_PATH or longest > LONGEST_NAME:
+        raise OutsideWorkspace(
+            f"'{shown(path, 60)}' is too long: a path has at most {LONGEST_PATH} bytes and a name in it {LONGEST_NAME}."
+        )
+    if any(unicodedata.category(c) == "Cc" for c in path):
+        raise OutsideWorkspace(f"'{shown(path)}' holds control characters, which no path here may have.")
+
+
+def _folds_to_git(name: str) -> bool:
+    folded = unicodedata.normalize("NFKC", name.translate(_INVISIBLE)).casefold()
+    # NTFS drops trailing dots and blanks, cuts at a stream's colon, and knows .git as git~1.
+    folded = folded.split(":", 1)[0].rstrip(". ")
+    return folded in (".git", "git~1")

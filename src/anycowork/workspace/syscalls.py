@@ -1,0 +1,71 @@
+"""The two Linux system calls that the standard library lacks: openat2 and renameat2. No policy here."""
+
+import ctypes
+import errno
+import os
+import platform
+import sys
+from functools import cache
+
+RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_NO_SYMLINKS = 0x04
+RESOLVE_BENEATH = 0x08
+
+_OPENAT2 = 437  # the same number on every architecture we run on
+_RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "arm64": 276}
+_RENAME_NOREPLACE = 1
+_TRIES = 1000  # EAGAIN means that something was renamed during the walk; an attacker must not keep us here for ever
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+@cache
+def has_openat2() -> bool:
+    """False on other systems, on kernels before 5.6, and under seccomp filters that do not know the call."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(openat2(-100, ".", os.O_PATH | os.O_CLOEXEC, RESOLVE_BENEATH))  # -100 is AT_FDCWD
+    except OSError as error:
+        return error.errno not in (errno.ENOSYS, errno.EPERM)
+    return True
+
+
+def openat2(dir_fd: int, path: str, flags: int, resolve: int) -> int:
+    """Raises: OSError; EXDEV if the path leaves `dir_fd`, ELOOP if a link was met that `resolve` forbids."""
+    how = _OpenHow(flags=flags, mode=0, resolve=resolve)
+    for _ in range(_TRIES):
+        fd = _syscall(_OPENAT2, dir_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
+        if fd >= 0:
+            return fd
+        if ctypes.get_errno() not in (errno.EAGAIN, errno.EINTR):
+            break
+    raise _last_error(path)
+
+
+def rename_without_replacing(source: str, source_fd: int, target: str, target_fd: int) -> None:
+    """Raises: FileExistsError if the target is there; OSError with ENOSYS or EINVAL where the system cannot do this."""
+    number = _RENAMEAT2.get(platform.machine()) if sys.platform == "linux" else None
+    if number is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    arguments = (source_fd, os.fsencode(source), target_fd, os.fsencode(target), _RENAME_NOREPLACE)
+    if _syscall(number, *arguments) != 0:
+        raise _last_error(target)
+
+
+def _syscall(number: int, *arguments: object) -> int:
+    return int(_libc().syscall(ctypes.c_long(number), *arguments))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc
+
+
+def _last_error(path: str) -> OSError:
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code), path)

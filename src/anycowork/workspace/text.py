@@ -1,0 +1,49 @@
+"""Bytes as text and back, losing nothing: byte order mark, line ends and the missing last newline are kept. Pure."""
+
+import codecs
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """`body` has its line ends as they were and no byte order mark."""
+
+    body: str
+    bom: bool = False
+
+    @property
+    def newline(self) -> str:
+        """The line end that most lines have; a new line gets it."""
+        windows = self.body.count("\r\n")
+        return "\r\n" if windows > self.body.count("\n") - windows else "\n"
+
+    def with_body(self, body: str) -> "Text":
+        """The same file with another body. A byte order mark in it is the file's own, never a second one."""
+        return Text(body=body.removeprefix("\ufeff"), bom=self.bom)
+
+    def encoded(self) -> bytes:
+        return (codecs.BOM_UTF8 if self.bom else b"") + self.body.encode()
+
+
+def decode(data: bytes) -> Text | None:
+    """None if these bytes are not UTF-8 text."""
+    if b"\0" in data:
+        return None
+    try:
+        body = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return Text(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
+
+
+def lines_of(body: str) -> list[str]:
+    """The lines with their ends. Only a line feed ends a line here, as in diffs and editors: not a form feed, not U+2028."""
+    return re.findall(r"[^\n]*\n|[^\n]+", body)
+
+
+def with_line_ends(body: str, newline: str) -> str:
+    """Written with plain line feeds by someone who could not see the file's own line ends; anything else is taken as meant."""
+    if newline == "\n" or "\r\n" in body:
+        return body
+    return body.replace("\n", newline)

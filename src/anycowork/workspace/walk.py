@@ -1,0 +1,97 @@
+"""Walking a workspace's folders: in a stable order, within bounds, leaving out what git ignores. Follows no links."""
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from anycowork.domain.errors import ToolFault
+from anycowork.workspace.ignores import Ignores
+from anycowork.workspace.jail import Jail, kind_of
+from anycowork.workspace.paths import Place
+
+_LARGEST_IGNORE_FILE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    place: Place
+    kind: str
+    size: int
+
+    @property
+    def is_folder(self) -> bool:
+        return self.kind == "folder"
+
+
+@dataclass(slots=True)
+class Walk:
+    """Breadth first, so that a bound cuts the depths and not the top. `cut` says afterwards whether a bound was met.
+
+    `depth` 1 is the folder's own entries. `leave_out` names folders that are never entered nor told.
+    """
+
+    jail: Jail
+    depth: int = 1_000
+    most: int = 10_000
+    seconds: float = 5.0
+    with_ignored: bool = False
+    leave_out: frozenset[str] = frozenset()
+    cut: bool = False
+
+    def entries(self, start: Place) -> Iterator[Entry]:
+        """Raises: FileMissing or WrongKind if `start` is no folder. Folders deeper down that cannot be read are passed over."""
+        ends = time.monotonic() + self.seconds
+        waiting = deque([(start, self.rules_for(start))])
+        told = 0
+        while waiting:
+            folder, rules = waiting.popleft()
+            try:
+                names = self.jail.names(folder)
+            except ToolFault:
+                if folder == start:
+                    raise
+                continue
+            rules = self._with_own_rules(folder, rules, names)
+            for entry in self._kept(folder, names, rules):
+                if told >= self.most or time.monotonic() > ends:
+                    self.cut = True
+                    return
+                told += 1
+                yield entry
+                if entry.is_folder and len(entry.place.parts) - len(start.parts) < self.depth:
+                    waiting.append((entry.place, rules))
+
+    def rules_for(self, start: Place) -> Ignores:
+        """The ignore rules of the folders above `start`; none of them if `start` is itself ignored: someone asked for it by name."""
+        rules = Ignores()
+        for depth in range(len(start.parts)):
+            rules = self._with_own_rules(Place(start.parts[:depth]), rules, None)
+            if rules.ignored(start.parts[: depth + 1], is_folder=True):
+                return Ignores()
+        return rules
+
+    def _kept(self, folder: Place, names: list[str], rules: Ignores) -> Iterator[Entry]:
+        with self.jail.folder(folder) as fd:
+            for name in names:
+                try:
+                    found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+                except OSError:
+                    continue  # gone since it was listed
+                entry = Entry(folder.child(name), kind_of(found.st_mode), found.st_size)
+                if name in self.leave_out and entry.is_folder:
+                    continue
+                if self.with_ignored or not rules.ignored(entry.place.parts, is_folder=stat.S_ISDIR(found.st_mode)):
+                    yield entry
+
+    def _with_own_rules(self, folder: Place, rules: Ignores, names: list[str] | None) -> Ignores:
+        if self.with_ignored or (names is not None and ".gitignore" not in names):
+            return rules
+        try:
+            with self.jail.regular_file(folder.child(".gitignore")) as (fd, _):
+                text = os.read(fd, _LARGEST_IGNORE_FILE).decode(errors="replace")
+        except ToolFault:
+            return rules
+        return rules.deeper(folder.parts, text)

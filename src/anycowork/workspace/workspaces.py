@@ -1,0 +1,81 @@
+"""Which folders may be worked in, and who may write in one right now. The lease's row itself is the store's."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from anycowork.domain.errors import BadWorkspace
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.paths import shown
+
+
+class LocalWorkspaces:
+    """The Workspaces of the domain's ports, for folders of this machine.
+
+    `take_lease` makes this process the workspace's writer in the store and answers with the new epoch.
+    """
+
+    def __init__(self, take_lease: Callable[[str], Awaitable[int]]) -> None:
+        self._take_lease = take_lease
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def open(self, root: str) -> Folder:
+        """Raises: BadWorkspace if it is gone or no folder."""
+        real = _existing_folder(root)
+        try:
+            return Folder(str(real))
+        except OSError as error:
+            raise BadWorkspace(
+                f"The workspace '{shown(root)}' cannot be opened: {error.strerror}.", param="workspace"
+            ) from None
+
+    def writing(self, root: str) -> AbstractAsyncContextManager[int]:
+        """Waits until no one else writes in this workspace, under whatever name; yields the lease's epoch."""
+        return self._writing(str(_existing_folder(root)))
+
+    @asynccontextmanager
+    async def _writing(self, real: str) -> AsyncIterator[int]:
+        # Held in a local name while waiting and writing: an unused lock goes by itself.
+        lock = self._locks.setdefault(real, asyncio.Lock())
+        async with lock:
+            yield await self._take_lease(real)
+
+
+def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
+    """The real path of a folder that a person may register or a chat may use.
+
+    Raises: BadWorkspace for `/`, the home folder itself, and any folder that contains or lies in the data folder.
+    """
+    real = _existing_folder(path)
+    data = data_dir.expanduser().resolve()
+    if real == Path(real.anchor):
+        raise BadWorkspace("The whole file system cannot be a workspace. Choose a project's folder.", param="workspace")
+    if real == home.resolve():
+        raise BadWorkspace(
+            f"The home folder '{real}' itself cannot be a workspace: it holds keys and settings. Choose a folder inside it.",
+            param="workspace",
+        )
+    if real.is_relative_to(data) or data.is_relative_to(real):
+        raise BadWorkspace(
+            f"'{real}' contains or lies in the data folder '{data}', which agents must not reach. Choose another folder.",
+            param="workspace",
+        )
+    return real
+
+
+def under_a_root(path: str | Path, roots: Iterable[str | Path]) -> bool:
+    """Whether the folder, links resolved, is one of these roots or lies in one."""
+    real = Path(path).resolve()
+    return any(real.is_relative_to(Path(root).resolve()) for root in roots)
+
+
+def _existing_folder(path: str | Path) -> Path:
+    try:
+        real = Path(path).expanduser().resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise BadWorkspace(f"There is no folder '{shown(str(path))}'.", param="workspace") from None
+    if not real.is_dir():
+        raise BadWorkspace(f"'{shown(str(path))}' is not a folder.", param="workspace")
+    return real
