@@ -2,10 +2,9 @@
 Each passes the door, is written down, and only then takes effect."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TypeVar
 
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
@@ -26,8 +25,6 @@ from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import Call, CallState, Status, ToolResult
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
 from anycowork.permissions.roles import RoleBook
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +145,8 @@ class ToolRunner:
 
     async def _effect(self, moment: Moment, call: Call, admitted: Admitted) -> ToolResult:
         hands = replace(moment.hands(), permissions=admitted.permissions)
-        run = admitted.tool.run(admitted.prepared, hands)
-        touches_files = bool(admitted.prepared.intent and admitted.prepared.intent.paths)
         try:
-            return await (_to_the_end(run) if touches_files else run)
+            return await admitted.tool.run(admitted.prepared, hands)
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 
@@ -221,13 +216,3 @@ _FAULTS = {"unknown_tool", "bad_parameters"}
 
 def _is_fault(call: Call) -> bool:
     return call.result is not None and call.result.error is not None and call.result.error.code in _FAULTS
-
-
-async def _to_the_end(effect: Coroutine[object, object, T]) -> T:
-    """A file is written by a thread that nobody can call back: a stop waits the millisecond until it is done."""
-    task = asyncio.ensure_future(effect)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

@@ -200,7 +200,10 @@ class Tool(Protocol):
         """Looks and computes, changes nothing. Raises: ToolFault, OutsideWorkspace."""
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
-        """Does what was prepared. Raises: ToolFault (StateChanged if what was looked at is gone)."""
+        """Does what was prepared. Raises: ToolFault (StateChanged if what was looked at is gone).
+
+        Cancelled, it kills what it runs; a change that is already on its way to the disk is finished first.
+        """
 
 
 class Toolbox(Protocol):

@@ -105,7 +105,6 @@ def lost(name: str) -> RoleDefinition:
         colour="grey",
         icon="question-mark",
         tooltip=f"The definition of the role '{name}' is gone. Choose another role to go on.",
-        built_in=False,
     )
 
 
