@@ -88,9 +88,13 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`body` is the envelope as canonical bytes: what is stored, what the chain hashes, and what a reader is sent."""
+    """`body` is the envelope as canonical bytes: what is stored, what the chain hashes, and what a reader is sent.
+
+    `position` is its place among all chats' records; a live delta has none.
+    """
 
     chat_id: str
     seq: int
     type: EventType
     body: bytes
+    position: int = 0

@@ -1,0 +1,1 @@
+"""Fans events out to readers and replays what they missed. Writes nothing; that is `store`."""

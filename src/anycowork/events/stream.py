@@ -1,0 +1,62 @@
+"""Streams of server-sent events as plain bytes: what was missed, then what happens, without a gap and without doubling. No HTTP here."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+
+from anycowork.domain.events import Record
+from anycowork.events.hub import Frame, Hub, Reader, frame, sidebar_frame
+
+PAGE = 1000
+SIGN_OF_LIFE = b": keep-alive\n\n"
+
+RecordsAfter = Callable[[str, int, int], Awaitable[list[Record]]]
+SidebarAfter = Callable[[int, int], Awaitable[list[Record]]]
+Replay = Callable[[int], Awaitable[list[Frame]]]
+
+
+async def follow(chat_id: str, after: int, *, records_after: RecordsAfter, hub: Hub) -> AsyncIterator[bytes]:
+    """Every event of the chat after this number, once and in order; many at a time where many are there."""
+
+    async def replay(number: int) -> list[Frame]:
+        return [frame(record) for record in await records_after(chat_id, number, PAGE)]
+
+    with hub.reading(chat_id) as reader:
+        async with aclosing(_joined(reader, after, replay)) as stream:
+            async for piece in stream:
+                yield piece
+
+
+async def follow_all(
+    after: int | None, *, sidebar_after: SidebarAfter, last_position: Callable[[], Awaitable[int]], hub: Hub
+) -> AsyncIterator[bytes]:
+    """The sidebar's events of every chat after this position; without one, from now on."""
+
+    async def replay(number: int) -> list[Frame]:
+        return [sidebar_frame(record) for record in await sidebar_after(number, PAGE)]
+
+    with hub.reading_all() as reader:
+        start = await last_position() if after is None else after
+        async with aclosing(_joined(reader, start, replay)) as stream:
+            async for piece in stream:
+                yield piece
+
+
+async def _joined(reader: Reader, after: int, replay: Replay) -> AsyncIterator[bytes]:
+    """The reader was there before the first replay: what is published meanwhile is in its log, and what is in both is sent once."""
+    last = after
+    while True:
+        reader.catch_up()
+        more = True
+        while more:
+            missed = await replay(last)
+            if missed:
+                last = missed[-1][0]
+                yield b"".join(data for _, data in missed)
+            more = len(missed) == PAGE
+        while (frames := reader.take()) is not None:
+            fresh = [data for number, data in frames if number > last]
+            if fresh:
+                last = frames[-1][0]
+                yield fresh[0] if len(fresh) == 1 else b"".join(fresh)
+            elif not await reader.wait():
+                yield SIGN_OF_LIFE

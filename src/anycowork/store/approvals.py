@@ -1,0 +1,121 @@
+"""The approvals table: one open question about one call, decided once."""
+
+import sqlite3
+
+import msgspec
+
+from anycowork.domain.approvals import Approval, ApprovalState, Risk
+from anycowork.domain.errors import AlreadyDecided, NotFound
+from anycowork.domain.journal import DecideApproval
+from anycowork.store.columns import packed, packed_or_null, unpacked, unpacked_or_none
+
+Connection = sqlite3.Connection
+
+_FIELDS = (
+    "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
+    " state, note, decided_by, created_at"
+)
+
+
+def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
+    connection.execute(
+        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            approval.id,
+            approval.chat_id,
+            approval.turn_id,
+            approval.batch_id,
+            approval.tool_call_id,
+            approval.tool,
+            packed(approval.parameters),
+            approval.resource,
+            approval.risk.value,
+            packed(approval.reasons),
+            approval.binding,
+            int(approval.outside_plan),
+            packed_or_null(approval.proposed_rule),
+            approval.diff,
+            approval.state.value,
+            approval.note,
+            approval.decided_by,
+            approval.created_at,
+            seq,
+            ordinal,
+        ),
+    )
+
+
+def decide(connection: Connection, chat_id: str, write: DecideApproval) -> None:
+    decided = connection.execute(
+        "UPDATE approvals SET state = ?, note = ?, decided_by = ? WHERE id = ? AND chat_id = ? AND state = 'pending'",
+        (write.state.value, write.note, write.decided_by, write.approval_id, chat_id),
+    )
+    if decided.rowcount == 1:
+        return
+    row = connection.execute(
+        "SELECT state FROM approvals WHERE id = ? AND chat_id = ?", (write.approval_id, chat_id)
+    ).fetchone()
+    if row is None:
+        raise NotFound("approval", write.approval_id)
+    raise AlreadyDecided(f"Approval '{write.approval_id}' is already {row[0]}. Reload the chat to see where it stands.")
+
+
+def of_chat(connection: Connection, chat_id: str, *, pending_only: bool) -> list[Approval]:
+    only = " AND state = 'pending'" if pending_only else ""
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM approvals WHERE chat_id = ?{only} ORDER BY seq, ordinal", (chat_id,)
+    )
+    return [_approval(row) for row in rows]
+
+
+def of_call(connection: Connection, call_id: str) -> list[Approval]:
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM approvals WHERE tool_call_id = ? ORDER BY seq, ordinal", (call_id,)
+    )
+    return [_approval(row) for row in rows]
+
+
+_Row = tuple[
+    str, str, str, str, str, str, str, str, str, str, str, int, str | None, str | None, str, str | None, str | None, str
+]
+
+
+def _approval(row: _Row) -> Approval:
+    (
+        id_,
+        chat_id,
+        turn_id,
+        batch_id,
+        call_id,
+        tool,
+        parameters,
+        resource,
+        risk,
+        reasons,
+        binding,
+        outside,
+        rule,
+        diff,
+        *rest,
+    ) = row
+    state, note, decided_by, created_at = rest
+    return Approval(
+        id=id_,
+        chat_id=chat_id,
+        turn_id=turn_id,
+        batch_id=batch_id,
+        tool_call_id=call_id,
+        tool=tool,
+        parameters=unpacked(parameters),
+        resource=resource,
+        risk=Risk(risk),
+        reasons=msgspec.json.decode(reasons, type=tuple[str, ...]),
+        binding=binding,
+        outside_plan=bool(outside),
+        proposed_rule=unpacked_or_none(rule),
+        diff=diff,
+        state=ApprovalState(state),
+        note=note,
+        decided_by=decided_by,
+        created_at=created_at,
+    )

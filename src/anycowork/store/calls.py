@@ -1,0 +1,100 @@
+"""The calls table: the authority of a call at issue, what it was about to do, and what came back."""
+
+import sqlite3
+
+import msgspec
+
+from anycowork.domain.messages import Json
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, CallError, CallState, Intent, PathIntent, Provenance, Status, ToolResult
+from anycowork.store.columns import packed, packed_or_null, unpacked
+
+Connection = sqlite3.Connection
+
+_FIELDS = "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result"
+
+
+def put(connection: Connection, call: Call, *, seq: int) -> None:
+    """The authority at issue stands for ever: only what happened to the call changes."""
+    connection.execute(
+        f"INSERT INTO calls ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step",
+        (
+            call.id,
+            call.chat_id,
+            call.turn_id,
+            call.batch_id,
+            call.ordinal,
+            call.tool,
+            packed(call.parameters),
+            int(call.terminate),
+            call.role_at_issue,
+            packed(sorted(call.ceiling)),
+            packed(call.provenance),
+            call.plan_step,
+            call.state.value,
+            packed_or_null(call.intent),
+            packed_or_null(call.result),
+            seq,
+        ),
+    )
+
+
+def of_turn(connection: Connection, turn_id: str) -> list[Call]:
+    rows = connection.execute(f"SELECT {_FIELDS} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
+    return [_call(row) for row in rows]
+
+
+def _call(
+    row: tuple[str, str, str, str, int, str, str, int, str, str, str, str | None, str, str | None, str | None],
+) -> Call:
+    (
+        id_,
+        chat_id,
+        turn_id,
+        batch_id,
+        ordinal,
+        tool,
+        parameters,
+        terminate,
+        role,
+        ceiling,
+        provenance,
+        step,
+        state,
+        intent,
+        result,
+    ) = row
+    return Call(
+        id=id_,
+        chat_id=chat_id,
+        turn_id=turn_id,
+        batch_id=batch_id,
+        ordinal=ordinal,
+        tool=tool,
+        parameters=unpacked(parameters),
+        terminate=bool(terminate),
+        role_at_issue=role,
+        ceiling=frozenset(Permission(name) for name in msgspec.json.decode(ceiling, type=list[str])),
+        provenance=msgspec.json.decode(provenance, type=Provenance),
+        plan_step=step,
+        state=CallState(state),
+        intent=None if intent is None else _intent(unpacked(intent)),
+        result=None if result is None else _result(unpacked(result)),
+    )
+
+
+def _intent(stored: Json) -> Intent:
+    paths = msgspec.convert(stored["paths"], tuple[PathIntent, ...])
+    return Intent(paths=paths, command=msgspec.convert(stored["command"], str | None))
+
+
+def _result(stored: Json) -> ToolResult:
+    facts = stored["facts"]
+    return ToolResult(
+        status=Status(str(stored["status"])),
+        content=str(stored["content"]),
+        error=msgspec.convert(stored["error"], CallError | None),
+        diff=msgspec.convert(stored["diff"], str | None),
+        facts=facts if isinstance(facts, dict) else {},
+    )

@@ -1,0 +1,146 @@
+"""The chats table: configuration, state, and where a chat's numbers and its chain stand."""
+
+import sqlite3
+from dataclasses import replace
+
+from anycowork.domain.chats import Chat, ChatConfig, ChatState
+from anycowork.domain.errors import Invalid
+from anycowork.domain.journal import AddChat, RequireState, SetChat
+from anycowork.store.columns import packed, unpacked
+
+Connection = sqlite3.Connection
+
+_FIELDS = "id, title, workspace, config, state, extra, created_at, updated_at"
+
+
+def add(connection: Connection, write: AddChat, *, import_hash: str | None = None) -> None:
+    chat = write.chat
+    connection.execute(
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, extra, import_hash, created_by, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
+        (
+            chat.id,
+            chat.title,
+            chat.title.casefold(),
+            chat.workspace,
+            packed(chat.config.to_json()),
+            chat.state.value,
+            packed(chat.extra),
+            import_hash,
+            write.principal,
+            chat.created_at,
+            chat.updated_at or chat.created_at,
+        ),
+    )
+
+
+def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
+    """Rewrites the whole row, so that a configuration read with defaults is saved with them."""
+    chat = find(connection, chat_id)
+    if chat is None:  # the change as a whole finds that out, and is refused
+        return
+    changed = replace(
+        chat,
+        state=write.state or chat.state,
+        config=chat.config
+        if write.config is None
+        else replace(write.config, extra={**chat.config.extra, **write.config.extra}),
+        title=chat.title if write.title is None else write.title,
+    )
+    connection.execute(
+        "UPDATE chats SET title = ?, title_folded = ?, config = ?, state = ? WHERE id = ?",
+        (changed.title, changed.title.casefold(), packed(changed.config.to_json()), changed.state.value, chat_id),
+    )
+
+
+_ROWS_OF_A_CHAT = ("records", "messages", "turns", "calls", "approvals", "questions", "plans", "rules", "usage")
+
+
+def remove(connection: Connection, chat_id: str) -> None:
+    for table in _ROWS_OF_A_CHAT:
+        connection.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
+    connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
+
+
+def require_state(connection: Connection, chat_id: str, write: RequireState) -> None:
+    row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    if row is not None and ChatState(row[0]) not in write.states:
+        raise write.error
+
+
+def chain(connection: Connection, chat_id: str) -> str | None:
+    """The end of the chat's chain; None if there is no such chat."""
+    row = connection.execute("SELECT chain FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def advance(connection: Connection, chat_id: str, *, next_seq: int, chain: str, at: str) -> None:
+    connection.execute(
+        "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ?", (next_seq, chain, at, chat_id)
+    )
+
+
+def advance_numbers(connection: Connection, chat_id: str, next_seq: int) -> bool:
+    """False if there is no such chat."""
+    return connection.execute("UPDATE chats SET next_seq = ? WHERE id = ?", (next_seq, chat_id)).rowcount == 1
+
+
+def skip_numbers(connection: Connection, count: int) -> None:
+    """For chats that may have shown numbers which never reached the disk."""
+    connection.execute("UPDATE chats SET next_seq = next_seq + ? WHERE state <> 'idle'", (count,))
+
+
+def next_seq(connection: Connection, chat_id: str) -> int:
+    row = connection.execute("SELECT next_seq FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return 1 if row is None else int(row[0])
+
+
+def find(connection: Connection, chat_id: str) -> Chat | None:
+    row = connection.execute(f"SELECT {_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _chat(row)
+
+
+def imported(connection: Connection, import_hash: str) -> bool:
+    return connection.execute("SELECT id FROM chats WHERE import_hash = ?", (import_hash,)).fetchone() is not None
+
+
+def page(connection: Connection, *, limit: int, cursor: str | None, q: str | None) -> tuple[list[Chat], str | None]:
+    """Newest updated first; `q` is looked for in the titles, whatever its case."""
+    clauses, values = ["1 = 1"], list[str | int]()
+    if cursor is not None:
+        clauses.append("(updated_at, id) < (?, ?)")
+        values += _read_cursor(cursor)
+    if q:
+        clauses.append("title_folded LIKE ? ESCAPE '\\'")
+        values.append(f"%{_escaped(q.casefold())}%")
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM chats WHERE {' AND '.join(clauses)} ORDER BY updated_at DESC, id DESC LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+    chats = [_chat(row) for row in rows[:limit]]
+    return chats, f"{chats[-1].updated_at}~{chats[-1].id}" if len(rows) > limit else None
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    updated_at, mark, chat_id = cursor.partition("~")
+    if not mark:
+        raise Invalid(f"'{cursor}' is not a cursor. Send the 'next' of the page before.", param="cursor")
+    return updated_at, chat_id
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _chat(row: tuple[str, ...]) -> Chat:
+    id_, title, workspace, config, state, extra, created_at, updated_at = row
+    return Chat(
+        id=id_,
+        title=title,
+        workspace=workspace,
+        config=ChatConfig.from_stored(unpacked(config)),
+        state=ChatState(state),
+        created_at=created_at,
+        updated_at=updated_at,
+        extra=unpacked(extra),
+    )

@@ -1,0 +1,39 @@
+"""Connections to SQLite with the durability we promise. No tables here."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+from anycowork.domain.errors import StorageFault
+
+BUSY_SECONDS = 5.0
+
+
+def create_file(path: Path) -> None:
+    """Makes the database's file readable by its owner alone; its log and its index inherit that."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StorageFault(
+            f"The database '{path}' cannot be opened: {error.strerror}. Check the folder and its owner."
+        ) from error
+
+
+def connect_to_write(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """A commit on this connection returns when its log is synced."""
+    connection = _connect(path, busy_seconds)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def connect_to_read(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    connection = _connect(path, busy_seconds)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    # Opened by one thread and used by another, never by two at once.
+    return sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)

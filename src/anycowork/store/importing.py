@@ -1,0 +1,191 @@
+"""Old chat files, read leniently: whatever can be read is kept as it came, whatever cannot is named. Nothing is lost silently."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import sha256
+
+import msgspec
+from pydantic import JsonValue
+
+from anycowork.domain.chats import Chat, ChatConfig
+from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.journal import AddChat
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.ports import Clock
+from anycowork.store import chats, messages, records
+from anycowork.store.chain import START
+from anycowork.store.records import Entry
+from anycowork.store.writer import Writer
+
+Connection = sqlite3.Connection
+LONGEST_ID = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`where` names the line or the item, counted from 1."""
+
+    where: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ImportReport:
+    chats: int = 0
+    messages: int = 0
+    already_there: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """`workspace` is given to chats that name none."""
+
+    writer: Writer
+    clock: Clock
+    workspace: str
+    principal: str
+
+    async def load(self, source: bytes) -> ImportReport:
+        """Loads every chat in a file: an object, a list, `contexts` or `chats`, or JSON lines. The same file twice changes nothing.
+
+        Raises: StorageFault.
+        """
+        report = ImportReport()
+        for where, item in _items(source, report):
+            if not isinstance(item, dict):
+                report.problems.append(Problem(where, f"a chat is an object, this is {_kind(item)}"))
+                continue
+            await self.writer.run(partial(self._add, where=where, item=item, report=report))
+        return report
+
+    def _add(self, connection: Connection, *, where: str, item: Json, report: ImportReport) -> None:
+        content_hash = sha256(msgspec.json.encode(item, order="sorted")).hexdigest()
+        if chats.imported(connection, content_hash):
+            report.already_there += 1
+            return
+        chat = self._chat(connection, item)
+        chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
+        stored = list(self._messages(chat.id, item, where, report))
+        entries = [self._write(connection, seq, message, raw) for seq, (message, raw) in enumerate(stored, 1)]
+        _, chain = records.append(connection, entries, chain=START)
+        chats.advance(connection, chat.id, next_seq=len(stored) + 1, chain=chain, at=chat.updated_at)
+        report.chats += 1
+        report.messages += len(stored)
+
+    def _chat(self, connection: Connection, item: Json) -> Chat:
+        chat_id, now = _id(item.get("id")), self.clock.now()
+        if chat_id is None or chats.find(connection, chat_id) is not None:
+            chat_id = self.clock.new_id()
+        created_at = _text(item.get("created_at")) or now
+        return Chat(
+            id=chat_id,
+            title=_text(item.get("title")) or "Imported chat",
+            workspace=_text(item.get("workspace")) or self.workspace,
+            config=ChatConfig.from_stored(_config(item)),
+            created_at=created_at,
+            updated_at=_text(item.get("updated_at")) or created_at,
+            extra={key: value for key, value in item.items() if key not in _CHAT_FIELDS},
+        )
+
+    def _messages(self, chat_id: str, item: Json, where: str, report: ImportReport) -> Iterator[tuple[Message, Json]]:
+        listed = item.get("messages", [])
+        if not isinstance(listed, list):
+            report.problems.append(Problem(where, f"'messages' is a list, this is {_kind(listed)}"))
+            return
+        seen: dict[str, Json] = {}
+        for number, raw in enumerate(listed, 1):
+            if not isinstance(raw, dict):
+                report.problems.append(
+                    Problem(f"{where}, message {number}", f"a message is an object, this is {_kind(raw)}")
+                )
+                continue
+            message_id = _id(raw.get("id"))
+            if message_id is not None and seen.get(message_id) == raw:
+                continue
+            if message_id is None or message_id in seen:
+                message_id = self.clock.new_id()
+            seen[message_id] = raw
+            yield replace(Message.from_stored(chat_id, raw), id=message_id), {**raw, "id": message_id}
+
+    def _write(self, connection: Connection, seq: int, message: Message, raw: Json) -> Entry:
+        messages.add(connection, message, seq=seq, body=msgspec.json.encode(raw), v=messages.AS_IT_CAME)
+        record_id = self.clock.new_id()
+        draft = Draft(
+            EventType.MESSAGE, {"message": {**message.to_json(), "seq": seq}}, principal=self.principal, cause="import"
+        )
+        envelope = draft.envelope(seq=seq, record_id=record_id, chat_id=message.chat_id, at=self.clock.now())
+        return Entry(
+            Record(message.chat_id, seq, EventType.MESSAGE, msgspec.json.encode(envelope, order="sorted")), record_id
+        )
+
+
+_CHAT_FIELDS = {"id", "title", "workspace", "config", "created_at", "updated_at", "messages", "state", "last_seq"}
+_ROLE_WORDS = ("agent_role", "agent_mode", "mode")
+
+
+def _items(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:
+    try:
+        whole = _decode(source)
+    except msgspec.DecodeError:
+        yield from _lines(source, report)
+        return
+    if isinstance(whole, dict):
+        listed = next((whole[key] for key in ("contexts", "chats") if isinstance(whole.get(key), list)), [whole])
+    else:
+        listed = whole
+    if not isinstance(listed, list):
+        report.problems.append(Problem("file", f"a file holds chats, this is {_kind(listed)}"))
+        return
+    yield from ((f"item {number}", item) for number, item in enumerate(listed, 1))
+
+
+def _lines(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:
+    for number, line in enumerate(source.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield f"line {number}", _decode(line)
+        except msgspec.DecodeError as error:
+            report.problems.append(Problem(f"line {number}", f"not JSON ({error})"))
+
+
+def _decode(source: bytes) -> JsonValue:
+    decoded: JsonValue = msgspec.json.decode(source.removeprefix(b"\xef\xbb\xbf"))
+    return decoded
+
+
+def _config(item: Json) -> Json:
+    """The stored configuration; older files name the role on the chat itself, or by its mode alone."""
+    config = item.get("config")
+    stored: Json = dict(config) if isinstance(config, dict) else {}
+    if not (stored.get("agent_role") or stored.get("agent_mode")):
+        words = [*(item.get(word) for word in _ROLE_WORDS), stored.get("mode")]
+        if role := next((word for word in words if isinstance(word, str) and word), None):
+            stored["agent_role"] = role
+    return stored
+
+
+def _id(found: JsonValue) -> str | None:
+    """An id that can stand in an address; others are replaced."""
+    if isinstance(found, int) and not isinstance(found, bool):
+        return str(found)
+    if (
+        isinstance(found, str)
+        and 0 < len(found) <= LONGEST_ID
+        and found.isprintable()
+        and not set(found) & set("/?#% ")
+    ):
+        return found
+    return None
+
+
+def _text(found: JsonValue) -> str | None:
+    return found if isinstance(found, str) and found else None
+
+
+def _kind(found: JsonValue) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(found), "a number")

@@ -1,0 +1,209 @@
+"""The journal: numbers a change, has it made durable, then shows its events. Deltas are shown first and made durable in pieces."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+
+from anycowork.domain.errors import StorageFault
+from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.journal import Change, Compact, RemoveChat
+from anycowork.domain.messages import Message
+from anycowork.domain.ports import Clock
+from anycowork.store import chats, records
+from anycowork.store.lines import Line, Lines
+from anycowork.store.messages import wire_body
+from anycowork.store.pieces import Delta, Piece, Pieces
+from anycowork.store.records import Entry
+from anycowork.store.writer import Done, Failed, Writer, durable, settle_future
+from anycowork.store.writes import Numbered, commit
+
+FLUSH_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+
+log = logging.getLogger(__name__)
+
+
+class SqliteJournal:
+    """The `Journal` of the domain's ports. Belongs to one event loop; `publish` is called on it, per chat in ascending order."""
+
+    def __init__(
+        self, writer: Writer, lines: Lines, pieces: Pieces, clock: Clock, publish: Callable[[Record], None]
+    ) -> None:
+        self._writer = writer
+        self._lines = lines
+        self._pieces = pieces
+        self._clock = clock
+        self._publish = publish
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def write(self, change: Change) -> None:
+        line = self._lines.of(change.chat_id)
+        numbered = self._number(change, line)
+        place = line.hold(numbered.first_seq)
+        dropped = self._drop_pieces(change)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(outcome: Done[list[Record]] | Failed) -> None:
+            match outcome:
+                case Done(placed):
+                    line.settle(place, partial(self._show_all, placed))
+                    self._forget_removed(change)
+                    settle_future(done, Done(None))
+                case Failed():
+                    self._pieces.take_back(dropped)
+                    line.settle(place, _show_nothing)
+                    settle_future(done, outcome)
+
+        self._writer.submit(partial(commit, numbered=numbered), settle)
+        await durable(done)
+
+    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+        line = self._lines.of(chat_id)
+        delta = Delta(
+            chat_id,
+            turn_id,
+            message_id,
+            kind,
+            offset,
+            text,
+            seq=line.take(1),
+            id=self._clock.new_id(),
+            at=self._clock.now(),
+        )
+        line.show(delta.seq, partial(self._show_delta, delta))
+
+    async def aclose(self) -> None:
+        """Returns when all that was written and said is durable. Raises: StorageFault if some of it is not."""
+        try:
+            await self._writer.run(_nothing)  # text that waits for an earlier write is shown by then
+            await self._flush()
+        finally:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+
+    # --- numbering
+
+    def _number(self, change: Change, line: Line) -> Numbered:
+        messages = [write for write in change.writes if isinstance(write, Message)]
+        # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
+        first = line.take(max(1, len(messages) + len(change.events)))
+        at = self._clock.now()
+        bodies = tuple(wire_body(message, first + index) for index, message in enumerate(messages))
+        entries = [
+            self._entry(change, _message_draft(message), first + index, at, message=body)
+            for index, (message, body) in enumerate(zip(messages, bodies, strict=True))
+        ]
+        entries += [
+            self._entry(change, draft, seq, at) for seq, draft in enumerate(change.events, first + len(messages))
+        ]
+        return Numbered(change, tuple(entries), bodies, first_seq=first, next_seq=line.next_seq, at=at)
+
+    def _entry(self, change: Change, draft: Draft, seq: int, at: str, *, message: bytes | None = None) -> Entry:
+        record_id = self._clock.new_id()
+        own = _attributed(draft, change)
+        envelope: dict[str, object] = {**own.envelope(seq=seq, record_id=record_id, chat_id=change.chat_id, at=at)}
+        if message is not None:
+            envelope["message"] = msgspec.Raw(message)  # encoded once: the same bytes stand in the messages table
+        body = msgspec.json.encode(envelope, order="sorted")
+        return Entry(Record(change.chat_id, seq, draft.type, body), record_id)
+
+    # --- showing
+
+    def _show_all(self, placed: list[Record]) -> None:
+        for record in placed:
+            self._publish(record)
+
+    def _show_delta(self, delta: Delta) -> None:
+        self._publish(delta.entry().record)
+        if self._pieces.add(delta):
+            self._make_durable(self._pieces.take_off(open_too=False))
+        elif self._timer is None:
+            self._flush_in(FLUSH_SECONDS)
+
+    # --- pieces of deltas
+
+    async def _flush(self) -> None:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._make_durable(self._pieces.take_off(open_too=True), partial(settle_future, done))
+        await durable(done)
+
+    def _flush_in(self, seconds: float) -> None:
+        if not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._timer = None
+        self._make_durable(self._pieces.take_off(open_too=True))
+
+    def _make_durable(self, pieces: list[Piece], then: Callable[[Done[None] | Failed], None] | None = None) -> None:
+        next_seqs = {chat_id: self._lines.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}}
+
+        def settle(outcome: Done[None] | Failed) -> None:
+            self._land(pieces, outcome)
+            if then is not None:
+                then(outcome)
+
+        entries = [piece.entry() for piece in pieces]
+        self._writer.submit(partial(_write_pieces, entries=entries, next_seqs=next_seqs), settle)
+
+    def _land(self, pieces: list[Piece], outcome: Done[None] | Failed) -> None:
+        match outcome:
+            case Done():
+                self._pieces.land(pieces, durable=True)
+            case Failed(StorageFault()):
+                self._pieces.land(pieces, durable=False)
+                if self._timer is None:
+                    self._flush_in(RETRY_SECONDS)
+            case Failed(error):
+                # Trying again would fail again. The readers have seen it, and the whole message is still to come.
+                self._pieces.land(pieces, durable=True)
+                log.error("pieces of %d messages could not be kept: %s", len(pieces), error)
+
+    def _drop_pieces(self, change: Change) -> list[Piece]:
+        dropped: list[Piece] = []
+        for write in change.writes:
+            if isinstance(write, Compact):
+                dropped += self._pieces.drop(change.chat_id, write.message_id)
+            elif isinstance(write, RemoveChat):
+                dropped += self._pieces.drop(change.chat_id)
+        return dropped
+
+    def _forget_removed(self, change: Change) -> None:
+        if any(isinstance(write, RemoveChat) for write in change.writes):
+            self._lines.forget(change.chat_id)
+
+
+def _show_nothing() -> None:
+    """A change that was not written leaves a gap in the numbers."""
+
+
+def _nothing(connection: sqlite3.Connection) -> None:
+    """Durable when everything before it is."""
+
+
+def _message_draft(message: Message) -> Draft:
+    return Draft(EventType.MESSAGE, {}, turn_id=message.turn_id, job_id=message.job_id, task_id=message.task_id)
+
+
+_UNNAMED = Draft(EventType.MESSAGE, {})
+
+
+def _attributed(draft: Draft, change: Change) -> Draft:
+    """A draft that does not say who or why has the change's principal and cause."""
+    principal = change.principal if draft.principal == _UNNAMED.principal else draft.principal
+    return replace(draft, principal=principal, cause=draft.cause or change.cause)
+
+
+def _write_pieces(connection: sqlite3.Connection, *, entries: list[Entry], next_seqs: dict[str, int]) -> None:
+    # A chat may have been removed since its text was shown.
+    there = {chat_id for chat_id, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat_id, next_seq)}
+    for entry in entries:
+        if entry.record.chat_id in there:
+            records.append_piece(connection, entry)

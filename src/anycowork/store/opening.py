@@ -1,0 +1,118 @@
+"""Opens a database and puts the parts of the store together; closes it cleanly."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from anycowork.domain.errors import StorageFault
+from anycowork.domain.events import Record
+from anycowork.domain.ports import Clock
+from anycowork.store import chats, idempotency
+from anycowork.store.blobs import Blobs
+from anycowork.store.database import BUSY_SECONDS, connect_to_read, connect_to_write, create_file
+from anycowork.store.idempotency import Idempotency
+from anycowork.store.journal import SqliteJournal
+from anycowork.store.lines import Lines
+from anycowork.store.pieces import Pieces
+from anycowork.store.principals import Principals
+from anycowork.store.reading import SqliteStore
+from anycowork.store.schema import migrate
+from anycowork.store.workspaces import Leases, Roots
+from anycowork.store.writer import Writer
+
+# More deltas than could have been shown, and not made durable, in the moments before a crash.
+SKIPPED_NUMBERS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """`ended_cleanly` is False if the server that had it open before was killed: then there may be turns to settle."""
+
+    journal: SqliteJournal
+    store: SqliteStore
+    principals: Principals
+    roots: Roots
+    leases: Leases
+    idempotency: Idempotency
+    blobs: Blobs
+    writer: Writer
+    ended_cleanly: bool
+    _clock: Clock
+    _reader: sqlite3.Connection
+    _connection: sqlite3.Connection
+
+    async def aclose(self) -> None:
+        """Makes durable what was said, and marks the database as cleanly closed. Raises: StorageFault; it is closed all the same."""
+        try:
+            await self.journal.aclose()
+            await self.writer.run(partial(_mark_closed, at=self._clock.now()))
+        finally:
+            self.writer.close()
+            self._reader.close()
+            self._connection.close()
+
+
+def open_store(
+    path: Path, clock: Clock, publish: Callable[[Record], None], *, busy_seconds: float = BUSY_SECONDS
+) -> Database:
+    """Raises: StorageFault if the database cannot be opened, or belongs to a newer release."""
+    create_file(path)
+    try:
+        migrate(path)
+        connection = connect_to_write(path, busy_seconds=busy_seconds)
+        ended_cleanly = _begin(connection, clock.now())
+        reader = connect_to_read(path, busy_seconds=busy_seconds)
+    except sqlite3.Error as error:
+        raise StorageFault(
+            f"The database '{path}' cannot be opened ({error}). Check that it is ours and that no other program holds it."
+        ) from error
+    return _put_together(connection, reader, clock, publish, ended_cleanly=ended_cleanly)
+
+
+def _begin(connection: sqlite3.Connection, at: str) -> bool:
+    """Marks the database as open, and makes good for an end that was not clean."""
+    connection.execute("BEGIN IMMEDIATE")
+    row = connection.execute("SELECT closed_at FROM house").fetchone()
+    clean = row is None or row[0] is not None
+    if not clean:
+        chats.skip_numbers(connection, SKIPPED_NUMBERS)
+        idempotency.cut_off(connection)
+    connection.execute(
+        "INSERT INTO house (opened_at) VALUES (?) ON CONFLICT (tenant_id) DO UPDATE SET opened_at = excluded.opened_at, closed_at = NULL",
+        (at,),
+    )
+    connection.execute("COMMIT")
+    return clean
+
+
+def _mark_closed(connection: sqlite3.Connection, at: str) -> None:
+    connection.execute("UPDATE house SET closed_at = ?", (at,))
+
+
+def _put_together(
+    connection: sqlite3.Connection,
+    reader: sqlite3.Connection,
+    clock: Clock,
+    publish: Callable[[Record], None],
+    *,
+    ended_cleanly: bool,
+) -> Database:
+    writer = Writer(connection)
+    lines = Lines(partial(chats.next_seq, reader))
+    pieces = Pieces()
+    return Database(
+        journal=SqliteJournal(writer, lines, pieces, clock, publish),
+        store=SqliteStore(reader, lines, pieces),
+        principals=Principals(reader, writer, clock),
+        roots=Roots(reader, writer, clock),
+        leases=Leases(writer),
+        idempotency=Idempotency(reader, writer, clock),
+        blobs=Blobs(reader, writer),
+        writer=writer,
+        ended_cleanly=ended_cleanly,
+        _clock=clock,
+        _reader=reader,
+        _connection=connection,
+    )

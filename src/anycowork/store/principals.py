@@ -1,0 +1,65 @@
+"""The principals table: who holds a key. Only the key's hash is kept."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.store.columns import packed
+from anycowork.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Keyholder:
+    principal: Principal
+    created_at: str
+    revoked_at: str | None
+
+
+class Principals:
+    def __init__(self, reader: sqlite3.Connection, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+
+    async def add(self, principal: Principal, *, key_hash: str) -> None:
+        """Raises: Conflict if the id or the key is there already."""
+        values = (
+            principal.id,
+            principal.kind.value,
+            principal.name,
+            packed(sorted(principal.scopes)),
+            key_hash,
+            self._clock.now(),
+        )
+        await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+                    values,
+                ).rowcount
+            )
+        )
+
+    async def find(self, key_hash: str) -> Principal | None:
+        """Whoever holds this key; None if there is no such key or it was revoked."""
+        row = self._reader.execute(
+            "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
+        ).fetchone()
+        return None if row is None else Principal(row[0], PrincipalKind(row[1]), row[2])
+
+    async def all(self) -> list[Keyholder]:
+        rows = self._reader.execute("SELECT id, kind, name, created_at, revoked_at FROM principals ORDER BY id")
+        return [Keyholder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4]) for row in rows]
+
+    async def revoke(self, principal_id: str) -> bool:
+        """False if there is no such principal, or it was revoked before."""
+        values = (self._clock.now(), principal_id)
+        changed = await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE principals SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", values
+                ).rowcount
+            )
+        )
+        return changed == 1

@@ -1,0 +1,126 @@
+"""What is read back. Reads take well under a millisecond, so they are made where they are asked for, on a connection of their own."""
+
+import sqlite3
+from dataclasses import replace
+
+from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.events import Record
+from anycowork.domain.messages import Message
+from anycowork.domain.ports import MessagePage
+from anycowork.domain.tools import Call
+from anycowork.store import answers, approvals, calls, chain, chats, messages, records, turns, usage
+from anycowork.store.chain import Broken
+from anycowork.store.lines import Lines
+from anycowork.store.messages import Cursor
+from anycowork.store.pieces import Pieces
+from anycowork.store.records import Unfinished
+from anycowork.store.usage import UsageTotals
+
+
+class SqliteStore:
+    """The `Store` of the domain's ports, and the pages that the faces show. Belongs to the journal's event loop."""
+
+    def __init__(self, reader: sqlite3.Connection, lines: Lines, pieces: Pieces) -> None:
+        self._reader = reader
+        self._lines = lines
+        self._pieces = pieces
+
+    # --- chats
+
+    async def chat(self, chat_id: str) -> Chat | None:
+        last_seq = self._last_seq(chat_id)
+        chat = chats.find(self._reader, chat_id)
+        return None if chat is None else replace(chat, last_seq=last_seq)
+
+    async def chats_page(
+        self, *, limit: int, cursor: str | None = None, q: str | None = None
+    ) -> tuple[list[Chat], str | None]:
+        """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q)
+        return [replace(chat, last_seq=self._last_seq(chat.id)) for chat in found], further
+
+    # --- messages
+
+    async def history(self, chat_id: str) -> list[Message]:
+        return messages.history(self._reader, chat_id)
+
+    async def message(self, chat_id: str, message_id: str) -> Message | None:
+        return messages.find(self._reader, chat_id, message_id)
+
+    async def messages_page(
+        self, chat_id: str, *, after: Cursor = None, before: Cursor = None, limit: int
+    ) -> MessagePage:
+        """Whoever reads this page and then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
+        # In this order: a message that comes between the two reads is on the page, and in the stream once more.
+        last_seq = self._last_seq(chat_id)
+        return messages.page(self._reader, chat_id, after=after, before=before, limit=limit, last_seq=last_seq)
+
+    # --- turns and what they wait for
+
+    async def turn(self, turn_id: str) -> Turn | None:
+        return turns.find(self._reader, turn_id)
+
+    async def turns_in(self, *states: str) -> list[Turn]:
+        return turns.in_states(self._reader, states)
+
+    async def current_turn(self, chat_id: str) -> Turn | None:
+        return turns.current(self._reader, chat_id)
+
+    async def calls(self, turn_id: str) -> list[Call]:
+        return calls.of_turn(self._reader, turn_id)
+
+    async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]:
+        return approvals.of_chat(self._reader, chat_id, pending_only=pending_only)
+
+    async def approvals_of_call(self, call_id: str) -> list[Approval]:
+        return approvals.of_call(self._reader, call_id)
+
+    async def question(self, message_id: str) -> QuestionRow | None:
+        return answers.question(self._reader, message_id)
+
+    async def plan(self, message_id: str) -> PlanRow | None:
+        return answers.plan(self._reader, message_id)
+
+    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[Unfinished]:
+        """What was said in this turn of messages that have not come: after a crash, what is left to settle."""
+        shown = {piece.last.seq: piece.entry().record for piece in self._pieces.of(chat_id)}
+        shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}
+        return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
+
+    async def usage(self, chat_id: str) -> UsageTotals:
+        return usage.totals(self._reader, chat_id)
+
+    # --- records
+
+    async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
+        """What readers have been shown after this number, the text still on its way to the disk included. Shorter than `limit`: that is all."""
+        found = {
+            record.seq: record
+            for record in records.after(self._reader, chat_id, seq, up_to=self._lines.horizon(chat_id), limit=limit)
+        }
+        for piece in self._pieces.of(chat_id):
+            if piece.last.seq > seq and piece.last.seq not in found:
+                found[piece.last.seq] = piece.entry().record
+        return [found[number] for number in sorted(found)[:limit]]
+
+    async def sidebar_after(self, position: int, limit: int) -> list[Record]:
+        return records.sidebar_after(self._reader, position, limit=limit)
+
+    async def last_position(self) -> int:
+        return records.last_position(self._reader)
+
+    async def verify_chain(self, chat_id: str) -> Broken | None:
+        """None if every record of the chat is there and as it was written."""
+        end = chats.chain(self._reader, chat_id) or chain.START
+        return chain.verify(records.chained(self._reader, chat_id), end=end)
+
+    def _last_seq(self, chat_id: str) -> int:
+        """From here on a reader of the history has to follow: the last number shown, but before any text whose message has not come."""
+        limits = [records.last_seq(self._reader, chat_id)]
+        if (horizon := self._lines.horizon(chat_id)) is not None:
+            limits.append(horizon)
+        if (first := records.first_unfinished(self._reader, chat_id)) is not None:
+            limits.append(first - 1)
+        limits += [piece.first.seq - 1 for piece in self._pieces.of(chat_id)]
+        return min(limits)

@@ -1,0 +1,49 @@
+"""The usage table: what was set aside before a model was asked, and what it used."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from anycowork.domain.errors import NotFound
+from anycowork.domain.journal import Reserve, Spend
+
+Connection = sqlite3.Connection
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotals:
+    """`reserved` is what is set aside and not settled: after a crash it counts as spent."""
+
+    requests: int = 0
+    reserved: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+
+
+def reserve(connection: Connection, chat_id: str, write: Reserve) -> None:
+    connection.execute(
+        "INSERT INTO usage (id, chat_id, turn_id, purpose, model, reserved) VALUES (?, ?, ?, ?, ?, ?)",
+        (write.id, chat_id, write.turn_id, write.purpose, write.model, write.tokens),
+    )
+
+
+def spend(connection: Connection, write: Spend) -> None:
+    spent = connection.execute(
+        "UPDATE usage SET prompt = ?, completion = ?, cached = ?, reasoning = ?, estimated = ?, settled = 1 WHERE id = ?",
+        (write.prompt, write.completion, write.cached, write.reasoning, int(write.estimated), write.id),
+    )
+    if spent.rowcount == 0:
+        raise NotFound("reservation", write.id)
+
+
+def totals(connection: Connection, chat_id: str) -> UsageTotals:
+    row = connection.execute(
+        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN settled = 0 THEN reserved ELSE 0 END), 0), COALESCE(SUM(prompt), 0),"
+        " COALESCE(SUM(completion), 0), COALESCE(SUM(cached), 0), COALESCE(SUM(reasoning), 0), COALESCE(MAX(estimated), 0)"
+        " FROM usage WHERE chat_id = ?",
+        (chat_id,),
+    ).fetchone()
+    requests, reserved, prompt, completion, cached, reasoning, estimated = row
+    return UsageTotals(requests, reserved, prompt, completion, cached, reasoning, bool(estimated))

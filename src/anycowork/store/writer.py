@@ -1,0 +1,176 @@
+"""The one thread that writes. It commits whatever has queued up as a group: one sync for all of it."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
+
+from anycowork.domain.errors import Conflict, StorageFault
+
+LARGEST_GROUP = 512
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """It is durable; `value` is what the work returned."""
+
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Nothing of it was written."""
+
+    error: BaseException
+
+
+Work = Callable[[sqlite3.Connection], T]
+Settle = Callable[[Done[T] | Failed], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Work[object]
+    settle: Settle[object]
+    loop: asyncio.AbstractEventLoop
+
+
+@dataclass(slots=True)
+class Tally:
+    """How often the disk was asked, and for how much."""
+
+    works: int = 0
+    commits: int = 0
+    faults: int = 0
+
+
+class Writer:
+    """Works are done in the order they were submitted, each wholly or not at all, and settled in that order on the event loop."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.tally = Tally()
+        self._connection = connection
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work[T], settle: Settle[T]) -> None:
+        """`work` runs on the writer's thread in a transaction; `settle` is called on this event loop when it is durable, or failed."""
+        if self._closed:
+            settle(Failed(StorageFault("The store is closed: the server is shutting down.")))
+            return
+        self._queue.put(_Job(work, settle, asyncio.get_running_loop()))  # type: ignore[arg-type]  # T is the same in both
+
+    async def run(self, work: Work[T]) -> T:
+        """Raises: what `work` raised; StorageFault if it could not be made durable."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.submit(work, lambda outcome: settle_future(done, outcome))
+        return await durable(done)
+
+    def close(self) -> None:
+        """Finishes what is queued, then ends the thread."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join()
+
+    def _serve(self) -> None:
+        while (first := self._queue.get()) is not None:
+            group, ending = self._gather(first)
+            outcomes = self._commit(group)
+            _hand_back(group, outcomes)
+            if ending:
+                return
+
+    def _gather(self, first: _Job) -> tuple[list[_Job], bool]:
+        group = [first]
+        while len(group) < LARGEST_GROUP:
+            try:
+                job = self._queue.get_nowait()
+            except Empty:
+                break
+            if job is None:
+                return group, True
+            group.append(job)
+        return group, False
+
+    def _commit(self, group: list[_Job]) -> list[Done[object] | Failed]:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            outcomes = [self._attempt(job) for job in group]
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.tally.faults += 1
+            self._roll_back()
+            return [Failed(_storage_fault(error)) for _ in group]
+        self.tally.works += len(group)
+        self.tally.commits += 1
+        return outcomes
+
+    def _attempt(self, job: _Job) -> Done[object] | Failed:
+        """One work behind its own savepoint: what it raises undoes it alone. What the disk raises undoes the group."""
+        self._connection.execute("SAVEPOINT work")
+        try:
+            outcome: Done[object] | Failed = Done(job.work(self._connection))
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.IntegrityError as error:
+            outcome = Failed(Conflict(f"This is there already, or contradicts what is there ({error})."))
+        except BaseException as error:  # noqa: BLE001 — it belongs to the one who waits, and this thread must live
+            outcome = Failed(error)
+        if isinstance(outcome, Failed):
+            self._connection.execute("ROLLBACK TO work")
+        self._connection.execute("RELEASE work")
+        return outcome
+
+    def _roll_back(self) -> None:
+        # A full disk may have made SQLite roll back by itself already.
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+def settle_future(done: asyncio.Future[T], outcome: Done[T] | Failed) -> None:
+    if done.done():
+        return
+    match outcome:
+        case Done(value):
+            done.set_result(value)
+        case Failed(error):
+            done.set_exception(error)
+
+
+async def durable(done: asyncio.Future[T]) -> T:
+    """Waits for the outcome. Whoever is cancelled meanwhile goes on only when it is known, so that clean-up reads what is true."""
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        await asyncio.wait([done])
+        if not done.cancelled():
+            done.exception()  # seen: the one who would have been told is leaving
+        raise
+
+
+def _hand_back(group: list[_Job], outcomes: list[Done[object] | Failed]) -> None:
+    settled = list(zip(group, outcomes, strict=True))
+
+    def settle_all() -> None:
+        for job, outcome in settled:
+            job.settle(outcome)
+
+    try:
+        group[0].loop.call_soon_threadsafe(settle_all)
+    except RuntimeError:  # the event loop has ended, and all who waited with it
+        return
+
+
+def _storage_fault(error: sqlite3.Error) -> StorageFault:
+    return StorageFault(
+        f"The database could not be written ({error}); nothing of this request was kept."
+        " Free some disk space or end the program that locks it, then try again."
+    )
