@@ -16,6 +16,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## set everything up in .venv (needs Python 3.11+, make and git; no root)
+	@:
 
 $(STAMP): $(LOCKED)
 	@PYTHON="$(PYTHON)" sh scripts/install.sh

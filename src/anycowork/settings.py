@@ -35,6 +35,16 @@ class Knob:
     changeable: bool = False
 
 
+class Price(BaseModel):
+    """US dollars for a million tokens. `cached` is what prompt tokens cost that the provider had kept; without it, the full price."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cached: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
 class ProviderEntry(BaseModel):
     """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it."""
 
@@ -46,6 +56,7 @@ class ProviderEntry(BaseModel):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     models: tuple[str, ...] = ()
     context_tokens: Annotated[int, Field(gt=0)] | None = None
+    prices: Mapping[str, Price] = Field(default_factory=dict)
 
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -160,7 +171,7 @@ def read_config(data_dir: Path) -> dict[str, object]:
     path = data_dir / CONFIG_FILE
     try:
         found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error

@@ -1,0 +1,178 @@
+"""The words of the command line. Each command's module is loaded when its word is said, so that `--help` is quick:
+these late imports are the one exception to "no own imports inside functions"."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork import __version__
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its looks would cost 0.4 CPU seconds at every --help
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="Where chats, settings and the token are kept.", metavar="DIR")
+]
+Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="The folder to work in.", metavar="DIR")]
+Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.")]
+Port = Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]")]
+Token = Annotated[str | None, typer.Option("--token", help="The token to ask for; better given as ANYCOWORK_TOKEN.")]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Who answers, as provider/model.", metavar="MODEL")]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
+Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+SERVE_HELP = """Serve the workplace on this machine.
+
+Examples:
+
+    anycowork serve --workspace ~/notes
+    anycowork serve --port 9000 --no-open
+    ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
+"""
+
+RUN_HELP = """Carry out one request without a screen, for scripts and CI.
+
+The answer goes to stdout, progress to stderr. It never hangs, and never approves anything for you:
+what needs a person is left parked, and the last lines say how to decide.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
+
+Examples:
+
+    anycowork run "What does this project do?" --workspace ~/project
+    anycowork run "Plan a clean-up of the notes" --role planner > plan.json
+    anycowork run --approved-plan plan.json --workspace ~/notes
+    anycowork run "List the open TODOs" --json | jq .type
+"""
+
+
+@app.callback(invoke_without_command=True)
+def main_command(
+    context: typer.Context,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    workspace: Workspace = None,
+    token: Token = None,
+    model: Model = None,
+    no_open: NoOpen = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Say the version and end.")] = False,
+) -> None:
+    """A workplace where people and agents work on real files together. Without a command: `serve`."""
+    if version:
+        typer.echo(f"anycowork {__version__}")
+        raise typer.Exit
+    flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
+    context.obj = {**flags, "open_browser": False if no_open else None}
+    if context.invoked_subcommand is None:
+        raise typer.Exit(_serve(context.obj))
+
+
+@app.command(help=SERVE_HELP)
+def serve(
+    context: typer.Context,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    workspace: Workspace = None,
+    token: Token = None,
+    model: Model = None,
+    no_open: NoOpen = False,
+) -> None:
+    flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
+    raise typer.Exit(_serve(_over(context, {**flags, "open_browser": False if no_open else None})))
+
+
+@app.command(help=RUN_HELP)
+def run(
+    context: typer.Context,
+    request: Annotated[str | None, typer.Argument(help="What to do, in your own words.", show_default=False)] = None,
+    workspace: Annotated[
+        Path | None, typer.Option("--workspace", "-w", help="The folder to work in. [the current one]", metavar="DIR")
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", "-r", help="planner, actor, reviewer, … [actor]", metavar="ROLE")
+    ] = None,
+    approved_plan: Annotated[
+        Path | None, typer.Option("--approved-plan", help="A plan that you approve by naming it here.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")] = False,
+    model: Model = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option("--max-cost", help="End when it has cost more than this, in $.", min=0.0, metavar="USD"),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", help="End after so many seconds. [the turn's limit]", min=0.1, metavar="S"),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.ordering import run_order
+
+    flags = _over(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    raise typer.Exit(
+        run_order(
+            flags,
+            os.environ,
+            cwd=Path.cwd(),
+            request=request,
+            role=role,
+            plan_file=approved_plan,
+            max_cost=max_cost,
+            seconds=timeout,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command()
+def doctor(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
+    """Say what is missing on this machine, and how to get it. Exit code 1 if something needed is missing."""
+    from anycowork.commands import doctor as command
+
+    flags = _over(context, {"data_dir": data_dir})
+    raise typer.Exit(command.doctor(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+
+
+@app.command()
+def version() -> None:
+    """Say the version."""
+    typer.echo(f"anycowork {__version__}")
+
+
+def main() -> None:
+    app(prog_name="anycowork")
+
+
+def _serve(flags: dict[str, object]) -> int:
+    from anycowork.domain.errors import AnyCoworkError
+    from anycowork.settings import BadSettings, load_settings
+
+    try:
+        settings = load_settings(flags, os.environ, cwd=Path.cwd())
+        from anycowork.commands.serve import (
+            serve as serve_until_ended,
+        )  # the whole house; a wrong setting is said without it
+
+        return serve_until_ended(settings)
+    except AnyCoworkError as error:
+        typer.echo(f"anycowork: {error.message}", err=True)
+        return 2 if isinstance(error, BadSettings) else 1
+
+
+def _over(context: typer.Context, flags: dict[str, object]) -> dict[str, object]:
+    """A flag may stand before or after the command's word; after it wins."""
+    before: dict[str, object] = context.obj or {}
+    return {**before, **{name: value for name, value in flags.items() if value is not None}}
+
+
+if __name__ == "__main__":
+    main()

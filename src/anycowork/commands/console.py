@@ -1,0 +1,48 @@
+"""Where words go: answers to stdout, everything else to stderr; colour only at a terminal and never with NO_COLOR."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """One stream with or without colour. Text from outside loses its control characters, so that it cannot steer a terminal."""
+
+    stream: TextIO
+    colour: bool
+
+    @classmethod
+    def on(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> "Console":
+        plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        return cls(stream, colour=stream.isatty() and not plain)
+
+    def line(self, text: str = "") -> None:
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+    def paint(self, text: str, style: str) -> str:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour else text
+
+
+def stdout() -> Console:
+    return Console.on(sys.stdout)
+
+
+def stderr() -> Console:
+    return Console.on(sys.stderr)
+
+
+def harmless(text: str) -> str:
+    """Untrusted words as they may be shown: line breaks and tabs stay, other control characters become visible."""
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)
+
+
+def shortened(text: str, limit: int) -> str:
+    """One line of at most `limit` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,65 @@
+"""`anycowork doctor`: looks at machine, data folder and providers, and says for each lack how to mend it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from anycowork import __version__
+from anycowork.commands.checkup import Finding, check_everything
+from anycowork.commands.console import Console, stdout
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.machine import SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
+from anycowork.settings import Settings, default_data_dir, load_settings
+
+SANDBOX_NOW = "none: in this version commands run with your own rights, and each one asks you first"
+
+
+def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
+    """Prints the report; 0 if everything needed is there, 1 if something needed is missing."""
+    level = sandbox_level(look_at_kernel(), look_for_bubblewrap())
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+    except AnyCoworkError as error:
+        given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
+        settings = Settings(data_dir=cwd / str(given))
+        findings = [
+            Finding("settings", ok=False, needed=True, detail=error.message, way_out="Mend the setting named above.")
+        ]
+    else:
+        findings = [Finding("settings", ok=True, needed=True, detail="readable")]
+    findings += check_everything(settings, environ)
+    healthy = all(finding.ok for finding in findings if finding.needed)
+    out = stdout()
+    if as_json:
+        out.line(json.dumps(_report(findings, level, healthy=healthy), indent=2))
+    else:
+        _print_report(out, findings, level, healthy=healthy)
+    return 0 if healthy else 1
+
+
+def _report(findings: list[Finding], level: SandboxLevel, *, healthy: bool) -> dict[str, object]:
+    return {
+        "ok": healthy,
+        "version": __version__,
+        "sandbox": {"available": level.value, "in_use": SandboxLevel.NONE.value, "note": SANDBOX_NOW},
+        "checks": [asdict(finding) for finding in findings],
+    }
+
+
+def _print_report(out: Console, findings: list[Finding], level: SandboxLevel, *, healthy: bool) -> None:
+    out.line(out.paint(f"AnyCowork {__version__}", "bold"))
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        out.line(f"{_sign(out, finding)} {finding.name:<{width}}  {finding.detail}")
+        if not finding.ok and finding.way_out:
+            out.line(f"  {'':<{width}}  → {finding.way_out}")
+    out.line()
+    out.line(f"Sandbox this machine could give: {out.paint(level.value, 'bold')}. In use: {SANDBOX_NOW}.")
+    out.line("Everything needed is there." if healthy else "Something needed is missing: see the lines marked ✗.")
+
+
+def _sign(out: Console, finding: Finding) -> str:
+    if finding.ok:
+        return out.paint("✓", "green")
+    return out.paint("✗", "red") if finding.needed else out.paint("·", "yellow")

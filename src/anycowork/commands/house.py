@@ -1,0 +1,84 @@
+"""The house that a command talks to: the data folder's running daemon, or one of our own for as long as the command lasts."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import SecretStr
+
+from anycowork.daemon import AlreadyRunning, DaemonInfo, is_held, running_daemon, stored_token
+from anycowork.domain.errors import StorageFault
+from anycowork.settings import Settings
+
+START_SECONDS = 30.0
+_PAUSE_SECONDS = 0.05
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`lasting` is false for a house of our own: it ends with the command."""
+
+    url: str
+    token: SecretStr
+    lasting: bool
+
+
+async def with_house(settings: Settings, work: Callable[[Address], Awaitable[Found]]) -> Found:
+    """Does the work with a house. Raises: AlreadyRunning, StorageFault."""
+    if (running := await _daemon_or_none(settings)) is not None:
+        return await work(_address(running, settings, lasting=True))
+    try:
+        return await _in_own_house(settings, work)
+    except AlreadyRunning:  # another one was a moment quicker
+        if (running := await _daemon_or_none(settings)) is None:
+            raise
+        return await work(_address(running, settings, lasting=True))
+
+
+async def _daemon_or_none(settings: Settings) -> DaemonInfo | None:
+    """Waits for a daemon that is just starting."""
+    until = asyncio.get_running_loop().time() + START_SECONDS
+    while (running := running_daemon(settings.data_dir)) is None and is_held(settings.data_dir):
+        if asyncio.get_running_loop().time() > until:
+            raise StorageFault(
+                f"Another server holds {settings.data_dir}, but is not ready after {START_SECONDS:g} seconds."
+            )
+        await asyncio.sleep(_PAUSE_SECONDS)  # another process: there is no event to wait for
+    return running
+
+
+async def _in_own_house(settings: Settings, work: Callable[[Address], Awaitable[Found]]) -> Found:
+    # The one late import: the whole house costs a second to load, and with a running daemon it is not needed.
+    from anycowork.app import serve
+
+    here = settings.model_copy(update={"host": "127.0.0.1", "port": 0, "open_browser": False})
+    ready: asyncio.Future[DaemonInfo] = asyncio.get_running_loop().create_future()
+
+    async def serve_here() -> None:
+        await serve(here, ready=ready.set_result)
+        if not ready.done():
+            raise StorageFault("The server ended before it was ready; what it wrote above says why.")
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(serve_here())
+            async with asyncio.timeout(START_SECONDS):
+                running = await ready
+            try:
+                return await work(_address(running, settings, lasting=False))
+            finally:
+                serving.cancel()
+    except ExceptionGroup as group:  # a TaskGroup wraps even a single failure
+        raise group.exceptions[0] from None
+
+
+def _address(running: DaemonInfo, settings: Settings, *, lasting: bool) -> Address:
+    token = stored_token(settings.data_dir) or settings.token
+    if token is None:
+        raise StorageFault(
+            f"There is no token in {settings.data_dir}; restart the server at {running.url} to have one made."
+        )
+    return Address(running.url, token, lasting)

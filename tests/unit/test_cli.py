@@ -1,0 +1,149 @@
+"""The command line as it is typed: real processes, their output and their exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import anycowork
+from anycowork.cli import app
+from support.spec import proves
+
+SOURCE = Path(anycowork.__file__).parents[1]
+SECRET = "sk-very-secret-key"
+
+
+def anycowork_cli(*words: str, cwd: Path, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("ANYCOWORK_", "OPENAI_", "ANTHROPIC_"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "anycowork.cli", *words],
+        cwd=cwd,
+        env={**inherited, "PYTHONPATH": str(SOURCE), "ANYCOWORK_DATA_DIR": str(cwd / "data"), **(environ or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_help_names_every_command_and_gives_examples(tmp_path: Path) -> None:
+    overview = anycowork_cli("--help", cwd=tmp_path)
+    assert overview.returncode == 0
+    for word in ("serve", "run", "doctor", "version"):
+        assert f"\n  {word} " in overview.stdout
+        assert anycowork_cli(word, "--help", cwd=tmp_path).returncode == 0
+    assert "anycowork run --approved-plan plan.json" in anycowork_cli("run", "--help", cwd=tmp_path).stdout
+
+
+def test_help_loads_none_of_the_heavy_libraries(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom anycowork.cli import app\n"
+        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        "print([name for name in ('pydantic', 'fastapi', 'aiohttp', 'rich.markdown', 'anycowork.app') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("words", [("version",), ("--version",)])
+def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert anycowork_cli(*words, cwd=tmp_path).stdout == f"anycowork {anycowork.__version__}\n"
+
+
+@proves("CLI-1")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run",), "Say what to do"),
+        (("run", "  "), "Say what to do"),
+        (("run", "x", "--no-such-flag"), "no-such-flag"),
+        (("run", "x", "--timeout", "soon"), "--timeout"),
+        (("run", "x", "--max-cost", "-1"), "max-cost"),
+        (("run", "x", "--workspace", "missing"), "missing is no folder"),
+        (("run", "x", "--approved-plan", "plan.json"), "not both"),
+        (("run", "--approved-plan", "missing.json"), "cannot be read"),
+        (("run", "--approved-plan", "broken.json"), "not JSON"),
+        (("run", "--approved-plan", "other.json"), "no valid plan"),
+        (("run", "--approved-plan", "plan.json", "--role", "planner"), "carried out by the actor"),
+        (("serve", "--port", "99999"), "'port' (from --port)"),
+        (("--port", "99999"), "'port' (from --port)"),
+        (("serve", "--host", "0.0.0.0"), "--token"),
+        (("no-such-command",), "no-such-command"),
+    ],
+)
+def test_a_wrong_word_is_named_and_ends_with_code_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "other.json").write_text('{"steps": 3}')
+    (tmp_path / "plan.json").write_text('{"goal": "g", "steps": [{"action": "a"}]}')
+    done = CliRunner().invoke(app, words, env={"ANYCOWORK_DATA_DIR": str(tmp_path / "data"), "ANYCOWORK_TOKEN": None})
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+@proves("CLI-3")
+def test_doctor_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
+    done = anycowork_cli("doctor", "--json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    checks = {check["name"]: check for check in report["checks"]}
+    assert (done.returncode, report["ok"]) == (0, True)
+    assert {
+        "Python",
+        "SQLite",
+        "data folder",
+        "server",
+        "Landlock",
+        "bubblewrap",
+        "ripgrep",
+        "git",
+        "Node",
+    } <= checks.keys()
+    assert report["sandbox"]["available"] in ("full", "landlock", "none")
+    assert report["sandbox"]["in_use"] == "none"
+    assert [name for name, check in checks.items() if not check["ok"] and not check["way_out"]] == []
+    assert not (tmp_path / "data").exists()
+
+
+@proves("CLI-3", "SEC-2")
+def test_doctor_names_keys_but_never_shows_them(tmp_path: Path) -> None:
+    for words in (("doctor",), ("doctor", "--json")):
+        done = anycowork_cli(*words, cwd=tmp_path, environ={"OPENAI_API_KEY": SECRET, "ANYCOWORK_TOKEN": SECRET})
+        assert "OPENAI_API_KEY" in done.stdout
+        assert SECRET not in done.stdout + done.stderr
+
+
+@proves("CLI-3")
+def test_doctor_fails_when_something_needed_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file where the folder should be")
+    done = anycowork_cli("doctor", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "✗ data folder" in done.stdout
+    assert "choose another --data-dir" in done.stdout
+
+
+@proves("CLI-3")
+def test_doctor_finds_a_broken_settings_file(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "config.toml").write_text("port = = 1")
+    done = anycowork_cli("doctor", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "✗ settings" in done.stdout and "line 1" in done.stdout
+
+
+def test_no_colour_where_nobody_looks(tmp_path: Path) -> None:
+    assert "\x1b[" not in anycowork_cli("doctor", cwd=tmp_path).stdout
