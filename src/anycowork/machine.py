@@ -10,6 +10,8 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
+from anycowork.workspace.syscalls import has_openat2
+
 PROBE_SECONDS = 5.0
 
 
@@ -49,7 +51,7 @@ def sandbox_level(kernel: Kernel, bubblewrap: Bubblewrap | None) -> SandboxLevel
 def look_at_kernel() -> Kernel:
     if sys.platform != "linux":
         return Kernel(openat2=False, landlock_abi=0, user_namespaces=False)
-    return Kernel(openat2=_has_openat2(), landlock_abi=_landlock_abi(), user_namespaces=_user_namespaces())
+    return Kernel(openat2=has_openat2(), landlock_abi=_landlock_abi(), user_namespaces=_user_namespaces())
 
 
 def look_for_bubblewrap() -> Bubblewrap | None:
@@ -71,27 +73,16 @@ def version_of(program: str) -> str:
 
 # --- the kernel
 
-_OPENAT2 = 437  # these numbers are the same on every architecture
-_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_CREATE_RULESET = 444  # the same number on every architecture
 _LANDLOCK_ASK_VERSION = 1
-
-
-def _has_openat2() -> bool:
-    # With no arguments the call fails with EINVAL where it exists, and with ENOSYS or EPERM where it is not to be had.
-    return _errno_of(_OPENAT2, 0, None, None, 0) not in (38, 1)
 
 
 def _landlock_abi() -> int:
     return max(0, _syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_ASK_VERSION))
 
 
-def _errno_of(number: int, *arguments: int | None) -> int:
-    return ctypes.get_errno() if _syscall(number, *arguments) < 0 else 0
-
-
 def _syscall(number: int, *arguments: int | None) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    ctypes.set_errno(0)
+    libc = ctypes.CDLL(None)
     return int(libc.syscall(ctypes.c_long(number), *(ctypes.c_void_p(argument) for argument in arguments)))
 
 
