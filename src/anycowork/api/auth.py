@@ -57,7 +57,7 @@ class Credentials:
 
     async def holder(self, bearer: str) -> Principal | None:
         if bearer.startswith(CLIENT_KEY_PREFIX):
-            return await self._keys.principal_by_key(key_hash(bearer))
+            return await self._keys.find(key_hash(bearer))
         return OWNER if self.is_token(bearer) else None
 
 

@@ -82,6 +82,7 @@ def _routes(rooms: Rooms, answers: Counter[int]) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.rooms = rooms
     app.state.answers = answers

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
@@ -11,17 +10,14 @@ from anycowork.api.auth import Reader, Sender
 from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.shapes import ChatList, ChatShape, OpenChat, Stopped
-from anycowork.domain.approvals import QuestionState
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.chats import Chat, ChatState
+from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NotFound
-from anycowork.domain.messages import MessageType
 
 routes = APIRouter(tags=["chats"])
 
 Title = Annotated[str, Field(min_length=1, max_length=500, examples=["Tidy the docs"])]
 Word = Annotated[str, Field(min_length=1, max_length=500)]
-_RECENT = 20
 
 
 class NewChat(Boundary):
@@ -69,8 +65,11 @@ async def list_chats(
 @routes.get("/context/{chat_id}", response_model=OpenChat, responses=faults(404, 422))
 async def show_chat(chat_id: str, principal: Reader, rooms: House) -> Response:
     chat = await chat_of(rooms, chat_id)
-    approvals = await rooms.store.approvals(chat_id)
-    waiting = {"approvals": [approval.id for approval in approvals], "question": await _open_question(rooms, chat)}
+    approvals, question = await rooms.store.approvals(chat_id), await rooms.store.open_question(chat_id)
+    waiting = {
+        "approvals": [approval.id for approval in approvals],
+        "question": question.message_id if question else None,
+    }
     return answer(200, {**chat.to_json(), "waiting_for": waiting})
 
 
@@ -101,16 +100,3 @@ async def chat_of(rooms: Rooms, chat_id: str) -> Chat:
     if chat is None:
         raise NotFound("chat", chat_id)
     return chat
-
-
-async def _open_question(rooms: Rooms, chat: Chat) -> str | None:
-    """Asking ends a segment of the turn, so the open question is among the last messages."""
-    if chat.state is not ChatState.AWAITING_ANSWER:
-        return None
-    page = await rooms.store.messages_page(chat.id, limit=_RECENT)
-    for body in reversed(page.bodies):
-        message = msgspec.json.decode(body)
-        if message.get("message_type") == MessageType.QUESTION:
-            row = await rooms.store.question(message["id"])
-            return row.message_id if row and row.state is QuestionState.OPEN else None
-    return None

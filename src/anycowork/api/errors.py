@@ -1,6 +1,8 @@
 """Every error as one JSON shape: `{"error": {code, message, param, type}}`. The only place that maps errors to statuses."""
 
+import errno
 import logging
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -74,12 +76,20 @@ def _status_of(error: AnyCoworkError) -> int:
         case ProviderFault():
             return 502
         case StorageFault():
-            return 507 if error.code == "disk_full" else 503
+            return 507 if _disk_is_full(error) else 503
         case LimitReached():
             return 429
         case ToolFault():
             return 409
     return 500
+
+
+def _disk_is_full(error: StorageFault) -> bool:
+    """As the database or the file system said it."""
+    cause = error.__cause__
+    if isinstance(cause, OSError):
+        return cause.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
 def _answer_to_http(status: int) -> ErrorAnswer:

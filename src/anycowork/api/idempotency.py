@@ -7,7 +7,7 @@ import re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.body import body_of
-from anycowork.api.rooms import Receipt, Receipts, StoredAnswer
+from anycowork.api.rooms import Receipts, Remembered
 from anycowork.api.wire import JSON, header, send_bytes
 from anycowork.domain.errors import Conflict, Invalid, StorageFault
 from anycowork.domain.principals import Principal
@@ -58,23 +58,23 @@ class Idempotency:
             self._in_flight.discard(mark)
 
     async def _once(self, mark: tuple[str, str], scope: Scope, receive: Receive, send: Send) -> None:
-        wanted = Receipt(path=scope["path"], body_hash=hashlib.sha256(body_of(scope)).hexdigest(), answer=None)
-        earlier = await self._receipts.begin(*mark, wanted)
+        path, body_hash = scope["path"], hashlib.sha256(body_of(scope)).hexdigest()
+        earlier = await self._receipts.begin(*mark, path=path, body_hash=body_hash)
         if earlier is not None:
-            again = _same_answer(earlier, wanted)
-            await send_bytes(send, again.status, again.body, content_type=JSON, headers=[_REPEATED])
+            status, body = _same_answer(earlier, path, body_hash)
+            await send_bytes(send, status, body, content_type=JSON, headers=[_REPEATED])
             return
         kept = _Kept()
         await self._app(scope, receive, kept)
-        await self._settle(mark, kept.answer)
+        await self._settle(mark, kept)
         await kept.release(send)
 
-    async def _settle(self, mark: tuple[str, str], answer: StoredAnswer) -> None:
+    async def _settle(self, mark: tuple[str, str], kept: "_Kept") -> None:
         try:
-            if 200 <= answer.status < 300:
-                await self._receipts.finish(*mark, answer)
-            elif answer.status < 500:
-                await self._receipts.forget(*mark)
+            if 200 <= kept.status < 300:
+                await self._receipts.finish(*mark, status=kept.status, response=kept.body)
+            elif kept.status < 500:
+                await self._receipts.abandon(*mark)
         except StorageFault:
             # The effect is true even if its receipt is not: the caller gets the answer, a later repeat is told to look.
             log.warning("the answer to an Idempotency-Key could not be stored")
@@ -90,9 +90,12 @@ class _Kept:
         self._messages.append(message)
 
     @property
-    def answer(self) -> StoredAnswer:
-        body = b"".join(message.get("body", b"") for message in self._messages)
-        return StoredAnswer(status=self._messages[0]["status"], body=body)
+    def status(self) -> int:
+        return int(self._messages[0]["status"])
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self._messages)
 
     async def release(self, send: Send) -> None:
         for message in self._messages:
@@ -112,16 +115,17 @@ def _key_of(scope: Scope) -> str | None:
     return key
 
 
-def _same_answer(earlier: Receipt, wanted: Receipt) -> StoredAnswer:
-    if (earlier.path, earlier.body_hash) != (wanted.path, wanted.body_hash):
+def _same_answer(earlier: Remembered, path: str, body_hash: str) -> tuple[int, bytes]:
+    """Raises: KeyReused, KeyUnknown."""
+    if (earlier.path, earlier.body_hash) != (path, body_hash):
         raise KeyReused(
             "This Idempotency-Key was used for another request. Take a new key for a new request.",
             param="Idempotency-Key",
         )
-    if earlier.answer is None:
+    if earlier.status is None or earlier.response is None:
         raise KeyUnknown(
             "A request with this Idempotency-Key was begun, but the server ended or failed before it was answered. "
             "Look whether it took effect, then send it with a new key if not.",
             param="Idempotency-Key",
         )
-    return earlier.answer
+    return earlier.status, earlier.response

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, key_hash, new_client_key
-from anycowork.api.rooms import ClientKey, House
+from anycowork.api.rooms import House
 from anycowork.api.shapes import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
@@ -23,24 +23,24 @@ class KeyWish(Boundary):
 
 @routes.get("/keys", response_model=KeyList, responses=faults())
 async def list_keys(principal: Manager, rooms: House) -> Response:
-    return answer(200, {"keys": [_shown(key) for key in await rooms.keys.client_keys()]})
+    holders = [holder for holder in await rooms.keys.all() if holder.revoked_at is None]
+    return answer(200, {"keys": [_shown(holder.principal, holder.created_at) for holder in holders]})
 
 
 @routes.post("/keys", status_code=201, response_model=NewKey, responses=faults(body=True))
 async def make_key(wanted: KeyWish, principal: Manager, rooms: House) -> Response:
     word = new_client_key()
     holder = Principal(id=rooms.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
-    key = ClientKey(holder, created_at=rooms.clock.now())
-    await rooms.keys.add_client_key(key, key_hash(word))
-    return answer(201, {**_shown(key), "key": word})
+    await rooms.keys.add(holder, key_hash=key_hash(word))
+    return answer(201, {**_shown(holder, rooms.clock.now()), "key": word})
 
 
 @routes.delete("/keys/{key_id}", status_code=204, response_class=Response, responses=faults(404, 422, 507))
 async def revoke_key(key_id: str, principal: Manager, rooms: House) -> Response:
-    if not await rooms.keys.remove_client_key(key_id):
+    if not await rooms.keys.revoke(key_id):
         raise NotFound("key", key_id)
     return Response(status_code=204)
 
 
-def _shown(key: ClientKey) -> Json:
-    return {"id": key.holder.id, "name": key.holder.name, "created_at": key.created_at}
+def _shown(holder: Principal, created_at: str) -> Json:
+    return {"id": holder.id, "name": holder.name, "created_at": created_at}

@@ -8,6 +8,7 @@ from fastapi.openapi.utils import get_openapi
 
 from anycowork.api.answers import faults
 from anycowork.api.roles import ROLE_MARK
+from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.events import DELTAS, EventType
 
 Schema = dict[str, Any]  # Any: a JSON schema is whatever JSON schema allows
@@ -53,6 +54,14 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
 }
+_STATE: dict[str, Schema] = {"state": {"type": "string", "enum": [state.value for state in ChatState]}}
+_BESIDE: dict[EventType, dict[str, Schema]] = {
+    EventType.TURN_STARTED: _STATE,
+    EventType.TURN_ENDED: {**_STATE, "reason": {"type": "string", "enum": [reason.value for reason in EndReason]}},
+    EventType.PERMISSION_REQUEST: _STATE,
+    EventType.QUESTION: _STATE,
+}
+"""What stands beside the noun: the chat's new state, so that the sidebar needs no second request."""
 
 
 def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
@@ -96,9 +105,14 @@ def event_schema_name(event: EventType) -> str:
 
 
 def _event_schema(event: EventType) -> Schema:
-    own = _DELTA if event in DELTAS else {_NOUN_OF[event]: {"type": "object"}}
+    own = _DELTA if event in DELTAS else {_NOUN_OF[event]: _noun_schema(event), **_BESIDE.get(event, {})}
     properties = {**_ENVELOPE, **own, "type": {"const": event.value}}
     return {"type": "object", "properties": properties, "required": ["seq", "type", "chat_id", "at", *own]}
+
+
+def _noun_schema(event: EventType) -> Schema:
+    shape = {EventType.MESSAGE: "MessageShape", EventType.PERMISSION_REQUEST: "ApprovalShape"}.get(event)
+    return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 
 def _stream(summary: str, parameters: list[Schema], *statuses: int) -> Schema:

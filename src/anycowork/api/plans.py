@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
-from anycowork.api.auth import Decider
+from anycowork.api.auth import Decider, Sender
 from anycowork.api.rooms import House
 from anycowork.api.shapes import ProposedPlan, TurnStarted
 from anycowork.domain.boundary import Boundary
@@ -40,7 +40,7 @@ class PlanApproval(Boundary):
 
 
 @routes.post("/context/{chat_id}/plans", status_code=201, response_model=ProposedPlan, responses=faults(404, body=True))
-async def propose_plan(chat_id: str, wanted: NewPlan, principal: Decider, rooms: House) -> Response:
+async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, rooms: House) -> Response:
     """A plan written by a person. It supersedes an older one and waits for approval like any other."""
     return answer(201, {"message_id": await rooms.desk.propose_plan(principal, chat_id, wanted.plan)})
 

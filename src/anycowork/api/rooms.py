@@ -20,58 +20,70 @@ class Shelves(Store, Protocol):
     """The store's reads, and the pages that only readers from outside need."""
 
     async def chats_page(self, *, limit: int, cursor: str | None, q: str | None) -> tuple[list[Chat], str | None]:
-        """Newest first. Raises: Invalid for a cursor that is none."""
+        """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
 
     async def messages_page(
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
-    ) -> MessagePage: ...
+    ) -> MessagePage:
+        """Raises: Invalid for a cursor that is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientKey:
-    holder: Principal
-    created_at: str
+class Keyholder(Protocol):
+    @property
+    def principal(self) -> Principal: ...
+    @property
+    def created_at(self) -> str: ...
+    @property
+    def revoked_at(self) -> str | None: ...
 
 
 class Keys(Protocol):
     """Client keys, known by the hash of their words alone."""
 
-    async def principal_by_key(self, key_hash: str) -> Principal | None: ...
-    async def client_keys(self) -> Sequence[ClientKey]: ...
-    async def add_client_key(self, key: ClientKey, key_hash: str) -> None: ...
-    async def remove_client_key(self, key_id: str) -> bool:
+    async def find(self, key_hash: str) -> Principal | None:
+        """None if there is no such key, or it was revoked."""
+
+    async def all(self) -> Sequence[Keyholder]: ...
+    async def add(self, principal: Principal, *, key_hash: str) -> None: ...
+    async def revoke(self, principal_id: str) -> bool:
         """False if there is no such key."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    status: int
-    body: bytes
+class Remembered(Protocol):
+    """What an Idempotency-Key was used for; without a status the request was begun and never finished."""
 
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What an Idempotency-Key was used for; without an answer the request was begun and never finished."""
-
-    path: str
-    body_hash: str
-    answer: StoredAnswer | None
+    @property
+    def path(self) -> str: ...
+    @property
+    def body_hash(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def response(self) -> bytes | None: ...
 
 
 class Receipts(Protocol):
-    async def begin(self, principal: str, key: str, wanted: Receipt) -> Receipt | None:
+    async def begin(self, principal: str, key: str, *, path: str, body_hash: str) -> Remembered | None:
         """None: the key was free and is now taken, durably. Otherwise what it was used for."""
 
-    async def finish(self, principal: str, key: str, answer: StoredAnswer) -> None: ...
-    async def forget(self, principal: str, key: str) -> None: ...
+    async def finish(self, principal: str, key: str, *, status: int, response: bytes) -> None: ...
+    async def abandon(self, principal: str, key: str) -> None:
+        """The request came to nothing: the key may be used again."""
+
+
+class RegisteredRoot(Protocol):
+    @property
+    def root(self) -> str: ...
+    @property
+    def created_at(self) -> str: ...
 
 
 class Roots(Protocol):
     """The folders that a person registered."""
 
-    async def registered(self) -> Sequence[str]: ...
-    async def register(self, root: str, principal: Principal) -> str:
-        """The real path. Raises: BadWorkspace."""
+    async def all(self) -> Sequence[RegisteredRoot]: ...
+    async def register(self, root: str, *, registered_by: str) -> str:
+        """The folder's real path. Raises: BadWorkspace."""
 
 
 class Streams(Protocol):

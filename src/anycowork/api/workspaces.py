@@ -20,10 +20,11 @@ class NewRoot(Boundary):
 
 @routes.get("/workspaces", response_model=WorkspaceList, responses=faults())
 async def list_workspaces(principal: Reader, rooms: House) -> Response:
-    return answer(200, {"workspaces": [{"root": root} for root in await rooms.roots.registered()]})
+    roots = [{"root": each.root, "created_at": each.created_at} for each in await rooms.roots.all()]
+    return answer(200, {"workspaces": roots})
 
 
 @routes.post("/workspaces", status_code=201, response_model=WorkspaceShape, responses=faults(body=True))
 async def register_workspace(wanted: NewRoot, principal: Manager, rooms: House) -> Response:
     """Never `/`, the home folder itself, or a folder that contains or lies in the data folder."""
-    return answer(201, {"root": await rooms.roots.register(wanted.root, principal)})
+    return answer(201, {"root": await rooms.roots.register(wanted.root, registered_by=principal.label())})
