@@ -1,0 +1,183 @@
+"""Who asks: a bearer token, the cookie that `/?token=…` sets, or a client key. Every request past this door has a Principal.
+
+Host and origin are checked first, so that a forged request learns nothing. What a principal may do is said by each route.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Coroutine
+from http.cookies import CookieError, SimpleCookie
+from typing import Annotated, Any, NoReturn
+from urllib.parse import parse_qs
+
+from fastapi import Depends, Request
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Asked
+
+from anycowork.api.hosts import Neighbourhood
+from anycowork.api.rooms import Keys
+from anycowork.api.slowdown import Slowdown
+from anycowork.api.wire import header, send_bytes
+from anycowork.domain.errors import NotAllowed, Unauthenticated
+from anycowork.domain.principals import Principal, PrincipalKind, Scope
+
+OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
+CLIENT_KEY_PREFIX = "sk-ac-"
+_OPEN = frozenset({"/", "/healthz", "/readyz"})
+_ASSETS = "/assets/"
+_PASSTHROUGH = "/v1/"
+
+
+def new_client_key() -> str:
+    return CLIENT_KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def key_hash(key: str) -> str:
+    """What is stored of a client key. Keys are long and random, so a plain digest is enough."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Credentials:
+    """Which words open the door. The token itself is not kept: only digests, compared in constant time."""
+
+    def __init__(self, token: str, keys: Keys) -> None:
+        self._digest = _digest(token)
+        # Not the token: whoever reads the browser's cookies does not learn it. The name tells two servers on one host apart.
+        self.cookie_value = hmac.new(token.encode(), b"anycowork cookie", hashlib.sha256).hexdigest()
+        self.cookie_name = f"anycowork_{self._digest.hex()[:8]}"
+        self._cookie_digest = _digest(self.cookie_value)
+        self._keys = keys
+
+    def is_token(self, word: str) -> bool:
+        return hmac.compare_digest(_digest(word), self._digest)
+
+    def is_cookie(self, word: str) -> bool:
+        return hmac.compare_digest(_digest(word), self._cookie_digest)
+
+    async def holder(self, bearer: str) -> Principal | None:
+        if bearer.startswith(CLIENT_KEY_PREFIX):
+            return await self._keys.find(key_hash(bearer))
+        return OWNER if self.is_token(bearer) else None
+
+
+class Door:
+    """Bare ASGI. Puts the Principal into the scope, or answers that there is none."""
+
+    def __init__(
+        self, app: ASGIApp, *, credentials: Credentials, neighbourhood: Neighbourhood, slowdown: Slowdown
+    ) -> None:
+        self._app = app
+        self._credentials, self._neighbourhood, self._slowdown = credentials, neighbourhood, slowdown
+
+    async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
+        cookie = _cookie(scope, self._credentials.cookie_name)
+        self._neighbourhood.check(scope, by_cookie=cookie is not None)
+        if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
+            await self._welcome(token, scope, send)
+            return
+        if scope["path"] not in _OPEN and not scope["path"].startswith(_ASSETS):
+            scope["principal"] = await self._identify(scope, cookie)
+        await self._app(scope, receive, send)
+
+    async def _welcome(self, token: str, scope: Asked, send: Send) -> None:
+        """Trades the token in the address for a cookie, and takes it out of the address bar."""
+        scope["query_string"] = b""  # The server logs this very dictionary: the token must not be in it any more.
+        if not self._credentials.is_token(token):
+            await self._refuse(scope)
+        self._slowdown.forgive(_peer(scope))
+        cookie = f"{self._credentials.cookie_name}={self._credentials.cookie_value}; Path=/; HttpOnly; SameSite=Strict"
+        if scope.get("scheme") == "https":
+            cookie += "; Secure"
+        headers = [(b"location", b"/"), (b"set-cookie", cookie.encode())]
+        await send_bytes(send, 303, b"", content_type=b"text/plain", headers=headers)
+
+    async def _identify(self, scope: Asked, cookie: str | None) -> Principal:
+        bearer = _bearer(scope)
+        if bearer is None and cookie is None:
+            raise Unauthenticated(
+                "This needs the server's token: send 'Authorization: Bearer <token>', or open /?token=… in a browser."
+            )
+        if bearer is not None:
+            principal = await self._credentials.holder(bearer)
+        else:
+            principal = OWNER if self._credentials.is_cookie(cookie or "") else None
+        if principal is None:
+            await self._refuse(scope)
+        self._slowdown.forgive(_peer(scope))
+        _keep_to_passthrough(principal, scope["path"])
+        return principal
+
+    async def _refuse(self, scope: Asked) -> NoReturn:
+        await self._slowdown.after_wrong(_peer(scope))
+        raise Unauthenticated(
+            "This token is not the right one. The server's data folder has it; 'anycowork doctor' says where."
+        )
+
+
+def _keep_to_passthrough(principal: Principal, path: str) -> None:
+    if principal.kind is PrincipalKind.CLIENT_KEY and not path.startswith(_PASSTHROUGH):
+        raise NotAllowed(
+            f"The client key '{principal.name}' reaches /v1 only; for {path[:100]} use the server's token."
+        )
+
+
+# --- what each route says it needs
+
+
+def needs(
+    scope: Scope,
+) -> Callable[[Request], Coroutine[Any, Any, Principal]]:  # Any: what a coroutine yields is asyncio's affair
+    """A dependency that gives the route its Principal, and refuses one that lacks the scope."""
+
+    async def principal_of(request: Request) -> Principal:
+        return principal_in(request.scope, scope)
+
+    return principal_of
+
+
+def principal_in(asked: Asked, scope: Scope) -> Principal:
+    """Raises: Unauthenticated; NotAllowed if the principal lacks this scope."""
+    principal = asked.get("principal")
+    if not isinstance(principal, Principal):
+        raise Unauthenticated("This needs the server's token.")
+    if scope not in principal.scopes:
+        raise NotAllowed(
+            f"{principal.name} may not do this (needs '{scope}'). It takes a person with the server's token."
+        )
+    return principal
+
+
+Reader = Annotated[Principal, Depends(needs(Scope.READ))]
+Sender = Annotated[Principal, Depends(needs(Scope.SEND))]
+Decider = Annotated[Principal, Depends(needs(Scope.DECIDE))]
+Manager = Annotated[Principal, Depends(needs(Scope.MANAGE))]
+
+
+# --- reading the request
+
+
+def _digest(word: str) -> bytes:
+    return hashlib.sha256(word.encode("utf-8", "surrogateescape")).digest()
+
+
+def _bearer(scope: Asked) -> str | None:
+    kind, _, word = (header(scope, b"authorization") or "").partition(" ")
+    return word.strip() if kind.lower() == "bearer" else None
+
+
+def _cookie(scope: Asked, name: str) -> str | None:
+    try:
+        found = SimpleCookie(header(scope, b"cookie") or "").get(name)
+    except CookieError:
+        return None
+    return found.value if found else None
+
+
+def _query_token(scope: Asked) -> str | None:
+    return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("token", ())), None)
+
+
+def _peer(scope: Asked) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"

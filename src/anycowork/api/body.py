@@ -1,0 +1,127 @@
+"""A request's body, read whole before anyone trusts it: bounded in size, depth and time, and valid JSON where it says so."""
+
+import asyncio
+
+import msgspec
+from pydantic import JsonValue
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from anycowork.api.wire import header
+from anycowork.domain.errors import RequestFault, TooLarge
+
+MAX_DEPTH = 64
+READ_SECONDS = 30.0
+_BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+
+
+class BadJson(RequestFault):
+    code = "bad_json"
+
+
+class TooDeep(RequestFault):
+    code = "too_deep"
+
+
+class TooSlow(RequestFault):
+    code = "too_slow"
+    status = 408
+
+
+class ClientGone(RequestFault):
+    """Nobody is left to read the answer."""
+
+    code = "client_gone"
+
+
+class BodyLimit:
+    """Leaves the body in the scope for those behind (`body_of`), and hands it to the app as if it just arrived."""
+
+    def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] in _BODILESS:
+            await self._app(scope, receive, send)
+            return
+        body = await self._read(scope, receive)
+        if "json" in (header(scope, b"content-type") or ""):
+            check_json(body)
+        scope["body"] = body
+        await self._app(scope, _replay(body, receive), send)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes:
+        declared = header(scope, b"content-length") or "0"
+        if not declared.isdecimal() or int(declared) > self._max_bytes:
+            raise self._too_large()
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return await self._collect(receive)
+        except TimeoutError:
+            raise TooSlow(f"The body did not arrive within {READ_SECONDS:.0f} seconds.") from None
+
+    async def _collect(self, receive: Receive) -> bytes:
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone("The client left before its body was complete.")
+            part, more = message.get("body", b""), message.get("more_body", False)
+            size += len(part)
+            if size > self._max_bytes:
+                raise self._too_large()
+            parts.append(part)
+        return b"".join(parts)
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(
+            f"The body is larger than {self._max_bytes} bytes. Send less, or put large content into a file of the workspace."
+        )
+
+
+def body_of(scope: Scope) -> bytes:
+    return bytes(scope.get("body", b""))
+
+
+def check_json(body: bytes) -> None:
+    """Raises: BadJson, TooDeep. Stricter than Python's own reader: no NaN, no lone surrogates that could not be stored."""
+    if not body:
+        return
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        raise BadJson(f"The body is not valid JSON: {error}.") from None
+    # Few brackets cannot be deep: most bodies are never walked.
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise _too_deep()
+
+
+def _depth(value: JsonValue) -> int:
+    """How many lists and objects stand in one another."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [inner for outer in level for inner in _inside(outer)]
+    return depth
+
+
+def _inside(value: JsonValue) -> list[JsonValue]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _too_deep() -> TooDeep:
+    return TooDeep(f"The body is nested deeper than {MAX_DEPTH} levels. Flatten it.")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replayed

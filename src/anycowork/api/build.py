@@ -1,0 +1,106 @@
+"""Puts the door, the checks and the routes together. The outermost stands last."""
+
+from collections import Counter
+
+import msgspec
+from fastapi import APIRouter, FastAPI, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from anycowork import __version__
+from anycowork.api import (
+    approvals,
+    chats,
+    health,
+    keys,
+    messages,
+    page,
+    plans,
+    providers,
+    questions,
+    roles,
+    settings,
+    workspaces,
+)
+from anycowork.api.auth import Credentials, Door, Reader
+from anycowork.api.body import BodyLimit
+from anycowork.api.errors import ErrorShield, catch_errors
+from anycowork.api.headers import SecureHeaders
+from anycowork.api.hosts import Neighbourhood
+from anycowork.api.idempotency import Idempotency
+from anycowork.api.openapi import describe
+from anycowork.api.rooms import Rooms
+from anycowork.api.slowdown import Slowdown
+from anycowork.api.sse import EventStreams
+
+_NOUNS = (chats, messages, roles, approvals, questions, plans, providers, settings, keys, workspaces, health, page)
+
+
+def create_api(rooms: Rooms) -> ASGIApp:
+    """The server's ASGI app. A request passes, from outside in: headers, errors, door, body, idempotency, streams, routes."""
+    answers: Counter[int] = Counter()
+    app: ASGIApp = EventStreams(_routes(rooms, answers), rooms)
+    app = Idempotency(app, rooms.receipts)
+    app = BodyLimit(app, max_bytes=rooms.request_limit_bytes)
+    app = Door(
+        app,
+        credentials=Credentials(rooms.token, rooms.keys),
+        neighbourhood=Neighbourhood.of(rooms.host, rooms.allowed_hosts),
+        slowdown=Slowdown(rooms.clock, rooms.sleep),
+    )
+    app = SecureHeaders(ErrorShield(app), answers)
+    return _HttpOnly(app)
+
+
+class _HttpOnly:
+    """Nothing is started or ended with the app, and no websocket is spoken here."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                await self._app(scope, receive, send)
+            case "lifespan":
+                await _acknowledge_lifespan(receive, send)
+            case _:
+                await send({"type": "websocket.close", "code": 1000})
+
+
+async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
+    for moment in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{moment}.complete"})
+
+
+def _routes(rooms: Rooms, answers: Counter[int]) -> FastAPI:
+    app = FastAPI(
+        title="AnyCowork",
+        version=__version__,
+        summary="People and agents work on real files together.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.rooms = rooms
+    app.state.answers = answers
+    catch_errors(app)
+    for noun in _NOUNS:
+        app.include_router(noun.routes)
+    app.include_router(_description(app, rooms))
+    return app
+
+
+def _description(app: FastAPI, rooms: Rooms) -> APIRouter:
+    routes = APIRouter(include_in_schema=False)
+    document: list[bytes] = []
+
+    @routes.get("/openapi.json")
+    async def openapi(principal: Reader) -> Response:
+        if not document:
+            document.append(msgspec.json.encode(describe(app, [role.name for role in rooms.roles.all()])))
+        return Response(document[0], media_type="application/json")
+
+    return routes

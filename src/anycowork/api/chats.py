@@ -1,0 +1,102 @@
+"""Chats: opened, listed, looked at, changed, stopped, removed."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from anycowork.api.answers import answer, faults
+from anycowork.api.auth import Reader, Sender
+from anycowork.api.roles import RoleWord, known_role
+from anycowork.api.rooms import House, Rooms
+from anycowork.api.shapes import ChatList, ChatShape, OpenChat, Stopped
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import NotFound
+
+routes = APIRouter(tags=["chats"])
+
+Title = Annotated[str, Field(min_length=1, max_length=500, examples=["Tidy the docs"])]
+Word = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class NewChat(Boundary):
+    title: Title | None = None
+    workspace: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    agent_role: RoleWord | None = None
+    model: Word | None = None
+    system_prompt_id: Word | None = None
+
+
+class ChatChange(Boundary):
+    """What is absent or null stays as it is."""
+
+    title: Title | None = None
+    model: Word | None = None
+    system_prompt_id: Word | None = None
+
+
+@routes.post("/context", status_code=201, response_model=ChatShape, responses=faults(body=True))
+async def open_chat(wanted: NewChat, principal: Sender, rooms: House) -> Response:
+    role = known_role(rooms.roles, wanted.agent_role, param="agent_role") if wanted.agent_role is not None else None
+    chat = await rooms.desk.open_chat(
+        principal,
+        title=wanted.title,
+        workspace=wanted.workspace,
+        role=role,
+        model=wanted.model,
+        system_prompt_id=wanted.system_prompt_id,
+    )
+    return answer(201, chat.to_json())
+
+
+@routes.get("/context", response_model=ChatList, responses=faults(422))
+async def list_chats(
+    principal: Reader,
+    rooms: House,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    q: Annotated[str | None, Query(max_length=200, description="Words in the title.")] = None,
+) -> Response:
+    chats, following = await rooms.store.chats_page(limit=limit, cursor=cursor, q=q)
+    return answer(200, {"contexts": [chat.to_json() for chat in chats], "next": following})
+
+
+@routes.get("/context/{chat_id}", response_model=OpenChat, responses=faults(404, 422))
+async def show_chat(chat_id: str, principal: Reader, rooms: House) -> Response:
+    chat = await chat_of(rooms, chat_id)
+    approvals, question = await rooms.store.approvals(chat_id), await rooms.store.open_question(chat_id)
+    waiting = {
+        "approvals": [approval.id for approval in approvals],
+        "question": question.message_id if question else None,
+    }
+    return answer(200, {**chat.to_json(), "waiting_for": waiting})
+
+
+@routes.patch("/context/{chat_id}", response_model=ChatShape, responses=faults(404, body=True))
+async def change_chat(chat_id: str, wanted: ChatChange, principal: Sender, rooms: House) -> Response:
+    chat = await rooms.desk.change_chat(
+        principal, chat_id, title=wanted.title, model=wanted.model, system_prompt_id=wanted.system_prompt_id
+    )
+    return answer(200, chat.to_json())
+
+
+@routes.delete("/context/{chat_id}", status_code=204, response_class=Response, responses=faults(404, 409, 422, 507))
+async def remove_chat(chat_id: str, principal: Sender, rooms: House) -> Response:
+    """Only an idle chat can be removed: stop it first."""
+    await rooms.desk.remove_chat(principal, chat_id)
+    return Response(status_code=204)
+
+
+@routes.post("/context/{chat_id}/stop", response_model=Stopped, responses=faults(404, body=True))
+async def stop(chat_id: str, principal: Sender, rooms: House) -> Response:
+    """Ends the running turn; an idle chat has nothing to stop, which is no error."""
+    return answer(200, {"stopped": await rooms.desk.stop(principal, chat_id)})
+
+
+async def chat_of(rooms: Rooms, chat_id: str) -> Chat:
+    """Raises: NotFound."""
+    chat = await rooms.store.chat(chat_id)
+    if chat is None:
+        raise NotFound("chat", chat_id)
+    return chat

@@ -1,0 +1,176 @@
+"""Every error as one JSON shape: `{"error": {code, message, param, type}}`. The only place that maps errors to statuses."""
+
+import errno
+import logging
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from anycowork.api.wire import send_json
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    LimitReached,
+    NoSuchModel,
+    NotFound,
+    ProviderFault,
+    Refusal,
+    RequestFault,
+    StorageFault,
+    ToolFault,
+    Unauthenticated,
+)
+from anycowork.domain.messages import Json
+
+log = logging.getLogger("anycowork.api")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    status: int
+    code: str
+    message: str
+    param: str | None = None
+
+    @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        return [(b"www-authenticate", b"Bearer")] if self.status == Unauthenticated.status else []
+
+    def to_json(self) -> Json:
+        kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
+        return {"error": {"code": self.code, "message": self.message, "param": self.param, "type": kind}}
+
+
+_TYPES = {401: "authentication_error", 403: "permission_error", 421: "permission_error", 502: "provider_error"}
+
+
+def answer_to(error: Exception) -> ErrorAnswer:
+    """What the caller is told. An error that is not ours says nothing of itself: it may hold anything."""
+    match error:
+        case NotFound():
+            return ErrorAnswer(error.status, error.specific_code, error.message)
+        case RequestFault():
+            return ErrorAnswer(error.status, error.code, error.message, error.param)
+        case AnyCoworkError():
+            return ErrorAnswer(_status_of(error), error.code, error.message)
+        case RequestValidationError():
+            return answer_to_faults(error.errors())
+        case HTTPException():
+            return _answer_to_http(error.status_code)
+    return ErrorAnswer(
+        500, "internal_error", "Something failed inside AnyCowork; its log says what. You may try again."
+    )
+
+
+def _status_of(error: AnyCoworkError) -> int:
+    match error:
+        case Refusal():
+            return 403
+        case NoSuchModel():
+            return 422
+        case ProviderFault():
+            return 502
+        case StorageFault():
+            return 507 if _disk_is_full(error) else 503
+        case LimitReached():
+            return 429
+        case ToolFault():
+            return 409
+    return 500
+
+
+def _disk_is_full(error: StorageFault) -> bool:
+    """As the database or the file system said it."""
+    cause = error.__cause__
+    if isinstance(cause, OSError):
+        return cause.errno in (errno.ENOSPC, errno.EDQUOT)
+    return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+
+
+def _answer_to_http(status: int) -> ErrorAnswer:
+    """What the framework itself refuses: an unknown path, a wrong method, an unreadable body."""
+    known = {
+        404: ("route_not_found", "There is nothing at this path. /openapi.json lists what there is."),
+        405: ("method_not_allowed", "This path does not take this method. /openapi.json lists what it takes."),
+    }
+    code, message = known.get(status, ("bad_request", "The request could not be read. Send a JSON body."))
+    return ErrorAnswer(status, code, message)
+
+
+# --- validation: a path to the field, and a sentence
+
+
+def answer_to_faults(faults: Sequence[Mapping[str, object]]) -> ErrorAnswer:
+    """422 that names the first field at fault; 400 if the body was no JSON at all. The input is never repeated."""
+    if any(fault["type"] == "json_invalid" for fault in faults):
+        return ErrorAnswer(400, "bad_json", "The body is not valid JSON. Send one JSON object.")
+    first = faults[0]
+    param = _path_of(first)
+    more = f" ({len(faults) - 1} more to correct.)" if len(faults) > 1 else ""
+    return ErrorAnswer(422, "invalid", _sentence(first, param) + more, param)
+
+
+def _path_of(fault: Mapping[str, object]) -> str | None:
+    place = fault["loc"]
+    assert isinstance(place, tuple)
+    inner = place[1:] if place and place[0] in ("body", "query", "path", "header") else place
+    return ".".join(str(part) for part in inner) or None
+
+
+def _sentence(fault: Mapping[str, object], param: str | None) -> str:
+    if param is None:
+        return "The body must be a JSON object, sent with Content-Type: application/json."
+    match fault["type"]:
+        case "missing":
+            return f"'{param}' is missing."
+        case "extra_forbidden":
+            return f"'{param}' is not a field here; remove it."
+    reason = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return f"'{param}' {reason[:1].lower()}{reason[1:]}."
+
+
+# --- where errors are caught
+
+
+def catch_errors(app: FastAPI) -> None:
+    """Errors inside JSON routes. The framework raises the unforeseen ones again after answering, so the shield logs them."""
+    for kind in (AnyCoworkError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, _respond)
+
+
+async def _respond(request: Request, error: Exception) -> Response:
+    answer = answer_to(error)
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    headers |= {key.decode(): value.decode() for key, value in answer.headers}
+    body = msgspec.json.encode(answer.to_json())
+    return Response(body, status_code=answer.status, headers=headers, media_type="application/json")
+
+
+class ErrorShield:
+    """Errors everywhere else, the unforeseen ones too: the caller gets an answer, the log gets the stack."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:  # whatever it was, the caller is answered and the log has the stack
+            if not isinstance(error, AnyCoworkError):
+                log.exception("unforeseen error at %s %s", scope["method"], scope["path"])
+            if started:
+                return  # The server sees an unfinished answer and closes the connection.
+            answer = answer_to(error)
+            await send_json(send, answer.status, answer.to_json(), answer.headers)

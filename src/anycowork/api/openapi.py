@@ -1,0 +1,200 @@
+"""What /openapi.json says beyond the JSON routes: the event streams, the roles there are, who may ask, and repeated requests."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from anycowork.api.answers import faults
+from anycowork.api.roles import ROLE_MARK
+from anycowork.domain.chats import ChatState, EndReason
+from anycowork.domain.events import DELTAS, EventType
+
+Schema = dict[str, Any]  # Any: a JSON schema is whatever JSON schema allows
+
+_OPEN = ("/healthz", "/readyz")
+_TEXT: Schema = {"type": "string"}
+_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
+_ENVELOPE: dict[str, Schema] = {
+    "seq": {"type": "integer", "description": "Ascending per chat; gaps are legal. The stream's `id` line."},
+    "id": _TEXT,
+    "type": _TEXT,
+    "v": {"type": "integer"},
+    "chat_id": _TEXT,
+    "turn_id": _TEXT_OR_NULL,
+    "job_id": _TEXT_OR_NULL,
+    "task_id": _TEXT_OR_NULL,
+    "step_id": _TEXT_OR_NULL,
+    "call_id": _TEXT_OR_NULL,
+    "attempt": {"type": "integer"},
+    "at": {"type": "string", "format": "date-time"},
+    "principal": _TEXT,
+    "cause": _TEXT_OR_NULL,
+}
+_DELTA: dict[str, Schema] = {"message_id": _TEXT, "offset": {"type": "integer"}, "text": _TEXT}
+_NOUN_OF: dict[EventType, str] = {
+    EventType.MESSAGE: "message",
+    EventType.TURN_STARTED: "turn",
+    EventType.TURN_ENDED: "turn",
+    EventType.TOOL_CALL: "tool_call",
+    EventType.TOOL_RESULT: "tool_result",
+    EventType.PERMISSION_REQUEST: "approval",
+    EventType.PERMISSION_DECIDED: "approval",
+    EventType.QUESTION: "question",
+    EventType.QUESTION_ANSWERED: "question",
+    EventType.PLAN_UPDATE: "plan",
+    EventType.TASK_STARTED: "task",
+    EventType.TASK_COMPLETED: "task",
+    EventType.JOB_UPDATED: "job",
+    EventType.JOB_COMPLETED: "job",
+    EventType.WORKFLOW_PROGRESS: "workflow",
+    EventType.ROLE_CHANGED: "role",
+    EventType.SNAPSHOT: "snapshot",
+    EventType.USAGE: "usage",
+    EventType.ERROR: "error",
+}
+_STATE: dict[str, Schema] = {"state": {"type": "string", "enum": [state.value for state in ChatState]}}
+_BESIDE: dict[EventType, dict[str, Schema]] = {
+    EventType.TURN_STARTED: _STATE,
+    EventType.TURN_ENDED: {**_STATE, "reason": {"type": "string", "enum": [reason.value for reason in EndReason]}},
+    EventType.PERMISSION_REQUEST: _STATE,
+    EventType.QUESTION: _STATE,
+}
+"""What stands beside the noun: the chat's new state, so that the sidebar needs no second request."""
+
+
+def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
+    """The whole document. `role_names` are the roles of this server, custom ones included."""
+    document: Schema = get_openapi(
+        title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes
+    )
+    _add_events(document)
+    _name_roles(document["components"]["schemas"], sorted({*role_names, "plan", "act"}))
+    _say_who_may_ask(document)
+    _offer_idempotency(document)
+    return document
+
+
+# --- events
+
+
+def _add_events(document: Schema) -> None:
+    schemas = document["components"]["schemas"]
+    refs = {}
+    for event in EventType:
+        name = event_schema_name(event)
+        schemas[name] = _event_schema(event)
+        refs[event.value] = f"#/components/schemas/{name}"
+    schemas["EventEnvelope"] = {
+        "oneOf": [{"$ref": ref} for ref in refs.values()],
+        "discriminator": {"propertyName": "type", "mapping": refs},
+        "description": "The `data` line of one event: the envelope, with its noun nested under its own key.",
+    }
+    chat_id: Schema = {"name": "chat_id", "in": "path", "required": True, "schema": _TEXT}
+    document["paths"]["/context/{chat_id}/events"] = {
+        "get": _stream("Everything that happens in one chat", [chat_id], 404)
+    }
+    document["paths"]["/events"] = {
+        "get": _stream("Chat states, approvals and questions of every chat, without deltas", [])
+    }
+
+
+def event_schema_name(event: EventType) -> str:
+    return "".join(part.capitalize() for part in event.value.split("-")) + "Event"
+
+
+def _event_schema(event: EventType) -> Schema:
+    own = _DELTA if event in DELTAS else {_NOUN_OF[event]: _noun_schema(event), **_BESIDE.get(event, {})}
+    properties = {**_ENVELOPE, **own, "type": {"const": event.value}}
+    return {"type": "object", "properties": properties, "required": ["seq", "type", "chat_id", "at", *own]}
+
+
+def _noun_schema(event: EventType) -> Schema:
+    shape = {EventType.MESSAGE: "MessageShape", EventType.PERMISSION_REQUEST: "ApprovalShape"}.get(event)
+    return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
+
+
+def _stream(summary: str, parameters: list[Schema], *statuses: int) -> Schema:
+    number: Schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+    content: Schema = {
+        "text/event-stream": {
+            "schema": {
+                "type": "string",
+                "description": "Server-sent events: `id: <seq>`, `event: <type>`, `data: <EventEnvelope>`.",
+            },
+            "itemSchema": {"$ref": "#/components/schemas/EventEnvelope"},
+            "x-event-data": {"$ref": "#/components/schemas/EventEnvelope"},
+            "example": 'id: 7\nevent: text-delta\ndata: {"seq": 7, "type": "text-delta", "message_id": "…", "offset": 0, "text": "Hello"}\n\n',
+        }
+    }
+    return {
+        "tags": ["events"],
+        "summary": summary,
+        "description": "Starts after `Last-Event-ID` or `after`; without them with the first event. Reconnecting misses nothing.",
+        "parameters": [
+            *parameters,
+            {"name": "after", "in": "query", "required": False, "schema": number},
+            {"name": "Last-Event-ID", "in": "header", "required": False, "schema": number},
+        ],
+        "responses": {"200": {"description": "A stream that stays open.", "content": content}} | _plain(*statuses, 422),
+    }
+
+
+def _plain(*statuses: int) -> Schema:
+    """`faults` as OpenAPI wants them, where FastAPI does not translate."""
+    ref = {"$ref": "#/components/schemas/Error"}
+    return {
+        str(status): {
+            "description": fault["description"],
+            "content": {"application/json": {"schema": ref, **fault["content"]["application/json"]}},
+        }
+        for status, fault in faults(*statuses).items()
+    }
+
+
+# --- roles, credentials, repeated requests
+
+
+def _name_roles(schemas: Schema, names: list[str]) -> None:
+    """Puts the enum where a role is asked for."""
+    schemas["RoleName"] = {"type": "string", "enum": names}
+    for shape in schemas.values():
+        for name, field in shape.get("properties", {}).items():
+            if _is_role(field):
+                nullable = [{"type": "null"}] if "anyOf" in field else []
+                shape["properties"][name] = {
+                    "anyOf": [{"$ref": "#/components/schemas/RoleName"}, *nullable],
+                    "title": field.get("title", name),
+                }
+
+
+def _is_role(field: Schema) -> bool:
+    return ROLE_MARK in field or any(ROLE_MARK in option for option in field.get("anyOf", ()))
+
+
+def _say_who_may_ask(document: Schema) -> None:
+    document["components"]["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "The server's token, or for /v1 a client key."},
+    }
+    for path, operation in _operations(document):
+        operation["security"] = [] if path in _OPEN else [{"token": []}]
+
+
+def _offer_idempotency(document: Schema) -> None:
+    key = {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "The same key with the same body gives the first answer again, and does nothing twice.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+    }
+    for path, methods in document["paths"].items():
+        if "post" in methods and not path.startswith("/v1/"):
+            methods["post"].setdefault("parameters", []).append(key)
+
+
+def _operations(document: Schema) -> Iterable[tuple[str, Schema]]:
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            yield path, operation

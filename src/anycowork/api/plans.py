@@ -1,0 +1,61 @@
+"""Plans: written or edited by a person, and approved by one. Approving starts the work."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from anycowork.api.answers import answer, faults
+from anycowork.api.auth import Decider, Sender
+from anycowork.api.rooms import House
+from anycowork.api.shapes import ProposedPlan, TurnStarted
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+
+routes = APIRouter(tags=["plans"])
+
+
+class JobsNotAvailable(Invalid):
+    code = "jobs_not_available"
+
+
+class RunAs(StrEnum):
+    CHAT = "chat"
+    JOB = "job"
+
+
+class NewPlan(Boundary):
+    plan: Annotated[
+        Json, Field(examples=[{"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}])
+    ]
+
+
+class PlanApproval(Boundary):
+    """`steps` is the plan's list as the person edited it; without it the plan is approved as it stands."""
+
+    steps: Annotated[list[Json], Field(min_length=1, max_length=500)] | None = None
+    run: Annotated[RunAs, Field(strict=False)] = RunAs.CHAT
+
+
+@routes.post("/context/{chat_id}/plans", status_code=201, response_model=ProposedPlan, responses=faults(404, body=True))
+async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, rooms: House) -> Response:
+    """A plan written by a person. It supersedes an older one and waits for approval like any other."""
+    return answer(201, {"message_id": await rooms.desk.propose_plan(principal, chat_id, wanted.plan)})
+
+
+@routes.post(
+    "/context/{chat_id}/plans/{message_id}/approve",
+    status_code=202,
+    response_model=TurnStarted,
+    responses=faults(404, body=True),
+)
+async def approve_plan(
+    chat_id: str, message_id: str, principal: Decider, rooms: House, wanted: PlanApproval | None = None
+) -> Response:
+    """Switches the chat to actor and starts the plan. What is approved here is what is executed and audited."""
+    approval = wanted or PlanApproval()
+    if approval.run is RunAs.JOB:
+        raise JobsNotAvailable("Jobs come with a later version; approve with run: 'chat'.", param="run")
+    return answer(202, {"turn_id": await rooms.desk.approve_plan(principal, chat_id, message_id, steps=approval.steps)})

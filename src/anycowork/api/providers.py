@@ -1,0 +1,15 @@
+"""Providers: who can answer, and who does. Keys are never shown."""
+
+from fastapi import APIRouter, Response
+
+from anycowork.api.answers import answer, faults
+from anycowork.api.auth import Reader
+from anycowork.api.rooms import House
+from anycowork.api.shapes import ProviderList
+
+routes = APIRouter(tags=["providers"])
+
+
+@routes.get("/providers", response_model=ProviderList, responses=faults())
+async def list_providers(principal: Reader, rooms: House) -> Response:
+    return answer(200, {"providers": list(rooms.providers.describe())})

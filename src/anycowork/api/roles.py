@@ -1,0 +1,76 @@
+"""Roles: listed for the switcher, and switched by a person. No answer names a tool."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from anycowork.api.answers import answer, faults
+from anycowork.api.auth import Decider, Reader
+from anycowork.api.rooms import House, Rooms
+from anycowork.api.shapes import RoleList, SwitchedShape
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import UnknownRole
+from anycowork.domain.messages import Json
+from anycowork.domain.principals import Principal
+from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.permissions.roles import RoleBook
+
+routes = APIRouter(tags=["roles"])
+
+ROLE_MARK = "x-anycowork-role"
+RoleWord = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={ROLE_MARK: True})]
+"""A role by name. Custom roles are known only when the server starts: `openapi.py` fills in the enum where this mark stands."""
+
+
+class ModeSwitch(Boundary):
+    mode: RoleWord
+    confirm: bool = False
+
+
+class RoleSwitch(Boundary):
+    role: RoleWord
+    confirm: bool = False
+
+
+@routes.get("/roles", response_model=RoleList, responses=faults())
+async def list_roles(principal: Reader, rooms: House) -> Response:
+    return answer(200, {"roles": [_shown(role) for role in rooms.roles.all()]})
+
+
+@routes.post("/context/{chat_id}/mode", response_model=SwitchedShape, responses=faults(404, body=True))
+async def switch_mode(chat_id: str, wanted: ModeSwitch, principal: Decider, rooms: House) -> Response:
+    role = known_role(rooms.roles, wanted.mode, param="mode")
+    return await _switch(rooms, principal, chat_id, role, confirm=wanted.confirm)
+
+
+@routes.put("/context/{chat_id}/role", response_model=SwitchedShape, responses=faults(404, body=True))
+async def switch_role(chat_id: str, wanted: RoleSwitch, principal: Decider, rooms: House) -> Response:
+    role = known_role(rooms.roles, wanted.role, param="role")
+    return await _switch(rooms, principal, chat_id, role, confirm=wanted.confirm)
+
+
+def known_role(book: RoleBook, word: str, *, param: str) -> str:
+    """The role's own name. Raises: UnknownRole at this field, naming the valid ones."""
+    try:
+        return book.require(word).name
+    except UnknownRole as error:
+        raise UnknownRole(error.message, param=param) from None
+
+
+async def _switch(rooms: Rooms, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> Response:
+    switched = await rooms.desk.switch_role(principal, chat_id, role, confirm=confirm)
+    return answer(200, {"id": switched.id, "old_role": switched.old_role, "new_role": switched.new_role})
+
+
+def _shown(role: RoleDefinition) -> Json:
+    return {
+        "name": role.name,
+        "colour": role.colour,
+        "icon": role.icon,
+        "tooltip": role.tooltip,
+        "permissions": [permission.value for permission in Permission if permission in role.permissions],
+        "delegates": list(role.delegates),
+        "output": role.output.value,
+        "built_in": role.built_in,
+    }

@@ -1,0 +1,137 @@
+"""Everything the API stands on, in one object that `app.py` fills. Adapters are known here by Protocols alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Request
+from pydantic import JsonValue
+
+from anycowork.chats.desk import FrontDesk
+from anycowork.domain.chats import Chat
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Clock, MessagePage, Store
+from anycowork.domain.principals import Principal
+from anycowork.permissions.roles import RoleBook
+
+
+class Shelves(Store, Protocol):
+    """The store's reads, and the pages that only readers from outside need."""
+
+    async def chats_page(self, *, limit: int, cursor: str | None, q: str | None) -> tuple[list[Chat], str | None]:
+        """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+
+    async def messages_page(
+        self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
+    ) -> MessagePage:
+        """Raises: Invalid for a cursor that is none."""
+
+
+class Keyholder(Protocol):
+    @property
+    def principal(self) -> Principal: ...
+    @property
+    def created_at(self) -> str: ...
+    @property
+    def revoked_at(self) -> str | None: ...
+
+
+class Keys(Protocol):
+    """Client keys, known by the hash of their words alone."""
+
+    async def find(self, key_hash: str) -> Principal | None:
+        """None if there is no such key, or it was revoked."""
+
+    async def all(self) -> Sequence[Keyholder]: ...
+    async def add(self, principal: Principal, *, key_hash: str) -> None: ...
+    async def revoke(self, principal_id: str) -> bool:
+        """False if there is no such key."""
+
+
+class Remembered(Protocol):
+    """What an Idempotency-Key was used for; without a status the request was begun and never finished."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def body_hash(self) -> str: ...
+    @property
+    def status(self) -> int | None: ...
+    @property
+    def response(self) -> bytes | None: ...
+
+
+class Receipts(Protocol):
+    async def begin(self, principal: str, key: str, *, path: str, body_hash: str) -> Remembered | None:
+        """None: the key was free and is now taken, durably. Otherwise what it was used for."""
+
+    async def finish(self, principal: str, key: str, *, status: int, response: bytes) -> None: ...
+    async def abandon(self, principal: str, key: str) -> None:
+        """The request came to nothing: the key may be used again."""
+
+
+class RegisteredRoot(Protocol):
+    @property
+    def root(self) -> str: ...
+    @property
+    def created_at(self) -> str: ...
+
+
+class Roots(Protocol):
+    """The folders that a person registered."""
+
+    async def all(self) -> Sequence[RegisteredRoot]: ...
+    async def register(self, root: str, *, registered_by: str) -> str:
+        """The folder's real path. Raises: BadWorkspace."""
+
+
+class Streams(Protocol):
+    """Events as bytes of server-sent events. Both end when the server stops."""
+
+    def follow(self, chat_id: str, *, after: int) -> AsyncIterator[bytes]: ...
+    def follow_all(self, *, after: int | None) -> AsyncIterator[bytes]: ...
+
+
+class Drawer(Protocol):
+    """Settings as they may be shown, and the way to change them."""
+
+    def shown(self) -> Json: ...
+    async def change(self, changes: Mapping[str, JsonValue]) -> Json:
+        """Raises: Invalid."""
+
+
+class ProviderBook(Protocol):
+    def describe(self) -> Sequence[Json]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
+
+    desk: FrontDesk
+    store: Shelves
+    keys: Keys
+    receipts: Receipts
+    roots: Roots
+    streams: Streams
+    roles: RoleBook
+    providers: ProviderBook
+    settings: Drawer
+    clock: Clock
+    token: str
+    numbers: Callable[[], Awaitable[Mapping[str, int]]]
+    host: str = "127.0.0.1"
+    allowed_hosts: tuple[str, ...] = ()
+    request_limit_bytes: int = 10 * 1024 * 1024
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+async def _rooms_of(request: Request) -> Rooms:
+    rooms = request.app.state.rooms
+    assert isinstance(rooms, Rooms)
+    return rooms
+
+
+House = Annotated[Rooms, Depends(_rooms_of)]

@@ -1,0 +1,182 @@
+"""The shapes of answers, as /openapi.json describes them. Answers are built from the nouns themselves; tests hold the two together."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from anycowork.domain.approvals import Decision, Risk
+from anycowork.domain.chats import ChatState
+from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.roles import OutputFormat, Permission
+
+
+class Shape(BaseModel):
+    """Open to more fields: what came with stored data is passed on, and later versions add."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ErrorDetail(BaseModel):
+    code: str = Field(description="Stable, for programs.")
+    message: str = Field(description="For people: the thing, the reason, the way out.")
+    param: str | None = Field(description="The field at fault, as a dotted path.")
+    type: str
+
+
+class Error(BaseModel):
+    error: ErrorDetail
+
+
+class ChatConfigShape(Shape):
+    model_id: str | None
+    mode: str = Field(description="The role by its older name: plan, act, or the role itself.")
+    system_prompt_id: str | None
+    agent_role: str
+
+
+class ChatShape(Shape):
+    id: str
+    title: str
+    workspace: str
+    config: ChatConfigShape
+    state: ChatState
+    last_seq: int
+    created_at: str
+    updated_at: str
+
+
+class WaitingFor(BaseModel):
+    approvals: list[str]
+    question: str | None
+
+
+class OpenChat(ChatShape):
+    waiting_for: WaitingFor
+
+
+class ChatList(BaseModel):
+    contexts: list[ChatShape]
+    next: str | None
+
+
+class MessageShape(Shape):
+    id: str
+    role: Speaker
+    message_type: MessageType
+    content: str
+    payload: Json | None
+    agent_role: str | None
+    turn_id: str | None
+    job_id: str | None
+    task_id: str | None
+    created_at: str
+
+
+class MessageList(BaseModel):
+    messages: list[MessageShape]
+    last_seq: int
+    next: str | None
+
+
+class SentShape(BaseModel):
+    message_id: str
+    turn_id: str
+
+
+class TurnStarted(BaseModel):
+    turn_id: str
+
+
+class SwitchedShape(BaseModel):
+    id: str
+    old_role: str
+    new_role: str
+
+
+class Stopped(BaseModel):
+    stopped: bool
+
+
+class ApprovalShape(Shape):
+    id: str
+    batch_id: str
+    tool_call_id: str
+    tool: str
+    parameters: Json
+    resource: str
+    risk: Risk
+    reasons: list[str]
+    outside_plan: bool
+    proposed_rule: Json | None
+    diff: str | None
+    job_id: str | None
+    task_id: str | None
+    created_at: str
+
+
+class ApprovalList(BaseModel):
+    approvals: list[ApprovalShape]
+
+
+class DecidedShape(BaseModel):
+    id: str
+    decision: Decision
+
+
+class DecidedList(BaseModel):
+    approvals: list[DecidedShape]
+
+
+class ProposedPlan(BaseModel):
+    message_id: str
+
+
+class RoleShape(BaseModel):
+    name: str
+    colour: str
+    icon: str
+    tooltip: str
+    permissions: list[Permission]
+    delegates: list[str]
+    output: OutputFormat
+    built_in: bool
+
+
+class RoleList(BaseModel):
+    roles: list[RoleShape]
+
+
+class ProviderList(BaseModel):
+    providers: list[Json]
+
+
+class SettingsShape(Shape):
+    """Every setting by its name; of secrets only whether they are set."""
+
+    token_set: bool
+
+
+class KeyShape(BaseModel):
+    id: str
+    name: str
+    created_at: str
+
+
+class KeyList(BaseModel):
+    keys: list[KeyShape]
+
+
+class NewKey(KeyShape):
+    key: str = Field(description="Shown this once; only its hash is stored.")
+
+
+class WorkspaceShape(Shape):
+    root: str
+
+
+class WorkspaceList(BaseModel):
+    workspaces: list[WorkspaceShape]
+
+
+class Health(BaseModel):
+    status: Literal["ok", "ready"]

@@ -1,0 +1,94 @@
+"""Event streams: bare ASGI, bytes passed on as they come. A stream ends when its client is gone or the server stops, and holds up neither."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from urllib.parse import parse_qs
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from anycowork.api.auth import principal_in
+from anycowork.api.chats import chat_of
+from anycowork.api.rooms import Rooms
+from anycowork.api.wire import header
+from anycowork.domain import principals
+from anycowork.domain.errors import Invalid, RequestFault
+
+_ALL = "/events"
+_ONE = re.compile(r"/context/([^/]+)/events")
+_HEAD = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class WrongMethod(RequestFault):
+    code = "method_not_allowed"
+    status = 405
+
+
+class EventStreams:
+    """Takes the two event paths; everything else goes on to the app."""
+
+    def __init__(self, app: ASGIApp, rooms: Rooms) -> None:
+        self._app = app
+        self._rooms = rooms
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        one = _ONE.fullmatch(scope["path"])
+        if one is None and scope["path"] != _ALL:
+            await self._app(scope, receive, send)
+            return
+        if scope["method"] != "GET":
+            raise WrongMethod("Event streams are read with GET.")
+        principal_in(scope, principals.Scope.READ)
+        after = _after(scope)
+        if one is None:
+            events = self._rooms.streams.follow_all(after=after)
+        else:
+            chat = await chat_of(self._rooms, one.group(1))
+            events = self._rooms.streams.follow(chat.id, after=after or 0)
+        await self._pass_on(events, receive, send)
+
+    async def _pass_on(self, events: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
+        async with asyncio.TaskGroup() as tasks:
+            pump = tasks.create_task(_pump(events, send))
+            watchers = [tasks.create_task(_client_gone(receive)), tasks.create_task(_set(self._rooms.stopping))]
+            await asyncio.wait([pump, *watchers], return_when=asyncio.FIRST_COMPLETED)
+            for task in (pump, *watchers):
+                task.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _pump(events: AsyncIterator[bytes], send: Send) -> None:
+    async for chunk in events:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+
+async def _client_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _set(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+def _after(scope: Scope) -> int | None:
+    """The number of the last event seen. A reconnecting browser sends the header: it knows better than the address. Raises: Invalid."""
+    seen = header(scope, b"last-event-id")
+    if seen:
+        return _number(seen, "Last-Event-ID")
+    asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("after")
+    return _number(asked[-1], "after") if asked else None
+
+
+def _number(word: str, param: str) -> int:
+    if not word.isascii() or not word.isdecimal() or len(word) > 18:
+        raise Invalid(
+            f"'{param}' must be the number of an event (its 'id' line), or be left out to start with the first.",
+            param=param,
+        )
+    return int(word)

@@ -1,0 +1,137 @@
+"""Who gets in, and how far."""
+
+import pytest
+
+from support.asgi import Client
+from support.spec import proves
+
+OPEN = ["/", "/assets/style.css", "/healthz", "/readyz"]
+CLOSED = [
+    "/roles",
+    "/context",
+    "/events",
+    "/openapi.json",
+    "/metrics",
+    "/settings",
+    "/keys",
+    "/nowhere",
+    "//",
+    "/healthz/",
+    "/assets/../roles",
+]
+
+
+@pytest.mark.parametrize("path", OPEN)
+async def test_the_page_and_the_probes_are_open(stranger, path):
+    assert (await stranger.get(path)).status == 200
+
+
+@proves("SEC-1", "SEC-5")
+@pytest.mark.parametrize("path", CLOSED)
+async def test_everything_else_needs_the_token(stranger, path):
+    answer = await stranger.get(path)
+    assert (answer.status, answer.error["code"]) == (401, "unauthenticated")
+
+
+async def test_the_token_opens(client):
+    assert (await client.get("/roles")).status == 200
+
+
+@pytest.mark.parametrize("header", ["Basic {}", "Bearer", "Bearer x{}", "Token {}", ""])
+async def test_other_ways_to_say_the_token_do_not_open(stranger, token, header):
+    answer = await stranger.get("/roles", headers={"authorization": header.format(token)})
+    assert answer.status == 401
+
+
+async def test_the_scheme_is_read_in_any_case(stranger, token):
+    assert (await stranger.get("/roles", headers={"authorization": f"bearer {token}"})).status == 200
+
+
+@proves("SEC-1")
+async def test_wrong_tokens_wait_longer_each_time_and_a_right_one_never(client, stranger, slept):
+    for _ in range(3):
+        assert (await stranger.get("/roles", headers={"authorization": "Bearer guess"})).status == 401
+    assert slept == [0.1, 0.2, 0.4]
+    assert (await client.get("/roles")).status == 200
+    assert slept == [0.1, 0.2, 0.4]
+
+
+# --- the cookie
+
+
+async def cookie_from(client: Client, token: str) -> str:
+    answer = await client.get(f"/?token={token}")
+    return answer.headers["set-cookie"].split(";")[0]
+
+
+@proves("SEC-1", "SEC-2")
+async def test_the_token_in_the_address_becomes_a_cookie_and_leaves_the_address(stranger, token):
+    answer = await stranger.get(f"/?token={token}")
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie
+    assert token not in str(answer.headers)
+
+
+async def test_the_cookie_opens(stranger, token):
+    cookie = await cookie_from(stranger, token)
+    assert (await stranger.get("/roles", headers={"cookie": f"a=b; {cookie}; c=d"})).status == 200
+
+
+async def test_a_wrong_token_in_the_address_gets_no_cookie_and_waits(stranger, slept):
+    answer = await stranger.get("/?token=guess")
+    assert answer.status == 401 and "set-cookie" not in answer.headers
+    assert slept == [0.1]
+
+
+async def test_a_forged_cookie_is_a_wrong_token(stranger, token, slept):
+    name = (await cookie_from(stranger, token)).split("=")[0]
+    assert (await stranger.get("/roles", headers={"cookie": f"{name}={token}"})).status == 401
+    assert len(slept) == 1
+
+
+async def test_the_token_is_not_read_from_any_other_address(stranger, token):
+    assert (await stranger.get(f"/roles?token={token}")).status == 401
+
+
+# --- client keys
+
+
+@proves("SEC-5")
+async def test_a_client_key_reaches_the_passthrough_only(client, stranger):
+    key = (await client.post("/keys", {"name": "editor"})).json()["key"]
+    headers = {"authorization": f"Bearer {key}"}
+    assert (await stranger.get("/roles", headers=headers)).status == 403
+    assert (await stranger.post("/context", {}, headers=headers)).error["code"] == "not_allowed"
+    assert (await stranger.get("/events", headers=headers)).status == 403
+    assert (await stranger.get("/v1/nothing-here-yet", headers=headers)).status == 404
+
+
+@proves("SEC-2")
+async def test_a_client_key_is_shown_once(client):
+    made = (await client.post("/keys", {"name": "editor"})).json()
+    assert made["key"].startswith("sk-ac-")
+    listed = await client.get("/keys")
+    assert [key["id"] for key in listed.json()["keys"]] == [made["id"]]
+    assert made["key"].encode() not in listed.body
+
+
+async def test_a_revoked_key_opens_nothing(client, stranger):
+    made = (await client.post("/keys", {"name": "editor"})).json()
+    assert (await client.delete(f"/keys/{made['id']}")).status == 204
+    assert (await client.delete(f"/keys/{made['id']}")).status == 404
+    assert (await stranger.get("/v1/models", headers={"authorization": f"Bearer {made['key']}"})).status == 401
+
+
+# --- the headers of every answer
+
+
+@proves("SEC-1")
+@pytest.mark.parametrize("path", ["/", "/roles", "/nowhere", "/healthz", "/assets/style.css"])
+async def test_every_answer_tells_the_browser_to_trust_nothing(client, path):
+    headers = (await client.get(path)).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'")
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert "access-control-allow-origin" not in headers

@@ -1,0 +1,214 @@
+"""The JSON routes: statuses, fields, and what is refused."""
+
+import pytest
+
+from support.spec import proves
+
+
+async def new_chat(client, **wanted):
+    answer = await client.post("/context", wanted)
+    assert answer.status == 201, answer.body
+    return answer.json()
+
+
+async def test_a_new_chat_has_every_field(client, workspace):
+    chat = await new_chat(client, title="Tidy", workspace=str(workspace), agent_role="plan")
+    assert chat["title"] == "Tidy" and chat["workspace"] == str(workspace) and chat["state"] == "idle"
+    assert chat["config"] == {"model_id": None, "mode": "plan", "system_prompt_id": None, "agent_role": "planner"}
+    assert set(chat) >= {"id", "last_seq", "created_at", "updated_at"}
+    shown = (await client.get(f"/context/{chat['id']}")).json()
+    assert shown == {**chat, "waiting_for": {"approvals": [], "question": None}}
+
+
+@proves("ROL-2")
+@pytest.mark.parametrize(
+    ("method", "path", "field"),
+    [("POST", "/context", "agent_role"), ("POST", "/context/{}/mode", "mode"), ("PUT", "/context/{}/role", "role")],
+)
+async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(client, method, path, field):
+    chat = await new_chat(client)
+    answer = await client.ask(method, path.format(chat["id"]), {field: "wizard"})
+    assert (answer.status, answer.error["code"], answer.error["param"]) == (422, "unknown_role", field)
+    for name in ("planner", "actor", "commander", "designer", "reviewer", "tester"):
+        assert name in answer.error["message"]
+
+
+@pytest.mark.parametrize("wanted", [{"surprise": 1}, {"title": 5}, {"agent_role": 7}, [], "x", {"title": ""}])
+async def test_what_does_not_fit_is_a_422(client, wanted):
+    answer = await client.post("/context", wanted)
+    assert (answer.status, answer.error["type"]) == (422, "invalid_request_error")
+
+
+async def test_a_body_without_its_content_type_is_a_422_that_says_so(client):
+    answer = await client.post("/context", raw=b'{"title": "x"}', headers={"content-type": "text/plain"})
+    assert answer.status == 422 and "Content-Type: application/json" in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/context/nope", None),
+        ("PATCH", "/context/nope", {"title": "x"}),
+        ("DELETE", "/context/nope", None),
+        ("POST", "/context/nope/stop", None),
+        ("POST", "/context/nope/messages", {"content": "x"}),
+        ("GET", "/context/nope/messages", None),
+        ("GET", "/context/nope/events", None),
+        ("GET", "/context/nope/approvals", None),
+        ("POST", "/context/nope/approvals", {"decisions": [{"id": "a", "decision": "deny"}]}),
+        ("POST", "/context/nope/questions/m/answer", {"value": "x"}),
+        ("POST", "/context/nope/plans/m/approve", None),
+        ("POST", "/context/nope/plans", {"plan": {"goal": "g", "steps": [{"action": "a"}]}}),
+        ("POST", "/context/nope/mode", {"mode": "act"}),
+        ("PUT", "/context/nope/role", {"role": "planner"}),
+    ],
+)
+async def test_an_unknown_chat_is_a_404(client, method, path, body):
+    answer = await client.ask(method, path, body)
+    assert (answer.status, answer.error["code"]) == (404, "chat_not_found")
+
+
+async def test_unknown_paths_and_methods_are_told_in_the_same_shape(client):
+    assert (await client.get("/nowhere")).error["code"] == "route_not_found"
+    wrong = await client.put("/roles", {})
+    assert (wrong.status, wrong.error["code"], wrong.headers["allow"]) == (405, "method_not_allowed", "GET")
+    assert (await client.post("/events", {})).status == 405
+
+
+async def test_chats_are_listed_newest_first_in_pages(client):
+    for title in ("one", "two", "three"):
+        await new_chat(client, title=title)
+    first = (await client.get("/context?limit=2")).json()
+    assert [chat["title"] for chat in first["contexts"]] == ["three", "two"]
+    rest = (await client.get(f"/context?limit=2&cursor={first['next']}")).json()
+    assert ([chat["title"] for chat in rest["contexts"]], rest["next"]) == (["one"], None)
+    assert [chat["title"] for chat in (await client.get("/context?q=TWO")).json()["contexts"]] == ["two"]
+
+
+async def test_a_chat_is_changed_and_removed(client):
+    chat = await new_chat(client)
+    changed = await client.patch(f"/context/{chat['id']}", {"title": "Renamed"})
+    assert (changed.status, changed.json()["title"]) == (200, "Renamed")
+    assert (await client.patch(f"/context/{chat['id']}", {"state": "idle"})).status == 422
+    removed = await client.delete(f"/context/{chat['id']}")
+    assert (removed.status, removed.body) == (204, b"")
+    assert (await client.get(f"/context/{chat['id']}")).status == 404
+
+
+async def test_stopping_an_idle_chat_is_no_error(client):
+    chat = await new_chat(client)
+    answer = await client.post(f"/context/{chat['id']}/stop")
+    assert (answer.status, answer.json()) == (200, {"stopped": False})
+
+
+@proves("SWI-1")
+async def test_the_role_is_switched_by_its_old_and_its_full_form(client):
+    chat = await new_chat(client)
+    full = await client.put(f"/context/{chat['id']}/role", {"role": "planner"})
+    assert full.json() == {"id": chat["id"], "old_role": "actor", "new_role": "planner"}
+    old = await client.post(f"/context/{chat['id']}/mode", {"mode": "act"})
+    assert old.json() == {"id": chat["id"], "old_role": "planner", "new_role": "actor"}
+
+
+@pytest.mark.parametrize("content", ["", "  \n", None, 5, ["x"], {"type": "text"}])
+async def test_a_message_must_say_something(client, content):
+    chat = await new_chat(client)
+    answer = await client.post(f"/context/{chat['id']}/messages", {"content": content})
+    assert (answer.status, answer.error["param"]) == (422, "content")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=501", "limit=x", "after=garbage", "before=-1"])
+async def test_a_page_of_messages_has_bounds(client, query):
+    chat = await new_chat(client)
+    assert (await client.get(f"/context/{chat['id']}/messages?{query}")).status == 422
+
+
+@proves("TOOL-1", "ROL-5")
+async def test_roles_are_listed_without_a_word_of_tools(client):
+    answer = await client.get("/roles")
+    roles = {role["name"]: role for role in answer.json()["roles"]}
+    assert set(roles) == {"planner", "actor", "commander", "designer", "reviewer", "tester"}
+    assert roles["planner"]["permissions"] == ["read_files"] and roles["commander"]["delegates"] == ["planner", "actor"]
+    assert set(roles["planner"]) == {
+        "name",
+        "colour",
+        "icon",
+        "tooltip",
+        "permissions",
+        "delegates",
+        "output",
+        "built_in",
+    }
+
+
+@pytest.mark.parametrize("decision", ["allow_session", "allow_always"])
+async def test_standing_rules_are_refused_with_the_way_out(client, decision):
+    chat = await new_chat(client)
+    answer = await client.post(f"/context/{chat['id']}/approvals", {"decisions": [{"id": "x", "decision": decision}]})
+    assert (answer.status, answer.error["code"]) == (422, "rules_not_available")
+    assert "allow_once" in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    "decisions",
+    [
+        [],
+        [{"id": "a"}],
+        [{"id": "a", "decision": "yes"}],
+        [{"id": "a", "decision": "deny"}] * 2,
+        [{"id": "a", "decision": True}],
+        "allow",
+    ],
+)
+@proves("APR-8")
+async def test_what_is_not_an_explicit_decision_is_none(client, decisions):
+    chat = await new_chat(client)
+    answer = await client.post(f"/context/{chat['id']}/approvals", {"decisions": decisions})
+    assert answer.status == 422
+
+
+async def test_a_plan_cannot_run_as_a_job_yet_and_says_so(client):
+    chat = await new_chat(client)
+    plan = {"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}
+    proposed = await client.post(f"/context/{chat['id']}/plans", {"plan": plan})
+    assert proposed.status == 201
+    path = f"/context/{chat['id']}/plans/{proposed.json()['message_id']}/approve"
+    answer = await client.post(path, {"run": "job"})
+    assert (answer.status, answer.error["code"], answer.error["param"]) == (422, "jobs_not_available", "run")
+
+
+@proves("TOOL-3")
+async def test_a_root_is_registered_by_either_name_and_bad_ones_are_refused(client, tmp_path):
+    for field, folder in (("root", tmp_path / "one"), ("path", tmp_path / "two")):
+        folder.mkdir()
+        answer = await client.post("/workspaces", {field: str(folder)})
+        assert (answer.status, answer.json()["root"]) == (201, str(folder))
+    listed = [each["root"] for each in (await client.get("/workspaces")).json()["workspaces"]]
+    assert {str(tmp_path / "one"), str(tmp_path / "two")} <= set(listed)
+    for root in ("/", "relative", str(tmp_path / "missing"), ""):
+        assert (await client.post("/workspaces", {"root": root})).status == 422
+
+
+@proves("SEC-2")
+async def test_settings_are_shown_without_secrets_and_changed_by_name(client, token):
+    shown = await client.get("/settings")
+    assert shown.status == 200 and token.encode() not in shown.body and shown.json()["token_set"] is True
+    changed = await client.put("/settings", {"max_steps": 20})
+    assert (changed.status, changed.json()["max_steps"]) == (200, 20)
+    assert (await client.put("/settings", {"token": "x"})).status == 422
+    assert (await client.put("/settings", {"max_steps": -1})).error["param"] == "max_steps"
+
+
+async def test_providers_are_listed(client):
+    answer = await client.get("/providers")
+    assert answer.status == 200 and answer.json()["providers"]
+
+
+@proves("OPS-1")
+async def test_health_readiness_and_numbers(client, stranger):
+    assert (await stranger.get("/healthz")).json() == {"status": "ok"}
+    assert (await stranger.get("/readyz")).json() == {"status": "ready"}
+    await new_chat(client)
+    text = (await client.get("/metrics")).body.decode()
+    assert 'anycowork_http_answers_total{status="201"} 1' in text
+    assert "anycowork_chats 1" in text
