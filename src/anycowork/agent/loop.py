@@ -3,6 +3,7 @@ it ends with the turn's end, or parked on a person; an answer starts the next se
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -45,7 +46,7 @@ class Agent:
         asking: Asking,
         toolrunner: ToolRunner,
         clock: Clock,
-        limits: Limits,
+        limits: Callable[[], Limits],
     ) -> None:
         self._journal = journal
         self._recorder = recorder
@@ -56,7 +57,7 @@ class Agent:
 
     async def run(self, moment: Moment) -> None:
         """Takes the turn to its end, or to where a person must decide. Only cancellation and storage faults leave it."""
-        limits = self._limits.times(len(moment.plan.steps)) if moment.plan else self._limits
+        limits = self._limits().times(len(moment.plan.steps) if moment.plan else 1)
         moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
         try:
             async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):

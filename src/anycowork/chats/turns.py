@@ -10,9 +10,10 @@ from anycowork.agent.moment import Moment
 from anycowork.chats.settling import Settler, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, NotFound, StorageFault
+from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.ports import Journal, Store, Workspaces
+from anycowork.domain.ports import Journal, Store, UnfinishedText, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
 
@@ -152,12 +153,20 @@ class TurnKeeper:
 async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper) -> None:
     """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
     for turn in await store.turns_in(TurnState.RUNNING.value):
-        pieces = await store.unfinished_text(turn.chat_id, turn.id)
-        left = [Unfinished(message_id, text, reasoning) for message_id, text, reasoning in pieces]
+        left = _put_together(await store.unfinished_text(turn.chat_id, turn.id))
         said = "The server ended during this turn. Send a message to go on."
         await settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
     for turn in await store.turns_in(TurnState.DUE.value):
         keeper.start(turn)
+
+
+def _put_together(pieces: list[UnfinishedText]) -> list[Unfinished]:
+    left: dict[str, Unfinished] = {}
+    for piece in pieces:
+        known = left.get(piece.message_id, Unfinished(piece.message_id))
+        part = "text" if piece.kind is EventType.TEXT_DELTA else "reasoning"
+        left[piece.message_id] = replace(known, **{part: piece.text})
+    return list(left.values())
 
 
 def _unfinished(moment: Moment | None) -> list[Unfinished]:

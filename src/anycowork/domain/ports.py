@@ -38,6 +38,13 @@ class MessagePage:
     next: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class UnfinishedText:
+    message_id: str
+    kind: EventType
+    text: str
+
+
 class Journal(Protocol):
     async def write(self, change: Change) -> None:
         """Returns when the change is durable; its events are published then, in order.
@@ -72,8 +79,8 @@ class Store(Protocol):
     async def question(self, message_id: str) -> QuestionRow | None: ...
     async def open_question(self, chat_id: str) -> QuestionRow | None: ...
     async def plan(self, message_id: str) -> PlanRow | None: ...
-    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[tuple[str, str, str]]:
-        """Answers of the turn that were broken off: message id, words and thinking as far as they were persisted."""
+    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
+        """What was said in this turn of messages that never came, as far as it was persisted."""
 
 
 # --- who answers

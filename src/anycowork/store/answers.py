@@ -40,9 +40,16 @@ def settle_question(connection: Connection, chat_id: str, write: SettleQuestion)
 
 
 def question(connection: Connection, message_id: str) -> QuestionRow | None:
+    return _question(connection, "message_id = ?", message_id)
+
+
+def open_question(connection: Connection, chat_id: str) -> QuestionRow | None:
+    return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+
+
+def _question(connection: Connection, where: str, value: str) -> QuestionRow | None:
     row = connection.execute(
-        "SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE message_id = ?",
-        (message_id,),
+        f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", (value,)
     ).fetchone()
     if row is None:
         return None

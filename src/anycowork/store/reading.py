@@ -7,14 +7,13 @@ from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import MessagePage
+from anycowork.domain.ports import MessagePage, UnfinishedText
 from anycowork.domain.tools import Call
 from anycowork.store import answers, approvals, calls, chain, chats, messages, records, turns, usage
 from anycowork.store.chain import Broken
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
-from anycowork.store.records import Unfinished
 from anycowork.store.usage import UsageTotals
 
 
@@ -79,10 +78,13 @@ class SqliteStore:
     async def question(self, message_id: str) -> QuestionRow | None:
         return answers.question(self._reader, message_id)
 
+    async def open_question(self, chat_id: str) -> QuestionRow | None:
+        return answers.open_question(self._reader, chat_id)
+
     async def plan(self, message_id: str) -> PlanRow | None:
         return answers.plan(self._reader, message_id)
 
-    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[Unfinished]:
+    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that have not come: after a crash, what is left to settle."""
         shown = {piece.last.seq: piece.entry().record for piece in self._pieces.of(chat_id)}
         shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}

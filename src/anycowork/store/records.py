@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
+from anycowork.domain.ports import UnfinishedText
 from anycowork.store.chain import link
 from anycowork.store.columns import unpacked
 
@@ -18,15 +19,6 @@ class Entry:
     record: Record
     id: str
     message_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Unfinished:
-    """What was said of a message that never came."""
-
-    message_id: str
-    kind: EventType
-    text: str
 
 
 def append(connection: Connection, entries: Iterable[Entry], *, chain: str) -> tuple[list[Record], str]:
@@ -108,7 +100,7 @@ def deltas(connection: Connection, chat_id: str) -> list[Record]:
     return [Record(chat_id, row[0], EventType(row[1]), row[2], row[3]) for row in rows]
 
 
-def unfinished(deltas_of_chat: Iterable[Record], turn_id: str) -> list[Unfinished]:
+def unfinished(deltas_of_chat: Iterable[Record], turn_id: str) -> list[UnfinishedText]:
     """What the pieces of this turn add up to; an offset says where each piece stands."""
     texts: dict[tuple[str, EventType], str] = {}
     for record in deltas_of_chat:
@@ -118,4 +110,4 @@ def unfinished(deltas_of_chat: Iterable[Record], turn_id: str) -> list[Unfinishe
         if body["turn_id"] == turn_id and isinstance(offset, int) and isinstance(text, str):
             key = (str(body["message_id"]), record.type)
             texts[key] = texts.get(key, "")[:offset] + text
-    return [Unfinished(message_id, kind, text) for (message_id, kind), text in texts.items()]
+    return [UnfinishedText(message_id, kind, text) for (message_id, kind), text in texts.items()]
