@@ -115,6 +115,16 @@ class Settings(BaseModel):
             raise ValueError("token must be printable ASCII without spaces, and not empty")
         return self
 
+    def changed(self, changes: Mapping[str, JsonValue]) -> Self:
+        """These settings with the changes; None takes one back to its default. Raises: BadSettings."""
+        _require_changeable(changes)
+        kept = {name: getattr(self, name) for name in self.model_fields_set if name not in changes}
+        given = {name: value for name, value in changes.items() if value is not None}
+        try:
+            return type(self).model_validate({**kept, **given})
+        except ValidationError as error:
+            raise _explained(error, {}) from None
+
     def public_dump(self) -> dict[str, JsonValue]:
         """What may be shown: everything but secrets, of which only whether they are set."""
         dumped = self.model_dump(mode="json", exclude=set(SECRETS))
@@ -157,13 +167,17 @@ def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
 
     Raises: BadSettings for a setting that may not be changed or does not fit; StorageFault.
     """
+    _require_changeable(changes)
+    kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
+    write_private(data_dir / CONFIG_FILE, tomli_w.dumps({**kept, **_fitting(changes)}).encode())
+
+
+def _require_changeable(changes: Mapping[str, JsonValue]) -> None:
     if fixed := sorted(changes.keys() - CHANGEABLE):
         raise BadSettings(
             f"'{fixed[0]}' cannot be changed while the house runs. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
             param=fixed[0],
         )
-    kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
-    write_private(data_dir / CONFIG_FILE, tomli_w.dumps({**kept, **_fitting(changes)}).encode())
 
 
 def read_config(data_dir: Path) -> dict[str, object]:

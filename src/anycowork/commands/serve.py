@@ -32,7 +32,7 @@ def serve(settings: Settings) -> int:
 
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(serve_house(settings, ready=greet))
+            runner.run(serve_house(settings, ready=greet, heed_signals=True))
     except KeyboardInterrupt:
         pass  # Ctrl-C is how a person ends it
     return 0

@@ -93,6 +93,12 @@ class SqliteStore:
     async def usage(self, chat_id: str) -> UsageTotals:
         return usage.totals(self._reader, chat_id)
 
+    async def numbers(self) -> dict[str, int]:
+        """How much there is, for the metrics."""
+        count = "SELECT (SELECT count(*) FROM chats), (SELECT count(*) FROM turns)"
+        chat_count, turn_count = self._reader.execute(count).fetchone()
+        return {"chats": chat_count, "turns": turn_count, "events": records.last_position(self._reader)}
+
     # --- records
 
     async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:

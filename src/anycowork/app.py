@@ -1,0 +1,304 @@
+"""The composition root: the only file that knows every room. It opens the house, settles what a crash left, and serves it."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+from starlette.types import ASGIApp
+
+from anycowork import __version__
+from anycowork.agent.asking import Asking
+from anycowork.agent.loop import Agent
+from anycowork.agent.recorder import Recorder
+from anycowork.agent.toolrunner import ToolRunner
+from anycowork.api.build import create_api
+from anycowork.api.rooms import Rooms
+from anycowork.chats.desk import FrontDesk
+from anycowork.chats.settling import Settler
+from anycowork.chats.turns import TurnKeeper, settle_after_crash
+from anycowork.clock import SystemClock
+from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
+from anycowork.domain.chats import Limits
+from anycowork.domain.errors import BadWorkspace
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.ports import Clock, Said
+from anycowork.domain.roles import RoleDefinition
+from anycowork.events.hub import Hub
+from anycowork.events.stream import follow, follow_all
+from anycowork.permissions.gate import Gate
+from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
+from anycowork.prompts.enhance import enhance
+from anycowork.prompts.prose import prose, role_text
+from anycowork.prompts.window import optimize_history_by_tokens
+from anycowork.providers.config import ProviderConfig
+from anycowork.providers.discovery import Lookout, from_environment
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.serving import Place, serve_app
+from anycowork.settings import Settings, save_settings
+from anycowork.store.opening import Database, open_store
+from anycowork.store.workspaces import Root
+from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.workspaces import LocalWorkspaces, check_root, under_a_root
+
+log = logging.getLogger(__name__)
+DATABASE_FILE = "anycowork.db"
+ROLES_FOLDER = "roles"
+PERSON = "person:owner"
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Everything open and at work, until the block that opened it ends."""
+
+    settings: "Drawer"
+    database: Database
+    providers: ProviderRegistry
+    keeper: TurnKeeper
+    desk: FrontDesk
+    app: ASGIApp
+    stopping: asyncio.Event
+
+
+@asynccontextmanager
+async def open_house(settings: Settings, clock: Clock | None = None, *, token: str) -> AsyncIterator[House]:
+    """Opens every room and settles what the last server left; the doors open after that. Raises: StorageFault, BadWorkspace."""
+    clock = clock or SystemClock()
+    hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
+    database = open_store(settings.data_dir / DATABASE_FILE, clock, hub.publish)
+    providers = ProviderRegistry(_provider_configs(settings), default=settings.model, environment=os.environ)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            house = await _furnish(settings, clock, token, hub=hub, database=database, providers=providers, tasks=tasks)
+            watch = tasks.create_task(Lookout(providers).keep_looking()) if settings.probe_local_servers else None
+            try:
+                yield house
+            finally:
+                house.stopping.set()
+                if watch:
+                    watch.cancel()
+                await house.keeper.interrupt_all()
+    finally:
+        await providers.aclose()
+        await database.aclose()
+
+
+async def _furnish(
+    settings: Settings,
+    clock: Clock,
+    token: str,
+    *,
+    hub: Hub,
+    database: Database,
+    providers: ProviderRegistry,
+    tasks: asyncio.TaskGroup,
+) -> House:
+    drawer = Drawer(settings, providers)
+    roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
+    grounds = Grounds(database, settings)
+    await grounds.register_default()
+    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner=f"{os.getpid()}"))
+    toolbox = built_in_tools(None, settings.command_timeout)
+    journal, store = database.journal, database.store
+    agent = Agent(
+        journal=journal,
+        recorder=Recorder(journal=journal, clock=clock),
+        asking=Asking(
+            journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox), window=_window
+        ),
+        toolrunner=ToolRunner(
+            gate=Gate(toolbox=toolbox, store=store, clock=clock),
+            journal=journal,
+            store=store,
+            toolbox=toolbox,
+            workspaces=workspaces,
+            roles=roles,
+            clock=clock,
+        ),
+        clock=clock,
+        limits=drawer.limits,
+    )
+    settler = Settler(journal=journal, store=store, workspaces=workspaces, clock=clock)
+    keeper = TurnKeeper(
+        agent=agent, settler=settler, journal=journal, store=store, workspaces=workspaces, roles=roles, tasks=tasks
+    )
+    await settle_after_crash(store, settler, keeper)
+    desk = FrontDesk(
+        journal=journal,
+        store=store,
+        keeper=keeper,
+        roles=roles,
+        providers=providers,
+        clock=clock,
+        find_workspace=grounds.find,
+    )
+    stopping = asyncio.Event()
+    rooms = Rooms(
+        desk=desk,
+        store=store,
+        keys=database.principals,
+        receipts=database.idempotency,
+        roots=grounds,
+        streams=Streams(database, hub),
+        roles=roles,
+        providers=providers,
+        settings=drawer,
+        clock=clock,
+        token=token,
+        numbers=database.store.numbers,
+        host=settings.host,
+        allowed_hosts=settings.allowed_hosts,
+        request_limit_bytes=settings.request_limit_bytes,
+        stopping=stopping,
+    )
+    return House(drawer, database, providers, keeper, desk, create_api(rooms), stopping)
+
+
+# --- serving
+
+
+async def serve(
+    settings: Settings, *, ready: Callable[[DaemonInfo], None] | None = None, heed_signals: bool = False
+) -> None:
+    """Runs the one daemon of the data folder until it is told to end. Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace."""
+    clock = SystemClock()
+    place = Place(settings.host, settings.port, settings.shutdown_seconds)
+    with hold_data_folder(settings.data_dir) as folder:
+        token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
+
+        def announce(port: int) -> None:
+            host = f"[{settings.host}]" if ":" in settings.host else settings.host
+            info = DaemonInfo(
+                pid=os.getpid(),
+                url=f"http://{host}:{port}",
+                host=settings.host,
+                port=port,
+                started_at=clock.now(),
+                version=__version__,
+            )
+            folder.announce(info)
+            if ready:
+                ready(info)
+
+        async with open_house(settings, clock, token=token) as house:
+            await serve_app(house.app, place, stopping=house.stopping, ready=announce, heed_signals=heed_signals)
+
+
+# --- how rooms are introduced to each other
+
+
+class Drawer:
+    """The settings in force. A change is stored, and holds from the next turn on."""
+
+    def __init__(self, settings: Settings, providers: ProviderRegistry) -> None:
+        self._settings = settings
+        self._providers = providers
+
+    def shown(self) -> Json:
+        return self._settings.public_dump()
+
+    def limits(self) -> Limits:
+        now = self._settings
+        return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
+
+    async def change(self, changes: Mapping[str, JsonValue]) -> Json:
+        """Raises: BadSettings."""
+        self._settings = self._settings.changed(changes)
+        save_settings(self._settings.data_dir, changes)
+        for config in _provider_configs(self._settings):
+            self._providers.put(config)
+        self._providers.choose(self._settings.model)
+        return self.shown()
+
+
+class Grounds:
+    """The folders that a person registered, and the one that a chat gets when none is named."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        self._roots = database.roots
+        self._data_dir = settings.data_dir
+        self._default = settings.workspace or Path.cwd()
+        self._named = settings.workspace is not None
+
+    async def register_default(self) -> None:
+        """Naming a folder at the start registers it; so does starting there, where the folder may be one. Raises: BadWorkspace."""
+        try:
+            self._default = Path(await self.register(str(self._default), registered_by=PERSON))
+        except BadWorkspace:
+            if self._named:
+                raise
+            self._default = Path.home() / "AnyCowork"
+            self._default.mkdir(exist_ok=True)
+            self._default = Path(await self.register(str(self._default), registered_by=PERSON))
+
+    async def all(self) -> list[Root]:
+        return await self._roots.all()
+
+    async def register(self, root: str, *, registered_by: str) -> str:
+        """The folder's real path. Raises: BadWorkspace."""
+        real = str(check_root(root, home=Path.home(), data_dir=self._data_dir))
+        await self._roots.register(real, registered_by=registered_by)
+        return real
+
+    async def find(self, wanted: str | None) -> str:
+        """The real path of the folder for a new chat. Raises: BadWorkspace."""
+        real = check_root(wanted or self._default, home=Path.home(), data_dir=self._data_dir)
+        if not under_a_root(real, [root.root for root in await self._roots.all()]):
+            raise BadWorkspace(
+                f"'{real}' does not lie in a registered folder. Register it first: POST /workspaces, or start with --workspace.",
+                param="workspace",
+            )
+        return str(real)
+
+
+class Streams:
+    """Events as bytes, from the journal and the hub together."""
+
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self._store = database.store
+        self._hub = hub
+
+    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]:
+        return follow(chat_id, after, records_after=self._store.records_after, hub=self._hub)
+
+    def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
+        store = self._store
+        return follow_all(after, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=self._hub)
+
+
+def _provider_configs(settings: Settings) -> list[ProviderConfig]:
+    named = [
+        ProviderConfig(
+            name=entry.name,
+            base_url=entry.base_url,
+            api_key_env=entry.api_key_env,
+            models=entry.models,
+            **({"context_tokens": entry.context_tokens} if entry.context_tokens else {}),
+        )
+        for entry in settings.providers
+    ]
+    names = {config.name for config in named}
+    return [*named, *(found for found in from_environment(os.environ) if found.name not in names)]
+
+
+def _custom_roles(folder: Path) -> list[RoleDefinition]:
+    """A bad file is said in the log and left out; the others still load."""
+    roles = []
+    for file in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
+        try:
+            roles.append(read_role_file(file.name, file.read_text("utf-8")))
+        except (BadRoleFile, OSError, UnicodeDecodeError) as error:
+            log.error("role file left out: %s", error)
+    return roles
+
+
+def _system_prompt(toolbox: Toolbox) -> Callable[[RoleDefinition], str]:
+    return lambda role: enhance(prose("base"), role, role_text(role), toolbox.specs()).content
+
+
+def _window(history: list[Message], system: str, budget: int) -> tuple[Said, ...]:
+    return optimize_history_by_tokens(history, budget=budget, system=system)

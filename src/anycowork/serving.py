@@ -1,0 +1,109 @@
+"""Listens and serves an ASGI app until told to end. Knows sockets, signals and uvicorn; nothing of what is served."""
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from anycowork.domain.errors import Conflict
+
+
+class CannotListen(Conflict):
+    code = "cannot_listen"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to listen (port 0: any free one), and how many seconds open requests get when the end comes."""
+
+    host: str
+    port: int
+    grace_seconds: float
+
+
+async def serve_app(
+    app: ASGIApp, place: Place, *, stopping: asyncio.Event, ready: Callable[[int], None], heed_signals: bool
+) -> None:
+    """Serves until `stopping` is set, or, if it heeds them, until SIGTERM or SIGINT; `ready` is told the port. Raises: CannotListen."""
+    listener = _listen(place)
+    server = _Server(_config(app, place))
+    with _signals(server, stopping) if heed_signals else _nothing():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(server.serve(sockets=[listener]))
+            try:
+                await server.answering.wait()
+                ready(listener.getsockname()[1])
+                await stopping.wait()
+            finally:
+                stopping.set()
+                server.should_exit = True
+
+
+def _config(app: ASGIApp, place: Place) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,  # it would write tokens of the query into the log
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=max(1, int(place.grace_seconds)),
+    )
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers, and leaves the signals to us: uvicorn would raise them again before the house is closed."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.answering = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.answering.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(place: Place) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family, backlog=2048)
+    except OSError as error:
+        raise CannotListen(
+            f"Port {place.port} on {place.host} cannot be used ({error.strerror}). Choose another with --port, or 0 for any."
+        ) from error
+
+
+@contextmanager
+def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def told() -> None:
+        if stopping.is_set():
+            server.force_exit = True  # told twice: open requests are not waited for
+        stopping.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
