@@ -54,10 +54,11 @@ class BreakOff:
 
 @dataclass(frozen=True)
 class Hang:
-    """Headers (unless `headers` is false) and perhaps some text, and then nothing until either side closes."""
+    """Headers (unless `headers` is false), perhaps some text and a finish reason, and then nothing until either side closes."""
 
     text: str = ""
     headers: bool = True
+    finish: str | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,8 @@ class ScriptedModel:
                 return web.Response()
             case Hang():
                 response = await _opened(request, in_pieces(answer.text), body)
+                if answer.finish:
+                    await response.write(_event(body, {}, answer.finish))
                 await self._closing.wait()
                 return response
 

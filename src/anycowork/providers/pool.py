@@ -1,0 +1,24 @@
+"""The pooled HTTP client that every provider shares. Made in the loop that first asks for it; closed by its owner."""
+
+import aiohttp
+
+
+class HttpPool:
+    """`session()` at first use, `aclose()` at the end; after that it opens anew, so a restart in place is possible."""
+
+    def __init__(self, session: aiohttp.ClientSession | None = None) -> None:
+        self._session = session
+
+    def session(self) -> aiohttp.ClientSession:
+        if self._session is None or self._session.closed:
+            # Time limits are set request by request: an answer may rightly take minutes.
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
+                timeout=aiohttp.ClientTimeout(total=None),
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    async def aclose(self) -> None:
+        if self._session is not None:
+            await self._session.close()

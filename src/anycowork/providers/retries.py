@@ -1,0 +1,58 @@
+"""When to try again, and how long to wait before. Pure but for the dice, which are handed in."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+
+from anycowork.domain.errors import ProviderFault
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Seconds. Each wait doubles up to `cap`, a random half of it taken off so that clients do not come back all at once.
+
+    A server that names its own time is waited for, up to `patience`; past that it is not asked again.
+    """
+
+    tries: int = 4
+    first: float = 0.5
+    cap: float = 30.0
+    patience: float = 60.0
+    dice: Callable[[], float] = random.random
+
+    def wait(self, attempt: int, retry_after: float | None) -> float | None:
+        """How long to wait after this attempt (the first is 1) has failed; None if it was the last."""
+        if attempt >= self.tries:
+            return None
+        if retry_after is not None:
+            return retry_after if retry_after <= self.patience else None
+        return min(self.cap, self.first * 2.0 ** (attempt - 1)) * (0.5 + self.dice() / 2)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks to wait: as a number, or as a date measured against the server's own clock."""
+    for name, unit in (("Retry-After-Ms", 1000.0), ("Retry-After", 1.0)):
+        try:
+            return max(0.0, float(headers.get(name, "")) / unit)
+        except ValueError:
+            continue
+    until, now = _date(headers.get("Retry-After")), _date(headers.get("Date"))
+    return max(0.0, (until - now).total_seconds()) if until and now else None
+
+
+def _date(text: str | None) -> datetime | None:
+    try:
+        found = parsedate_to_datetime(text) if text else None
+    except ValueError:
+        return None
+    return found if found and found.tzinfo else None
+
+
+class TryAgain(Exception):
+    """An attempt failed in a way that another may mend; `fault` is what is said if none does, `wait` what upstream asked for."""
+
+    def __init__(self, fault: ProviderFault, wait: float | None = None) -> None:
+        super().__init__(fault.message)
+        self.fault, self.wait = fault, wait

@@ -1,0 +1,67 @@
+"""Server-sent events, read incrementally: bytes in whatever pieces they arrive, the `data` of whole events out. Pure."""
+
+import re
+
+MAX_EVENT_BYTES = 8 * 1024 * 1024
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BOM = b"\xef\xbb\xbf"
+
+
+class EventTooLarge(ValueError):
+    """One event grew past any sensible size: the other side does not speak this protocol."""
+
+
+class SseReader:
+    """Feed it bytes; it gives each event's data once the event is complete. Comments and other fields are dropped."""
+
+    def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._data: list[bytes] = []
+        self._size = 0
+        self._at_start = True
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The data of the events that this piece completes. Raises: EventTooLarge."""
+        held_back = self._rest.endswith(b"\r")
+        self._rest += piece
+        self._skip_byte_order_mark()
+        if not held_back and b"\n" not in piece and b"\r" not in piece:
+            self._check_size(len(self._rest))
+            return []
+        self._at_start = False
+        # A final CR may be the first half of a CRLF: it waits for the next byte.
+        whole = len(self._rest) - self._rest.endswith(b"\r")
+        *lines, last = _LINE_END.split(bytes(self._rest[:whole]))
+        self._rest = bytearray(last) + self._rest[whole:]
+        self._check_size(len(self._rest))
+        return [event for line in lines if (event := self._take(line)) is not None]
+
+    def close(self) -> list[bytes]:
+        """What an ended stream left without its closing blank line: some servers forget it after `[DONE]`."""
+        lines = [bytes(self._rest).removesuffix(b"\r"), b""] if self._rest else [b""]
+        self._rest.clear()
+        return [event for line in lines if (event := self._take(line)) is not None]
+
+    def _skip_byte_order_mark(self) -> None:
+        if self._at_start and len(self._rest) >= len(_BOM):
+            self._at_start = False
+            if self._rest.startswith(_BOM):
+                del self._rest[: len(_BOM)]
+
+    def _take(self, line: bytes) -> bytes | None:
+        """A blank line ends the event; anything but a data field is of no interest here."""
+        if not line:
+            event = b"\n".join(self._data) if self._data else None
+            self._data, self._size = [], 0
+            return event
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+            self._size += len(value)
+            self._check_size(self._size)
+        return None
+
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            raise EventTooLarge(f"an event of more than {self._limit} bytes")

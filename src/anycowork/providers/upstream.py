@@ -1,0 +1,67 @@
+"""One OpenAI-compatible server as seen from here: where it is, whose key it wants, and what its refusals mean to a person."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from anycowork.domain.errors import BadKey, NoSuchModel, Overloaded, ProviderFault, RateLimited, RejectedRequest
+from anycowork.providers.deltas import error_code, error_words
+
+MAX_WORDS = 500
+_OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """`key` is asked anew for each request and never kept, so nothing that prints this object can show it."""
+
+    name: str
+    base_url: str
+    key_env: str | None = None
+    key: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+
+    def url(self, path: str) -> str:
+        return f"{self.base_url.rstrip('/')}/{path}"
+
+    def headers(self) -> dict[str, str]:
+        """Raises: BadKey if what is set as a key cannot stand in a header."""
+        key = (self.key() or "").strip()
+        if not all("!" <= char <= "~" for char in key):
+            raise BadKey(f"The key of {self.name} holds characters that no key has. {self._mend_the_key()}")
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def quoted(self, words: str) -> str:
+        """Upstream's words on one line, bounded, and without the key should they repeat it."""
+        if key := (self.key() or "").strip():
+            words = words.replace(key, "[key]")
+        words = " ".join(words.split())
+        return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}…"
+
+    def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
+        """What this refusal means, and who can do something about it."""
+        words, code = self.quoted(error_words(body)), error_code(body)
+        said = f" It says: {words}" if words else ""
+        if status in (401, 403):
+            # Its words are left out here: some servers repeat a part of the key.
+            return BadKey(f"{self.name} refused the key ({status}). {self._mend_the_key()}")
+        if code == "model_not_found" or (status == 404 and "model" in words.lower()):
+            return NoSuchModel(f"{self.name} has no model '{model}'.{said} Choose another model.")
+        if code in _OUT_OF_CREDIT:
+            return RateLimited(f"The account at {self.name} has no credit left.{said} Add some, or use another model.")
+        if status == 429:
+            return RateLimited(f"{self.name} takes no more requests for now (429).{said} Try again later.")
+        if status == 408 or status >= 500:
+            return Overloaded(f"{self.name} could not answer ({status}).{said} Try again later.")
+        if status == 404 or 300 <= status < 400:
+            return RejectedRequest(
+                f"{self.url('chat/completions')} is not there ({status}).{said} Check the base URL of {self.name}."
+            )
+        return RejectedRequest(f"{self.name} rejected the request ({status}).{said}")
+
+    def _mend_the_key(self) -> str:
+        if self.key_env is None:
+            return f"Set 'api_key_env' of {self.name} to the environment variable that holds its key."
+        return f"Check the environment variable {self.key_env}."
+
+
+def waiting_may_help(status: int, body: bytes) -> bool:
+    return (status in (408, 429) or status >= 500) and error_code(body) not in _OUT_OF_CREDIT

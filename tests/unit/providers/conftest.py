@@ -1,0 +1,14 @@
+"""A client of ours against a scripted model, with waits that take no time."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from anycowork.providers.pool import HttpPool
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[HttpPool]:
+    pool = HttpPool()
+    yield pool
+    await pool.aclose()
