@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
@@ -25,10 +25,10 @@ class Catalogue:
 def catalogue(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int, request: str = "") -> Catalogue:
     """The tools this role grants. Descriptions are shortened before a tool is left out, and the least important give way first.
 
-    Important is a higher `priority`, then more words shared with the request. Tools stand in the order given, so that the
-    text stays the same from turn to turn as long as it fits.
+    The lower number in `priority` comes first, then the tool that shares more words with the request. Tools stand in the
+    order given, so that the text stays the same from turn to turn as long as it fits.
     """
-    granted = [spec for spec in specs if role.grants(spec.permissions)]
+    granted = _granted(specs, role)
     lines = _fitted(_ranked(granted, request), budget_tokens * BYTES_PER_TOKEN)
     shown = tuple(spec for spec in granted if spec.name in lines)
     return Catalogue(
@@ -38,10 +38,26 @@ def catalogue(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens:
     )
 
 
+def _granted(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
+    """What the role grants, each described without the sentences that speak of a tool it does not."""
+    excluded = [spec.name for spec in specs if not role.grants(spec.permissions)]
+    # A name that is also an ordinary word ("search") names no tool where it stands in a sentence.
+    telling = [re.escape(name) for name in excluded if re.search(r"[^a-z]", name)]
+    granted = [spec for spec in specs if role.grants(spec.permissions)]
+    if not telling:
+        return granted
+    names = re.compile(rf"\b({'|'.join(telling)})\b")
+    return [replace(spec, description=_without(names, spec.description)) for spec in granted]
+
+
+def _without(names: re.Pattern[str], description: str) -> str:
+    return " ".join(sentence for sentence in re.split(r"(?<=[.!?])\s+", description) if not names.search(sentence))
+
+
 def _ranked(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
     wanted = _words(request)
     return sorted(
-        specs, key=lambda spec: (-spec.priority, -len(wanted & _words(f"{spec.name} {spec.description}")), spec.name)
+        specs, key=lambda spec: (spec.priority, -len(wanted & _words(f"{spec.name} {spec.description}")), spec.name)
     )
 
 

@@ -38,7 +38,7 @@ def answer(text: str, *, turn: str = "t1") -> Message:
 
 
 def call(call_id: str, tool: str, *, turn: str = "t1") -> Message:
-    written = {"tool": tool, "parameters": {}, "terminate": False}
+    written: Json = {"tool": tool, "parameters": {}, "terminate": False}
     return message(
         Speaker.ASSISTANT, json.dumps(written), MessageType.TOOL_CALL, payload={"id": call_id, **written}, turn=turn
     )
@@ -57,7 +57,7 @@ _long = st.builds(lambda piece, times: piece * times, _text, st.integers(1, 60))
 def _turn(draw: st.DrawFn) -> list[Message]:
     """A request, batches of calls with their results (in any order), perhaps a note for people, perhaps an answer."""
     turn = f"t{next(_ids)}"
-    said = [words(draw(_long), turn=turn)]
+    said = [words(f"Please {draw(_long)}", turn=turn)]
     for _ in range(draw(st.integers(0, 3))):
         ids = [f"c{next(_ids)}" for _ in range(draw(st.integers(1, 3)))]
         tool = draw(st.sampled_from(["read_file", "execute_command"]))

@@ -10,7 +10,7 @@ from anycowork.prompts.catalogue import SHORT, catalogue
 from anycowork.prompts.signature import signature
 from anycowork.prompts.tokens import tokens
 from support.spec import proves
-from unit.prompts.parts import EXECUTE, READ, TOOLS, role, tool
+from unit.prompts.parts import CREATE, EXECUTE, READ, TOOLS, WRITE, role, tool
 
 PLENTY = 10_000
 
@@ -44,6 +44,17 @@ def test_a_tool_is_listed_only_if_all_of_its_permissions_are_granted() -> None:
     assert "move_file" not in names
 
 
+@proves("PER-2")
+def test_a_description_says_nothing_of_a_tool_that_the_role_lacks() -> None:
+    creating = tool("create_file", "files", "Create a file. If it exists already: use update_file for that.", {CREATE})
+    updating = tool("update_file", "files", "Change a file.", {READ, WRITE})
+    for_designer, for_actor = (
+        catalogue([creating, updating], role(name), budget_tokens=PLENTY).text for name in ("designer", "actor")
+    )
+    assert for_designer == "## files\n- create_file(): Create a file."
+    assert "use update_file for that." in for_actor
+
+
 @proves("SYS-1")
 def test_tools_stand_under_their_category_with_types_and_a_mark_on_what_is_optional() -> None:
     listed = catalogue(TOOLS, role("planner"), budget_tokens=PLENTY)
@@ -56,7 +67,7 @@ def test_tools_stand_under_their_category_with_types_and_a_mark_on_what_is_optio
 @proves("SYS-2")
 def test_descriptions_are_shortened_before_a_tool_is_left_out_and_the_important_one_last() -> None:
     long = "Says what it does. " + "And much more. " * 15
-    specs = [tool("first", "a", long, {READ}, 90), tool("second", "a", long, {READ}, 10)]
+    specs = [tool("first", "a", long, {READ}, 10), tool("second", "a", long, {READ}, 90)]
     whole = tokens(catalogue(specs, role("planner"), budget_tokens=PLENTY).text)
     listed = catalogue(specs, role("planner"), budget_tokens=whole - 10)
     first, second = listed.text.splitlines()[1:]
@@ -66,14 +77,14 @@ def test_descriptions_are_shortened_before_a_tool_is_left_out_and_the_important_
 
 
 @proves("SYS-2")
-def test_the_tool_with_the_lowest_priority_is_left_out_first_and_is_named() -> None:
+def test_the_tool_that_comes_last_by_priority_is_left_out_and_is_named() -> None:
     specs = [
-        tool(name, "a", f"Tool {name}.", {READ}, priority) for name, priority in (("low", 1), ("mid", 2), ("top", 3))
+        tool(name, "a", f"Tool {name}.", {READ}, priority) for name, priority in (("last", 3), ("mid", 2), ("first", 1))
     ]
     room_for_two = tokens(catalogue(specs[1:], role("planner"), budget_tokens=PLENTY).text) + 1
     listed = catalogue(specs, role("planner"), budget_tokens=room_for_two)
-    assert [spec.name for spec in listed.shown] == ["mid", "top"]
-    assert listed.left_out == ("low",)
+    assert [spec.name for spec in listed.shown] == ["mid", "first"]
+    assert listed.left_out == ("last",)
 
 
 @proves("SYS-2")

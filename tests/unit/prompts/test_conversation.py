@@ -11,7 +11,7 @@ from support.spec import proves
 from unit.prompts.chats import answer, call, histories, message, result, words
 
 
-@proves("LOOP-3", "CTX-1")
+@proves("CTX-1")
 def test_a_turn_with_a_call_reads_as_request_call_result_answer() -> None:
     history = [
         words("Read a.txt"),
@@ -27,7 +27,6 @@ def test_a_turn_with_a_call_reads_as_request_call_result_answer() -> None:
     )
 
 
-@proves("LOOP-6")
 def test_calls_of_one_reply_are_one_message_of_lines_and_their_results_one_message() -> None:
     history = [
         words("Look"),
@@ -41,7 +40,6 @@ def test_calls_of_one_reply_are_one_message_of_lines_and_their_results_one_messa
     assert results.content == "Result of grep (ok):\n1\n\nResult of grep (error):\n2"
 
 
-@proves("SWI-2")
 def test_a_role_switch_is_told_as_a_short_note_of_the_person() -> None:
     switch = message(
         Speaker.SYSTEM, "Role changed", MessageType.ROLE_CHANGE, payload={"old_role": "planner", "new_role": "actor"}

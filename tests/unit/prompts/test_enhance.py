@@ -52,7 +52,6 @@ def test_excluded_tools_do_not_appear_in_the_prompt(name: str) -> None:
         assert named == (spec.permissions <= PERMISSIONS[Role(name)]), spec.name
 
 
-@proves("LOOP-1")
 @pytest.mark.parametrize("name", [role.value for role in Role])
 def test_the_worked_example_is_one_strict_call_of_a_tool_in_the_list(name: str) -> None:
     lines = enhanced(name).content.split("# Calling a tool")[1].splitlines()

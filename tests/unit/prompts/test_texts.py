@@ -3,10 +3,10 @@
 import json
 import re
 from itertools import combinations
+from typing import Any
 
 import pytest
 
-from anycowork.domain.messages import Json
 from anycowork.domain.plan import read_plan
 from anycowork.domain.question import read_question, read_review
 from anycowork.domain.roles import Permission, Role
@@ -114,7 +114,6 @@ def test_commander_example_is_a_valid_plan_of_tasks_for_roles_that_it_may_start(
     assert {task["role"] for task in example["tasks"]} <= {"planner", "actor"}
 
 
-@proves("LOOP-1")
 def test_calling_text_names_the_three_keys_and_the_first_line_of_a_result() -> None:
     text = prose("calling")
     assert "Result of <tool> (<status>):" in text
@@ -133,6 +132,6 @@ def sentences(text: str) -> set[str]:
     return {sentence.strip("-0123456789. ").lower() for sentence in found if len(sentence) > 30}
 
 
-def objects_in(text: str) -> list[Json]:
+def objects_in(text: str) -> list[dict[str, Any]]:  # any JSON: the product's own readers judge it
     lines = [line for line in text.splitlines() if line.startswith("{")]
     return [json.loads(line) for line in lines]
