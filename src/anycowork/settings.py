@@ -115,6 +115,11 @@ class Settings(BaseModel):
             raise ValueError("token must be printable ASCII without spaces, and not empty")
         return self
 
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file, where no `database_url` names another database."""
+        return self.data_dir / "anycowork.db"
+
     def public_dump(self) -> dict[str, JsonValue]:
         """What may be shown: everything but secrets, of which only whether they are set."""
         dumped = self.model_dump(mode="json", exclude=set(SECRETS))
