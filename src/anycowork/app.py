@@ -46,7 +46,6 @@ from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workspace.workspaces import LocalWorkspaces, check_root, under_a_root
 
 log = logging.getLogger(__name__)
-DATABASE_FILE = "anycowork.db"
 ROLES_FOLDER = "roles"
 PERSON = "person:owner"
 
@@ -69,7 +68,7 @@ async def open_house(settings: Settings, clock: Clock | None = None, *, token: s
     """Opens every room and settles what the last server left; the doors open after that. Raises: StorageFault, BadWorkspace."""
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
-    database = open_store(settings.data_dir / DATABASE_FILE, clock, hub.publish)
+    database = open_store(settings.database_path, clock, hub.publish)
     providers = ProviderRegistry(_provider_configs(settings), default=settings.model, environment=os.environ)
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -277,7 +276,7 @@ def _provider_configs(settings: Settings) -> list[ProviderConfig]:
             base_url=entry.base_url,
             api_key_env=entry.api_key_env,
             models=entry.models,
-            **({"context_tokens": entry.context_tokens} if entry.context_tokens else {}),
+            context_tokens=entry.context_tokens or CONTEXT_TOKENS,
         )
         for entry in settings.providers
     ]

@@ -52,6 +52,16 @@ Examples:
     anycowork run "List the open TODOs" --json | jq .type
 """
 
+IMPORT_HELP = """Take in chats that were stored elsewhere.
+
+Whatever can be read is kept as it came; whatever cannot is named, and the exit code is 1. The same file twice changes nothing.
+The server must not be running.
+
+Example:
+
+    anycowork import old-chats.json more-chats.jsonl
+"""
+
 
 @app.callback(invoke_without_command=True)
 def main_command(
@@ -131,6 +141,22 @@ def run(
             as_json=as_json,
         )
     )
+
+
+@app.command("import", help=IMPORT_HELP)
+def import_chats(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(help="JSON or JSON-lines files.", metavar="FILE...")],
+    workspace: Annotated[
+        Path | None,
+        typer.Option("--workspace", "-w", help="For chats that name no folder. [the current one]", metavar="DIR"),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.importing import import_files
+
+    flags = _over(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
 
 
 @app.command()

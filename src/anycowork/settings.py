@@ -125,6 +125,11 @@ class Settings(BaseModel):
         except ValidationError as error:
             raise _explained(error, {}) from None
 
+    @property
+    def database_path(self) -> Path:
+        """The SQLite file, where no `database_url` names another database."""
+        return self.data_dir / "anycowork.db"
+
     def public_dump(self) -> dict[str, JsonValue]:
         """What may be shown: everything but secrets, of which only whether they are set."""
         dumped = self.model_dump(mode="json", exclude=set(SECRETS))

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import anycowork
 from anycowork.cli import app
+from anycowork.daemon import hold_data_folder
 from support.spec import proves
 
 SOURCE = Path(anycowork.__file__).parents[1]
@@ -147,3 +148,33 @@ def test_doctor_finds_a_broken_settings_file(tmp_path: Path) -> None:
 
 def test_no_colour_where_nobody_looks(tmp_path: Path) -> None:
     assert "\x1b[" not in anycowork_cli("doctor", cwd=tmp_path).stdout
+
+
+OLD_CHATS = """{"title": "One", "config": {"agent_mode": "plan"}, "messages": [{"role": "user", "content": "hello"}]}
+{"title": "Two", "messages": [{"role": "assistant", "content": [{"type": "text", "text": "hi"}]}]}
+"""
+
+
+@proves("MIG-1")
+def test_importing_says_what_came_in_and_what_could_not_be_read(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text(OLD_CHATS + "{broken\n")
+    done = anycowork_cli("import", "old.jsonl", "missing.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "old.jsonl: 2 chats with 2 messages\n" in done.stdout
+    assert "old.jsonl, line 3: not JSON" in done.stderr
+    assert "missing.json, file: cannot be read" in done.stderr
+
+
+@proves("MIG-1")
+def test_importing_the_same_file_twice_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "old.jsonl").write_text(OLD_CHATS)
+    assert anycowork_cli("import", "old.jsonl", cwd=tmp_path).returncode == 0
+    again = anycowork_cli("import", "old.jsonl", cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, "old.jsonl: 0 chats with 0 messages, 2 already there\n")
+
+
+def test_importing_beside_a_running_server_is_refused(tmp_path: Path) -> None:
+    with hold_data_folder(tmp_path / "data"):
+        done = anycowork_cli("import", "old.jsonl", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "already works on the data folder" in done.stderr

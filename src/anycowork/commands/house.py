@@ -54,7 +54,8 @@ async def _in_own_house(settings: Settings, work: Callable[[Address], Awaitable[
     # The one late import: the whole house costs a second to load, and with a running daemon it is not needed.
     from anycowork.app import serve
 
-    here = settings.model_copy(update={"host": "127.0.0.1", "port": 0, "open_browser": False})
+    quiet = "error" if settings.log_level == "info" else settings.log_level  # stderr is for the run's own progress
+    here = settings.model_copy(update={"host": "127.0.0.1", "port": 0, "log_level": quiet})
     ready: asyncio.Future[DaemonInfo] = asyncio.get_running_loop().create_future()
 
     async def serve_here() -> None:

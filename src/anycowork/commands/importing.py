@@ -1,0 +1,53 @@
+"""`anycowork import`: takes in chats that were stored elsewhere, while no server holds the data folder."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anycowork.clock import SystemClock
+from anycowork.commands.console import harmless, stderr, stdout
+from anycowork.daemon import hold_data_folder
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.principals import HOUSE
+from anycowork.settings import BadSettings, Settings, load_settings
+from anycowork.store.importing import Importer, ImportReport, Problem
+from anycowork.store.opening import open_store
+
+
+def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
+    """Imports every file; 0 if all could be read, 1 if something could not, 2 for unfitting words."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        with hold_data_folder(settings.data_dir):
+            reports = asyncio.run(_import(settings, files, workspace=settings.workspace or cwd))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork import: {error.message}")
+        return 2 if isinstance(error, BadSettings) else 1
+    for path, report in zip(files, reports, strict=True):
+        _tell(path, report)
+    return 1 if any(report.problems for report in reports) else 0
+
+
+async def _import(settings: Settings, files: Sequence[Path], *, workspace: Path) -> list[ImportReport]:
+    clock = SystemClock()
+    database = open_store(settings.database_path, clock, publish=lambda record: None)
+    try:
+        importer = Importer(database.writer, clock, str(workspace), HOUSE.label())
+        return [await _import_file(importer, path) for path in files]
+    finally:
+        await database.aclose()
+
+
+async def _import_file(importer: Importer, path: Path) -> ImportReport:
+    try:
+        source = await asyncio.to_thread(path.read_bytes)
+    except OSError as error:
+        return ImportReport(problems=[Problem("file", f"cannot be read ({error.strerror})")])
+    return await importer.load(source)
+
+
+def _tell(path: Path, report: ImportReport) -> None:
+    known = f", {report.already_there} already there" if report.already_there else ""
+    stdout().line(f"{path}: {report.chats} chats with {report.messages} messages{known}")
+    for problem in report.problems:
+        stderr().line(harmless(f"{path}, {problem.where}: {problem.reason}"))

@@ -1,0 +1,199 @@
+"""`anycowork run` and `anycowork serve` as scripts see them: real processes, a real server, a scripted model."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.scripted_model import Hang, HttpError, ScriptedModel, call, serve_in_thread
+from support.spec import proves
+from support.typing_people import Desk
+
+PLAN = {"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with serve_in_thread() as model:
+        yield model
+
+
+@pytest.fixture
+def desk(tmp_path: Path, model: ScriptedModel) -> Desk:
+    return Desk(tmp_path, model.base_url)
+
+
+@proves("CLI-1")
+def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(desk: Desk, model: ScriptedModel) -> None:
+    (desk.workspace / "a.txt").write_text("the content")
+    model.replies += [call("read_file", path="a.txt"), "It holds three words."]
+    done = desk.type("run", "What is in a.txt?")
+    assert (done.returncode, done.stdout) == (0, "It holds three words.\n")
+    assert "[actor]" in done.stderr
+    assert "→ read_file path=a.txt" in done.stderr
+    assert "✓" in done.stderr
+    assert "\x1b[" not in done.stderr
+
+
+@proves("CLI-1")
+def test_json_gives_one_event_per_line_and_the_result_last(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += ["Hello."]
+    done = desk.type("run", "Say hello", "--json")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    numbers = [event["seq"] for event in events[:-1]]
+    assert numbers == sorted(set(numbers))
+    assert {"turn-started", "message", "turn-ended"} <= {event["type"] for event in events}
+    assert events[-1]["context_id"] == events[0]["chat_id"]
+    expected = {"type": "result", "status": "done", "exit_code": 0, "text": "Hello."}
+    assert expected.items() <= events[-1].items()
+
+
+@proves("CLI-1")
+def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += [call("create_file", path="new.txt", content="hi"), "Made it."]
+    done = desk.type("run", "Make new.txt", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (done.returncode, result["status"]) == (3, "parked")
+    assert not (desk.workspace / "new.txt").exists()
+    assert any("curl" in line and "allow_once" in line for line in result["advice"])
+
+    chat, (waiting,) = result["context_id"], result["waiting_for"]
+    with desk.serving() as server:
+        assert server.get(f"/context/{chat}")["state"] == "awaiting_approval"
+        decision = {"id": waiting["id"], "decision": "allow_once"}
+        server.post(f"/context/{chat}/approvals", {"decisions": [decision]})
+        again = desk.type(
+            "run", "Read it", "--json"
+        )  # attaches; by its end the other turn's model call was answered first
+        assert again.returncode in (0, 5)
+        assert (desk.workspace / "new.txt").read_text() == "hi"
+
+
+@proves("CLI-1")
+def test_the_text_form_says_how_to_decide(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += [call("create_file", path="new.txt", content="hi")]
+    done = desk.type("run", "Make new.txt")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "Needs approval: create_file" in done.stderr
+    assert "anycowork serve --data-dir" in done.stderr
+    assert "curl" in done.stderr
+
+
+@proves("CLI-1")
+def test_a_question_parks_the_run(desk: Desk, model: ScriptedModel) -> None:
+    options = [{"label": "Red", "value": "red"}, {"label": "Blue", "value": "blue"}]
+    model.replies += [json.dumps({"type": "question", "question": "Which colour?", "options": options})]
+    done = desk.type("run", "Paint it")
+    assert done.returncode == 3
+    assert "Asks: Which colour?" in done.stderr
+    assert "/questions/" in done.stderr
+
+
+@proves("CLI-1")
+def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += [json.dumps(PLAN)]
+    planned = desk.type("run", "Plan a greeting", "--role", "planner")
+    assert planned.returncode == 0
+    (desk.workspace / "plan.json").write_text(planned.stdout)
+
+    model.replies += [call("create_file", path="hello.txt", content="Hello."), "Greeted."]
+    done = desk.type("run", "--approved-plan", "plan.json")
+    assert (done.returncode, done.stdout) == (0, "Greeted.\n")
+    assert (desk.workspace / "hello.txt").read_text() == "Hello."
+
+
+@proves("CLI-1")
+def test_a_provider_that_refuses_ends_with_code_five(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += [HttpError(401, {"error": {"message": "bad key"}})]
+    done = desk.type("run", "Hello")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "provider: " in done.stderr
+
+
+@proves("CLI-1")
+def test_too_many_steps_end_with_code_four(desk: Desk, model: ScriptedModel) -> None:
+    (desk.workspace / "a.txt").write_text("x")
+    model.replies += [call("read_file", path="a.txt"), "never asked for"]
+    done = desk.type("run", "Read", ANYCOWORK_MAX_STEPS="1")
+    assert done.returncode == 4
+    assert "limit: " in done.stderr
+
+
+@proves("CLI-1")
+def test_a_model_that_never_answers_does_not_make_the_run_hang(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += [Hang("Well")]
+    done = desk.type("run", "Hello", "--timeout", "2")
+    assert done.returncode == 4
+    assert "--timeout" in done.stderr
+
+
+@proves("CLI-1")
+def test_a_cost_that_cannot_be_kept_ends_with_code_four(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += ["Expensive words."]
+    done = desk.type("run", "Hello", "--max-cost", "0.01")
+    assert done.returncode == 4
+    assert "price of openai/scripted is not known" in done.stderr
+
+
+@proves("CLI-1")
+def test_an_unknown_role_is_a_usage_error(desk: Desk) -> None:
+    done = desk.type("run", "Hello", "--role", "wizard")
+    assert done.returncode == 2
+    assert "wizard" in done.stderr
+
+
+@proves("CLI-1")
+def test_ctrl_c_stops_the_turn_and_ends_with_code_130(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += [Hang("Well")]
+    with desk.serving() as server:
+        process = desk.start("run", "Hello", "--json")
+        assert process.stdout is not None
+        with process:
+            chat = next(
+                event["chat_id"] for event in map(json.loads, process.stdout) if event["type"] == "turn-started"
+            )
+            process.send_signal(signal.SIGINT)
+            rest = process.stdout.read()
+        assert process.returncode == 130
+        assert json.loads(rest.splitlines()[-1])["status"] == "stopped"
+        assert server.get(f"/context/{chat}")["state"] == "idle"
+
+
+@proves("CLI-1")
+def test_a_run_uses_the_server_that_is_already_there(desk: Desk, model: ScriptedModel) -> None:
+    model.replies += ["Hello."]
+    with desk.serving() as server:
+        done = desk.type("run", "Hello", "--json")
+        chat = json.loads(done.stdout.splitlines()[-1])["context_id"]
+        assert done.returncode == 0
+        assert server.get(f"/context/{chat}")["state"] == "idle"
+
+
+def test_a_second_server_on_the_same_folder_is_refused_by_name(desk: Desk) -> None:
+    with desk.serving() as server:
+        second = desk.type("serve", "--port", "0")
+        assert second.returncode == 1
+        assert server.url in second.stderr and f"pid {server.process.pid}" in second.stderr
+        assert "Traceback" not in second.stderr
+
+
+@proves("SEC-2", "OPS-2")
+def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk) -> None:
+    with desk.serving("--workspace", str(desk.workspace)) as server:
+        server.process.send_signal(signal.SIGTERM)
+        out, err = server.process.communicate(timeout=30)
+    assert server.process.returncode == 0
+    assert server.token not in server.banner + out + err
+    assert str(desk.workspace) in server.banner and "Sandbox" in server.banner
+    assert not (desk.data / "server.json").exists()
+
+
+@proves("NEW-1", "CLI-1")
+def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.workspace / "notes.txt").write_text("x")
+    done = desk.type("run", "list the files")
+    assert done.returncode == 0
+    assert done.stdout.strip()

@@ -1,0 +1,171 @@
+"""The real house on a free port, a scripted model behind it, and a guest at its door who speaks HTTP.
+
+`async with at_home(tmp_path, replies=[...]) as guest:` then `chat = await guest.chat(role="planner")`, `await chat.send("…")`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any  # answers are JSON that tests look into freely
+
+import aiohttp
+
+from anycowork.app import House, open_house
+from anycowork.serving import Place, serve_app
+from anycowork.settings import ProviderEntry, Settings
+from support.scripted_model import Script, ScriptedModel
+
+TOKEN = "a-token-for-tests"
+PATIENCE = 5.0
+Json = dict[str, Any]
+
+
+class Refused(AssertionError):
+    """An answer that was not the one expected."""
+
+
+class Guest:
+    """One person with the token."""
+
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, *, house: House, model: ScriptedModel, workspace: Path
+    ) -> None:
+        self.url = url
+        self.session = session
+        self.house = house
+        self.model = model
+        self.workspace = workspace
+
+    async def ask(self, method: str, path: str, body: Any = None, *, expect: int | None = None, **extra: Any) -> Json:
+        """The answer's JSON; fails unless its status is `expect` (any 2xx without)."""
+        async with self.session.request(method, self.url + path, json=body, **extra) as response:
+            text = await response.text()
+            good = response.status == expect if expect is not None else response.status < 300
+            if not good:
+                raise Refused(f"{method} {path}: {response.status} {text}")
+            return json.loads(text) if text else {}
+
+    async def chat(self, *, role: str | None = None, **given: Any) -> "Chat":
+        body = {**({"agent_role": role} if role else {}), **given}
+        return Chat(self, await self.ask("POST", "/context", body, expect=201))
+
+
+class Chat:
+    def __init__(self, guest: Guest, opened: Json) -> None:
+        self.guest = guest
+        self.opened = opened
+        self.id: str = opened["id"]
+        self.path = f"/context/{self.id}"
+
+    async def send(self, content: str, *, until: str = "rest") -> Json:
+        """Sends, and waits until the agent rests: idle, or waiting for a person. The chat as it then is."""
+        await self.guest.ask("POST", f"{self.path}/messages", {"content": content}, expect=202)
+        return await self.rest() if until == "rest" else {}
+
+    async def rest(self) -> Json:
+        """Waits for the end of the turn's segment by following the events, not by asking again and again."""
+        async with asyncio.timeout(PATIENCE):
+            async for event in self.follow():
+                if event["type"] in ("turn-ended", "permission-request", "question"):
+                    chat = await self.show()
+                    if chat["state"] != "running":
+                        return chat
+        raise AssertionError("the stream ended")
+
+    async def show(self) -> Json:
+        return await self.guest.ask("GET", self.path)
+
+    async def messages(self) -> list[Json]:
+        return (await self.guest.ask("GET", f"{self.path}/messages?limit=500"))["messages"]
+
+    async def of_type(self, message_type: str) -> list[Json]:
+        return [message for message in await self.messages() if message["message_type"] == message_type]
+
+    async def results(self) -> list[Json]:
+        return [message["payload"] for message in await self.of_type("tool_result")]
+
+    async def last(self) -> Json:
+        return (await self.messages())[-1]
+
+    async def approvals(self) -> list[Json]:
+        return (await self.guest.ask("GET", f"{self.path}/approvals"))["approvals"]
+
+    async def decide(self, decision: str = "allow_once", *, note: str | None = None) -> Json:
+        """Decides everything that is pending the same way, and waits until the agent rests again."""
+        pending = await self.approvals()
+        decisions = [{"id": item["id"], "decision": decision, **({"note": note} if note else {})} for item in pending]
+        await self.guest.ask("POST", f"{self.path}/approvals", {"decisions": decisions}, expect=200)
+        return await self.rest()
+
+    async def switch(self, role: str, **given: Any) -> Json:
+        return await self.guest.ask("PUT", f"{self.path}/role", {"role": role, **given})
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Json]:
+        """Every event from the first, or after a number; the caller decides when to leave."""
+        headers = {"Last-Event-ID": str(after)} if after is not None else {}
+        async with self.guest.session.get(f"{self.guest.url}{self.path}/events", headers=headers) as response:
+            async for line in response.content:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+
+    async def events(self, until: str = "turn-ended") -> list[Json]:
+        """The events from the first to the last one there is of this type, as a late reader sees them."""
+        last_seq = (await self.show())["last_seq"]
+        found: list[Json] = []
+        async with asyncio.timeout(PATIENCE):
+            async for event in self.follow():
+                found.append(event)
+                if event["seq"] >= last_seq and event["type"] == until:
+                    return found
+        raise AssertionError("the stream ended")
+
+
+@asynccontextmanager
+async def at_home(
+    tmp_path: Path, *, replies: Iterable[Script] = (), files: dict[str, str] | None = None, **settings: Any
+) -> AsyncIterator[Guest]:
+    """Opening it a second time with the same folder is a restart."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir(exist_ok=True)
+    for name, text in (files or {}).items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(text)
+    async with AsyncExitStack() as stack:
+        model = await stack.enter_async_context(ScriptedModel(replies))
+        given = {
+            "data_dir": tmp_path / "data",
+            "workspace": workspace,
+            "model": "scripted/scripted",
+            "providers": (ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",)),),
+            "probe_local_servers": False,
+            **settings,
+        }
+        (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
+        house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN))
+        url = await stack.enter_async_context(_served(house))
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}, read_bufsize=2**24)
+        )
+        yield Guest(url, session, house=house, model=model, workspace=workspace)
+
+
+@asynccontextmanager
+async def _served(house: House) -> AsyncIterator[str]:
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(
+            serve_app(
+                house.app,
+                Place("127.0.0.1", 0, 1.0),
+                stopping=house.stopping,
+                ready=port.set_result,
+                heed_signals=False,
+            )
+        )
+        try:
+            yield f"http://127.0.0.1:{await port}"
+        finally:
+            house.stopping.set()
+            await serving
