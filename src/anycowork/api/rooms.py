@@ -1,7 +1,7 @@
 """Everything the API stands on, in one object that `app.py` fills. Adapters are known here by Protocols alone."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
@@ -87,10 +87,11 @@ class Roots(Protocol):
 
 
 class Streams(Protocol):
-    """Events as bytes of server-sent events. Both end when the server stops."""
+    """Server-sent events as bytes, for ever; whoever reads them closes them."""
 
-    def follow(self, chat_id: str, *, after: int) -> AsyncIterator[bytes]: ...
-    def follow_all(self, *, after: int | None) -> AsyncIterator[bytes]: ...
+    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]: ...
+    def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
+        """None: from now on."""
 
 
 class Drawer(Protocol):

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -51,7 +52,7 @@ class EventStreams:
             events = self._rooms.streams.follow(chat.id, after=after or 0)
         await self._pass_on(events, receive, send)
 
-    async def _pass_on(self, events: AsyncIterator[bytes], receive: Receive, send: Send) -> None:
+    async def _pass_on(self, events: AsyncGenerator[bytes, None], receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
         async with asyncio.TaskGroup() as tasks:
             pump = tasks.create_task(_pump(events, send))
@@ -62,9 +63,10 @@ class EventStreams:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-async def _pump(events: AsyncIterator[bytes], send: Send) -> None:
-    async for chunk in events:
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+async def _pump(events: AsyncGenerator[bytes, None], send: Send) -> None:
+    async with aclosing(events) as chunks:
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
 
 async def _client_gone(receive: Receive) -> None:

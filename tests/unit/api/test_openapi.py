@@ -1,0 +1,58 @@
+"""The description is complete and true."""
+
+from anycowork.api.openapi import event_schema_name
+from anycowork.domain.events import EventType
+from support.spec import proves
+
+
+async def described(client):
+    answer = await client.get("/openapi.json")
+    assert answer.status == 200
+    return answer.json()
+
+
+async def test_every_route_documents_its_answers_and_errors(client):
+    document = await described(client)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            statuses = set(operation["responses"])
+            assert any(status.startswith("2") for status in statuses), (method, path)
+            assert {"401", "403", "500"} <= statuses, (method, path)
+            if "requestBody" in operation:
+                assert {"400", "413", "422"} <= statuses, (method, path)
+            for status in statuses - {"200", "201", "202", "204"}:
+                schema = operation["responses"][status]["content"]["application/json"]["schema"]
+                assert schema == {"$ref": "#/components/schemas/Error"}, (method, path, status)
+
+
+@proves("EVT-1")
+async def test_every_event_has_a_schema_of_its_own(client):
+    document = await described(client)
+    schemas = document["components"]["schemas"]
+    for event in EventType:
+        assert schemas[event_schema_name(event)]["properties"]["type"] == {"const": event.value}
+    assert len(schemas["EventEnvelope"]["oneOf"]) == len(EventType)
+    for path in ("/events", "/context/{chat_id}/events"):
+        assert "text/event-stream" in document["paths"][path]["get"]["responses"]["200"]["content"]
+
+
+@proves("ROL-2")
+async def test_a_role_is_an_enum_wherever_one_is_asked_for(client):
+    schemas = (await described(client))["components"]["schemas"]
+    names = schemas["RoleName"]["enum"]
+    assert {"planner", "actor", "commander", "designer", "reviewer", "tester", "plan", "act"} == set(names)
+    for shape, field in (("NewChat", "agent_role"), ("ModeSwitch", "mode"), ("RoleSwitch", "role")):
+        assert {"$ref": "#/components/schemas/RoleName"} in schemas[shape]["properties"][field]["anyOf"]
+
+
+@proves("TOOL-1")
+async def test_no_path_offers_tools(client):
+    document = await described(client)
+    assert not [path for path in document["paths"] if "tool" in path]
+
+
+async def test_every_post_takes_an_idempotency_key(client):
+    for path, methods in (await described(client))["paths"].items():
+        if "post" in methods:
+            names = [parameter["name"] for parameter in methods["post"]["parameters"]]
+            assert "Idempotency-Key" in names, path
