@@ -1,6 +1,6 @@
 """Streams of server-sent events as plain bytes: what was missed, then what happens, without a gap and without doubling. No HTTP here."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from anycowork.domain.events import Record
@@ -14,7 +14,7 @@ SidebarAfter = Callable[[int, int], Awaitable[list[Record]]]
 Replay = Callable[[int], Awaitable[list[Frame]]]
 
 
-async def follow(chat_id: str, after: int, *, records_after: RecordsAfter, hub: Hub) -> AsyncIterator[bytes]:
+async def follow(chat_id: str, after: int, *, records_after: RecordsAfter, hub: Hub) -> AsyncGenerator[bytes, None]:
     """Every event of the chat after this number, once and in order; many at a time where many are there."""
 
     async def replay(number: int) -> list[Frame]:
@@ -28,7 +28,7 @@ async def follow(chat_id: str, after: int, *, records_after: RecordsAfter, hub: 
 
 async def follow_all(
     after: int | None, *, sidebar_after: SidebarAfter, last_position: Callable[[], Awaitable[int]], hub: Hub
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """The sidebar's events of every chat after this position; without one, from now on."""
 
     async def replay(number: int) -> list[Frame]:
@@ -41,7 +41,7 @@ async def follow_all(
                 yield piece
 
 
-async def _joined(reader: Reader, after: int, replay: Replay) -> AsyncIterator[bytes]:
+async def _joined(reader: Reader, after: int, replay: Replay) -> AsyncGenerator[bytes, None]:
     """The reader was there before the first replay: what is published meanwhile is in its log, and what is in both is sent once."""
     last = after
     while True:

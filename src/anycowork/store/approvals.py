@@ -81,24 +81,8 @@ _Row = tuple[
 
 
 def _approval(row: _Row) -> Approval:
-    (
-        id_,
-        chat_id,
-        turn_id,
-        batch_id,
-        call_id,
-        tool,
-        parameters,
-        resource,
-        risk,
-        reasons,
-        binding,
-        outside,
-        rule,
-        diff,
-        *rest,
-    ) = row
-    state, note, decided_by, created_at = rest
+    id_, chat_id, turn_id, batch_id, call_id, tool, parameters, resource, risk, reasons, binding, outside = row[:12]
+    rule, diff, state, note, decided_by, created_at = row[12], row[13], row[14], row[15], row[16], row[17]
     return Approval(
         id=id_,
         chat_id=chat_id,

@@ -38,6 +38,12 @@ class ImportReport:
     already_there: int = 0
     problems: list[Problem] = field(default_factory=list)
 
+    def add(self, other: "ImportReport") -> None:
+        self.chats += other.chats
+        self.messages += other.messages
+        self.already_there += other.already_there
+        self.problems += other.problems
+
 
 @dataclass(frozen=True, slots=True)
 class Importer:
@@ -58,22 +64,22 @@ class Importer:
             if not isinstance(item, dict):
                 report.problems.append(Problem(where, f"a chat is an object, this is {_kind(item)}"))
                 continue
-            await self.writer.run(partial(self._add, where=where, item=item, report=report))
+            report.add(await self.writer.run(partial(self._load, where=where, item=item)))
         return report
 
-    def _add(self, connection: Connection, *, where: str, item: Json, report: ImportReport) -> None:
+    def _load(self, connection: Connection, *, where: str, item: Json) -> ImportReport:
         content_hash = sha256(msgspec.json.encode(item, order="sorted")).hexdigest()
         if chats.imported(connection, content_hash):
-            report.already_there += 1
-            return
+            return ImportReport(already_there=1)
+        report = ImportReport(chats=1)
         chat = self._chat(connection, item)
         chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
         stored = list(self._messages(chat.id, item, where, report))
         entries = [self._write(connection, seq, message, raw) for seq, (message, raw) in enumerate(stored, 1)]
         _, chain = records.append(connection, entries, chain=START)
         chats.advance(connection, chat.id, next_seq=len(stored) + 1, chain=chain, at=chat.updated_at)
-        report.chats += 1
-        report.messages += len(stored)
+        report.messages = len(stored)
+        return report
 
     def _chat(self, connection: Connection, item: Json) -> Chat:
         chat_id, now = _id(item.get("id")), self.clock.now()
@@ -123,7 +129,6 @@ class Importer:
 
 
 _CHAT_FIELDS = {"id", "title", "workspace", "config", "created_at", "updated_at", "messages", "state", "last_seq"}
-_ROLE_WORDS = ("agent_role", "agent_mode", "mode")
 
 
 def _items(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:
@@ -132,14 +137,18 @@ def _items(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue
     except msgspec.DecodeError:
         yield from _lines(source, report)
         return
-    if isinstance(whole, dict):
-        listed = next((whole[key] for key in ("contexts", "chats") if isinstance(whole.get(key), list)), [whole])
-    else:
-        listed = whole
+    listed = _listed(whole) if isinstance(whole, dict) else whole
     if not isinstance(listed, list):
         report.problems.append(Problem("file", f"a file holds chats, this is {_kind(listed)}"))
         return
     yield from ((f"item {number}", item) for number, item in enumerate(listed, 1))
+
+
+def _listed(whole: Json) -> JsonValue:
+    for key in ("contexts", "chats"):
+        if isinstance(whole.get(key), list):
+            return whole[key]
+    return [whole]
 
 
 def _lines(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue]]:
@@ -162,7 +171,8 @@ def _config(item: Json) -> Json:
     config = item.get("config")
     stored: Json = dict(config) if isinstance(config, dict) else {}
     if not (stored.get("agent_role") or stored.get("agent_mode")):
-        words = [*(item.get(word) for word in _ROLE_WORDS), stored.get("mode")]
+        words = [item.get("agent_role"), item.get("agent_mode")]
+        words += [mode for mode in (stored.get("mode"), item.get("mode")) if mode in ("plan", "act")]
         if role := next((word for word in words if isinstance(word, str) and word), None):
             stored["agent_role"] = role
     return stored

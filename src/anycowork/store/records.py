@@ -87,9 +87,11 @@ def first_unfinished(connection: Connection, chat_id: str) -> int | None:
 
 
 def chained(connection: Connection, chat_id: str) -> Iterable[tuple[int, bytes, str]]:
-    return connection.execute(
+    rows = connection.execute(
         "SELECT seq, body, hash FROM records WHERE chat_id = ? AND message_id IS NULL ORDER BY seq", (chat_id,)
     )
+    # Whoever tampers with a database may leave text where bytes were.
+    return ((seq, body if isinstance(body, bytes) else str(body).encode(), hash_) for seq, body, hash_ in rows)
 
 
 def deltas(connection: Connection, chat_id: str) -> list[Record]:

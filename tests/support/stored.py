@@ -1,0 +1,77 @@
+"""A store opened on a real file, and small chats, messages and changes to put into it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from anycowork.clock import SystemClock
+from anycowork.domain.chats import Chat, ChatConfig
+from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.journal import AddChat, Change, Write
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.store.opening import Database, open_store
+from anycowork.store.schema import migrate
+
+CLOCK = SystemClock()
+SOON = 5.0
+
+
+@asynccontextmanager
+async def opened(folder: Path, publish: Callable[[Record], None] = lambda record: None) -> AsyncIterator[Database]:
+    path = folder / "anycowork.db"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600)
+        path.write_bytes(_migrated())
+    database = open_store(path, CLOCK, publish)
+    try:
+        yield database
+    finally:
+        await database.aclose()
+
+
+@cache
+def _migrated() -> bytes:
+    """A fresh database, made once: each test starts from a copy."""
+    with TemporaryDirectory() as folder:
+        migrate(Path(folder) / "fresh.db")
+        return (Path(folder) / "fresh.db").read_bytes()
+
+
+def new_chat(chat_id: str = "c1", *, title: str = "A chat", role: str = "actor") -> Chat:
+    return Chat(id=chat_id, title=title, workspace="/home/ann/project", config=ChatConfig(role), created_at=CLOCK.now())
+
+
+def add_chat(chat_id: str = "c1", *writes: Write, title: str = "A chat") -> Change:
+    return Change(chat_id, (AddChat(new_chat(chat_id, title=title), "person:ann"), *writes))
+
+
+def message(message_id: str, content: str = "hello", *, chat_id: str = "c1", turn_id: str | None = "t1") -> Message:
+    return Message(
+        id=message_id, chat_id=chat_id, role=Speaker.USER, content=content, turn_id=turn_id, created_at=CLOCK.now()
+    )
+
+
+def said(message_id: str, content: str = "hello", *, chat_id: str = "c1") -> Change:
+    return Change(chat_id, (message(message_id, content, chat_id=chat_id),))
+
+
+def note(text: str = "", type_: EventType = EventType.ERROR) -> Draft:
+    return Draft(type_, {"error": {"message": text}})
+
+
+def body(record: Record) -> Json:
+    decoded: Json = msgspec.json.decode(record.body)
+    return decoded
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the event loop run until this holds."""
+    async with asyncio.timeout(SOON):
+        while not condition():  # noqa: ASYNC110 — it is another thread that makes it true
+            await asyncio.sleep(0.001)

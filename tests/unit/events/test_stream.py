@@ -1,0 +1,273 @@
+"""Readers get every event once and in order: live, replayed, reconnecting, slow."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anycowork.domain.events import EventType
+from anycowork.domain.journal import Change, Compact
+from anycowork.events.hub import Hub
+from anycowork.events.stream import follow, follow_all
+from anycowork.store.opening import Database
+from support.reader import Client
+from support.spec import proves
+from support.stored import SOON, add_chat, message, note, opened, said, until
+
+
+def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[bytes, None]:
+    return follow(chat_id, client.last, records_after=database.store.records_after, hub=hub)
+
+
+async def read(stream: AsyncGenerator[bytes, None], client: Client, enough: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON), aclosing(stream):
+        while not enough():
+            client.receive(await anext(stream))
+
+
+@proves("EVT-1", "EVT-2")
+async def test_a_reader_reconnecting_at_any_number_misses_nothing(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        for n in range(10):
+            await database.journal.write(said(f"m{n}"))
+        everything = await database.store.records_after("c1", 0, 100)
+        for after in range(12):
+            client = Client(last=after)
+            expected = [r.seq for r in everything if r.seq > after]
+            if expected:
+                await read(chat_stream(database, hub, client), client, lambda: client.last == 11)  # noqa: B023
+            assert client.seen == expected
+        assert hub.readers == 0
+
+
+@proves("EVT-2")
+async def test_replay_and_live_join_without_gap_or_doubling(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        clients, written = [Client() for _ in range(5)], [0]
+
+        async def write_all() -> None:
+            for n in range(200):
+                await database.journal.write(said(f"m{n}"))
+                written[0] = n + 1
+
+        async def read_some(client: Client, start_at: int) -> None:
+            await until(lambda: written[0] >= start_at)
+            await read(chat_stream(database, hub, client), client, lambda: client.last == 201)
+
+        async with asyncio.timeout(SOON * 4), asyncio.TaskGroup() as tasks:
+            tasks.create_task(write_all())
+            for n, client in enumerate(clients):
+                tasks.create_task(read_some(client, n * 40))
+        assert all(client.seen == list(range(2, 202)) for client in clients)
+
+
+async def test_a_thousand_missed_events_come_in_one_piece(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        await database.journal.write(Change("c1", (), tuple(note(str(n)) for n in range(1500))))
+        client = Client()
+        async with aclosing(chat_stream(database, hub, client)) as stream:
+            client.receive(await anext(stream))
+            assert len(client.seen) == 1000
+            client.receive(await anext(stream))
+            assert len(client.seen) == 1500
+
+
+@proves("EVT-2")
+async def test_a_slow_reader_falls_back_to_the_store_and_misses_nothing(tmp_path: Path) -> None:
+    hub = Hub(frames_kept=4, bytes_kept=10_000)
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat("c1", message("first")))
+        client = Client()
+        async with asyncio.timeout(SOON), aclosing(chat_stream(database, hub, client)) as stream:
+            client.receive(await anext(stream))
+            for n in range(30):  # nobody takes anything meanwhile, and nobody waits for that
+                await database.journal.write(said(f"m{n}"))
+            database.journal.say("c1", "t1", "next", EventType.TEXT_DELTA, 0, "and ")
+            while "next" not in {key[0] for key in client.screen.growing}:
+                client.receive(await anext(stream))
+            database.journal.say("c1", "t1", "next", EventType.TEXT_DELTA, 4, "on")
+            client.receive(await anext(stream))
+        assert list(client.screen.messages) == ["first", *(f"m{n}" for n in range(30))]
+        assert list(client.screen.growing.values()) == ["and on"]
+
+
+async def test_the_log_is_bounded_and_gone_with_its_last_reader(tmp_path: Path) -> None:
+    hub = Hub(frames_kept=3)
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        with hub.reading("c1") as reader:
+            for n in range(3):
+                await database.journal.write(said(f"m{n}"))
+            taken = reader.take()
+            assert taken is not None and len(taken) == 3 and taken[0][1].startswith(b"id: 2\nevent: message\ndata: {")
+            for n in range(4):
+                await database.journal.write(said(f"n{n}"))
+            assert reader.take() is None
+            assert hub.readers == 1
+        assert hub.readers == 0
+
+
+async def test_a_silent_chat_gives_signs_of_life(tmp_path: Path) -> None:
+    hub = Hub(heartbeat_seconds=0.01)
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        client = Client()
+        await read(chat_stream(database, hub, client), client, lambda: client.heartbeats == 3)
+        assert client.seen == []
+
+
+async def test_one_reader_that_leaves_does_not_disturb_the_others(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        leaving, staying = Client(), Client()
+        async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
+            gone = tasks.create_task(read(chat_stream(database, hub, leaving), leaving, lambda: False))
+            stays = tasks.create_task(read(chat_stream(database, hub, staying), staying, lambda: staying.last == 2))
+            await until(lambda: hub.readers == 2)
+            gone.cancel()
+            await asyncio.wait([gone])
+            await database.journal.write(said("m1"))
+            await stays
+        assert staying.seen == [2] and hub.readers == 0
+
+
+async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        store = database.store
+        for chat_id in ("c1", "c2"):
+            await database.journal.write(add_chat(chat_id))
+        await database.journal.write(Change("c1", (), (note("before"),)))
+
+        def sidebar(after: int | None) -> AsyncGenerator[bytes, None]:
+            return follow_all(after, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=hub)
+
+        now, all_of_it = Client(), Client()
+        async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
+            tasks.create_task(read(sidebar(None), now, lambda: len(now.seen) == 2))
+            tasks.create_task(read(sidebar(0), all_of_it, lambda: len(all_of_it.seen) == 3))
+            await until(lambda: hub.readers == 2 and bool(all_of_it.seen))
+            database.journal.say("c1", "t1", "m", EventType.TEXT_DELTA, 0, "not for the sidebar")
+            await database.journal.write(Change("c2", (message("m", chat_id="c2"),), (note("one"),)))
+            await database.journal.write(Change("c1", (), (note("two"),)))
+        assert all_of_it.seen[1:] == now.seen
+        assert all_of_it.seen == [r.position for r in await store.sidebar_after(0, 10)]
+        again = Client(last=now.seen[0])
+        await read(sidebar(now.seen[0]), again, lambda: bool(again.seen))
+        assert again.seen == now.seen[1:]
+
+
+# --- any interleaving
+
+SAY, WRITE, FINISH, COME_BACK, BREATHE, FLUSH = "say", "write", "finish", "come back", "breathe", "flush"
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just(SAY), st.integers(0, 1), st.text("abc", min_size=1, max_size=600)),
+        st.tuples(st.just(WRITE), st.integers(0, 1), st.just("")),
+        st.tuples(st.just(FINISH), st.integers(0, 1), st.just("")),
+        st.tuples(st.just(COME_BACK), st.integers(0, 2), st.just("")),
+        st.tuples(st.just(BREATHE), st.integers(1, 4), st.just("")),
+        st.tuples(st.just(FLUSH), st.just(0), st.just("")),
+    ),
+    max_size=30,
+)
+
+
+class Play:
+    """One writer that speaks of two messages at once, and three readers that come and go."""
+
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self.database = database
+        self.hub = hub
+        self.clients = [Client() for _ in range(3)]
+        self.readings: list[asyncio.Task[None] | None] = [None, None, None]
+        self.texts = ["", ""]
+        self.names = ["m0.0", "m1.0"]
+        self.count = 0
+
+    async def run(self, todo: list[tuple[str, int, str]]) -> None:
+        async with asyncio.timeout(SOON * 4), asyncio.TaskGroup() as tasks:
+            for number in range(3):
+                await self.come_back(tasks, number)
+            for step, number, text in todo:
+                await self.take(tasks, step, number, text)
+            await self.database.journal.write(Change("c1", (), (note("the end"),)))
+            end = (await self.database.store.records_after("c1", 0, 10_000))[-1].seq
+            await until(lambda: all(client.last == end for client in self.clients))
+            for number in range(3):
+                await self.leave(number)
+
+    async def take(self, tasks: asyncio.TaskGroup, step: str, number: int, text: str) -> None:
+        journal = self.database.journal
+        if step == SAY:
+            name, offset = self.names[number], len(self.texts[number])
+            self.texts[number] += text
+            journal.say("c1", "t1", name, EventType.TEXT_DELTA, offset, text)
+        elif step == WRITE:
+            self.count += 1
+            tasks.create_task(journal.write(Change("c1", (message(f"w{self.count}"),), (note("x"),))))
+            await asyncio.sleep(0)
+        elif step == FINISH:
+            name, whole = self.names[number], self.texts[number]
+            self.count += 1
+            self.names[number], self.texts[number] = f"m{number}.{self.count}", ""
+            tasks.create_task(journal.write(Change("c1", (message(name, whole), Compact(name)))))
+            await asyncio.sleep(0)
+        elif step == COME_BACK:
+            await self.leave(number)
+            await self.come_back(tasks, number)
+        elif step == BREATHE:
+            for _ in range(number):
+                await asyncio.sleep(0)
+        else:
+            journal._flush_now()
+
+    async def come_back(self, tasks: asyncio.TaskGroup, number: int) -> None:
+        client = self.clients[number]
+        self.readings[number] = tasks.create_task(
+            read(chat_stream(self.database, self.hub, client), client, lambda: False)
+        )
+
+    async def leave(self, number: int) -> None:
+        reading = self.readings[number]
+        assert reading is not None
+        reading.cancel()
+        await asyncio.wait([reading])
+        assert reading.cancelled()
+
+
+@proves("EVT-2")
+@settings(max_examples=60, deadline=None)
+@given(steps)
+def test_reduce_of_replay_equals_reduce_of_live_however_writers_and_readers_interleave(
+    todo: list[tuple[str, int, str]],
+) -> None:
+    async def play() -> None:
+        with TemporaryDirectory() as folder:
+            hub = Hub(frames_kept=8)
+            async with opened(Path(folder), hub.publish) as database:
+                await database.journal.write(add_chat())
+                one = Play(database, hub)
+                await one.run(todo)
+                late = Client()
+                end = one.clients[0].last
+                await read(chat_stream(database, hub, late), late, lambda: late.last == end)
+                assert {key[0]: text for key, text in late.screen.growing.items()} == {
+                    name: text for name, text in zip(one.names, one.texts, strict=True) if text
+                }
+                for client in one.clients:
+                    assert client.screen == late.screen
+                assert await database.store.verify_chain("c1") is None
+
+    asyncio.run(play())

@@ -1,0 +1,434 @@
+"""Changes are whole or not at all, numbered per chat, and shown in order after they are durable."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, PlanState, QuestionRow, QuestionState, Risk
+from anycowork.domain.chats import ChatConfig, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.errors import (
+    AlreadyAnswered,
+    AlreadyDecided,
+    Conflict,
+    NotFound,
+    PlanAlreadyApproved,
+    PlanSuperseded,
+    TurnAlreadyRunning,
+)
+from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.journal import (
+    AddChat,
+    ApprovePlan,
+    Change,
+    Compact,
+    DecideApproval,
+    RemoveChat,
+    RequireLease,
+    RequireState,
+    Reserve,
+    SetChat,
+    SettleQuestion,
+    Spend,
+)
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Provenance, Status, ToolResult
+from support.spec import proves
+from support.stored import add_chat, body, message, new_chat, note, opened, said, until
+
+
+@proves("MSG-2", "MSG-3")
+async def test_a_message_comes_back_whole_with_every_field(tmp_path: Path) -> None:
+    whole = Message(
+        id="m1",
+        chat_id="c1",
+        role=Speaker.ASSISTANT,
+        content="x" * 3_000_000 + "\N{PILE OF POO}\0end",
+        message_type=MessageType.TOOL_RESULT,
+        payload={"tool_call_id": "k", "n": 2**60, "deep": [{"a": None}]},
+        agent_role="planner",
+        turn_id="t1",
+        job_id="j1",
+        task_id="a",
+        reasoning="because",
+        created_at="2026-01-02T03:04:05.000006Z",
+        extra={"from_elsewhere": {"kept": True}},
+    )
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", whole))
+    async with opened(tmp_path) as database:
+        assert await database.store.history("c1") == [whole]
+        assert await database.store.message("c1", "m1") == whole
+
+
+async def test_a_message_event_comes_before_the_events_of_its_change_and_carries_the_message(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(
+            Change(
+                "c1",
+                (AddChat(new_chat(), "person:ann"), message("m1"), message("m2")),
+                (Draft(EventType.TURN_STARTED, {"turn": {"id": "t1"}}, turn_id="t1"),),
+                principal="person:ann",
+                cause="request-7",
+            )
+        )
+        assert [(r.seq, r.type.value) for r in shown] == [(1, "message"), (2, "message"), (3, "turn-started")]
+        first = body(shown[0])
+        assert first["message"] == {**message("m1").to_json(), "seq": 1, "created_at": first["message"]["created_at"]}  # type: ignore[index,call-overload]
+        assert {body(r)["principal"] for r in shown} == {"person:ann"}
+        assert {body(r)["cause"] for r in shown} == {"request-7"}
+        assert await database.store.records_after("c1", 0, 10) == shown
+
+
+async def test_a_draft_that_names_its_principal_keeps_it(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        draft = Draft(EventType.ERROR, {"error": {}}, principal="mcp_host:x", cause="own")
+        await database.journal.write(Change("c1", add_chat().writes, (draft,), principal="person:ann", cause="other"))
+    assert (body(shown[0])["principal"], body(shown[0])["cause"]) == ("mcp_host:x", "own")
+
+
+async def test_a_refused_change_leaves_nothing_and_its_neighbours_in_the_group_stand(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat())
+        refusal = TurnAlreadyRunning("A turn is running.")
+        refused = Change(
+            "c1", (message("lost"), RequireState(frozenset({ChatState.RUNNING}), refusal)), (note("lost"),)
+        )
+        outcomes = await asyncio.gather(
+            database.journal.write(said("before")),
+            database.journal.write(refused),
+            database.journal.write(said("after")),
+            return_exceptions=True,
+        )
+        assert outcomes == [None, refusal, None]
+        assert [m.id for m in await database.store.history("c1")] == ["before", "after"]
+        numbers = [r.seq for r in shown]
+        assert numbers == sorted(numbers) and all(b"lost" not in r.body for r in shown)
+        assert await database.store.verify_chain("c1") is None
+
+
+async def test_a_change_to_a_chat_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        with pytest.raises(NotFound, match="no chat 'nobody'"):
+            await database.journal.write(said("m1", chat_id="nobody"))
+        assert await database.store.history("nobody") == []
+
+
+async def test_a_doubled_id_is_a_conflict(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        with pytest.raises(Conflict):
+            await database.journal.write(add_chat())
+
+
+async def test_sixty_four_writers_share_commits_and_every_number_is_given_once(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        chats = [f"c{n}" for n in range(8)]
+        for chat_id in chats:
+            await database.journal.write(add_chat(chat_id))
+        works, commits = database.writer.tally.works, database.writer.tally.commits
+
+        async def writer(n: int) -> None:
+            chat_id = chats[n % len(chats)]
+            for i in range(20):
+                await database.journal.write(said(f"{n}-{i}", chat_id=chat_id))
+
+        await asyncio.gather(*(writer(n) for n in range(64)))
+        assert database.writer.tally.works - works == 64 * 20
+        assert database.writer.tally.commits - commits < 64 * 20 / 4
+        for chat_id in chats:
+            numbers = [r.seq for r in shown if r.chat_id == chat_id]
+            assert numbers == sorted(set(numbers)) and len(numbers) == 8 * 20
+            assert await database.store.verify_chain(chat_id) is None
+
+
+async def test_whoever_is_cancelled_while_writing_goes_on_when_the_outcome_is_known(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        seen: list[list[str]] = []
+
+        async def send() -> None:
+            try:
+                await database.journal.write(said("m1"))
+            finally:
+                seen.append([m.id for m in await database.store.history("c1")])
+
+        async with asyncio.TaskGroup() as tasks:
+            sending = tasks.create_task(send())
+            await asyncio.sleep(0)
+            sending.cancel()
+        assert sending.cancelled() and seen == [["m1"]]
+
+
+async def test_a_turn_is_put_and_found_by_its_state(tmp_path: Path) -> None:
+    turn = Turn("t1", "c1", "actor", "person:ann", "m1", created_at="now")
+    ended = Turn(
+        "t1",
+        "c1",
+        "actor",
+        "person:ann",
+        "m1",
+        "p1",
+        TurnState.ENDED,
+        3,
+        1,
+        2.5,
+        EndReason.FAILED,
+        {"code": "x"},
+        "now",
+    )
+    async with opened(tmp_path) as database:
+        store = database.store
+        await database.journal.write(add_chat("c1", turn))
+        assert await store.turn("t1") == turn == await store.current_turn("c1")
+        assert await store.turns_in("running", "due") == [turn]
+        await database.journal.write(Change("c1", (ended,)))
+        assert await store.turn("t1") == ended
+        assert await store.current_turn("c1") is None and await store.turns_in("running", "due", "parked") == []
+
+
+async def test_calls_come_back_in_the_order_of_issue_with_the_authority_they_were_issued_with(tmp_path: Path) -> None:
+    def call(call_id: str, ordinal: int, **more: object) -> Call:
+        return Call(call_id, "c1", "t1", f"batch-{call_id}", ordinal, "update_file", {"path": "a"}, **more)  # type: ignore[arg-type]
+
+    issued = call(
+        "z", 0, role_at_issue="actor", ceiling=frozenset({Permission.READ_FILES}), provenance=Provenance(False, True)
+    )
+    settled = call(
+        "z",
+        0,
+        terminate=False,
+        role_at_issue="actor",
+        ceiling=frozenset({Permission.READ_FILES}),
+        provenance=Provenance(False, True),
+        plan_step="1",
+        state=CallState.SETTLED,
+        intent=Intent((PathIntent("a", "old", None),), "ls"),
+        result=ToolResult(Status.OK, "done", None, "+a", {"exit": 0}),
+    )
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", issued))
+        await database.journal.write(Change("c1", (call("b", 0), call("a", 1))))
+        await database.journal.write(Change("c1", (settled,)))
+        assert await database.store.calls("t1") == [settled, call("b", 0), call("a", 1)]
+
+
+async def test_an_approval_is_decided_once(tmp_path: Path) -> None:
+    def approval(approval_id: str) -> Approval:
+        return Approval(
+            approval_id, "c1", "t1", "b", "k1", "create_file", {"p": 1}, "/a", Risk.HIGH, ("it creates",), "hash", True
+        )
+
+    allow = DecideApproval("y", ApprovalState.ALLOWED, "go on", "person:ann")
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", approval("y"), approval("x")))
+        assert await database.store.approvals("c1") == [approval("y"), approval("x")]
+        await database.journal.write(Change("c1", (allow,)))
+        with pytest.raises(AlreadyDecided, match="already allowed"):
+            await database.journal.write(Change("c1", (allow,)))
+        with pytest.raises(NotFound):
+            await database.journal.write(
+                Change("c1", (DecideApproval("none", ApprovalState.DENIED, None, "person:ann"),))
+            )
+        assert await database.store.approvals("c1") == [approval("x")]
+        decided = (await database.store.approvals_of_call("k1"))[0]
+        assert (decided.state, decided.note, decided.decided_by) == (ApprovalState.ALLOWED, "go on", "person:ann")
+
+
+async def test_a_question_is_settled_once(tmp_path: Path) -> None:
+    answer = SettleQuestion("q1", QuestionState.ANSWERED, {"value": "yes"}, "person:ann")
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", QuestionRow("q1", "c1", "t1")))
+        await database.journal.write(Change("c1", (answer,)))
+        with pytest.raises(AlreadyAnswered):
+            await database.journal.write(Change("c1", (answer,)))
+        assert await database.store.question("q1") == QuestionRow(
+            "q1", "c1", "t1", QuestionState.ANSWERED, {"value": "yes"}, "person:ann"
+        )
+        assert await database.store.question("q2") is None
+
+
+async def test_the_newest_plan_supersedes_older_ones_and_is_approved_once(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", PlanRow("p1", "c1", PlanState.OPEN)))
+        await database.journal.write(Change("c1", (PlanRow("p2", "c1", PlanState.OPEN),)))
+        with pytest.raises(PlanSuperseded):
+            await database.journal.write(Change("c1", (ApprovePlan("p1", {}, "person:ann"),)))
+        await database.journal.write(Change("c1", (ApprovePlan("p2", {"goal": "g"}, "person:ann", "t2"),)))
+        with pytest.raises(PlanAlreadyApproved):
+            await database.journal.write(Change("c1", (ApprovePlan("p2", {}, "person:ann"),)))
+        assert await database.store.plan("p2") == PlanRow(
+            "p2", "c1", PlanState.APPROVED, {"goal": "g"}, "person:ann", "t2"
+        )
+
+
+async def test_a_stale_lease_refuses_the_whole_change(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        epoch = await database.leases.take("/w", owner="one")
+        await database.journal.write(Change("c1", (RequireLease("/w", epoch), message("m1"))))
+        assert await database.leases.take("/w", owner="two") == epoch + 1
+        with pytest.raises(Conflict, match="passed to another writer"):
+            await database.journal.write(Change("c1", (message("m2"), RequireLease("/w", epoch))))
+        assert [m.id for m in await database.store.history("c1")] == ["m1"]
+
+
+async def test_what_is_reserved_counts_until_it_is_spent(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(
+            add_chat("c1", Reserve("u1", "t1", "answer", "m", 100), Reserve("u2", "t1", "answer", "m", 50))
+        )
+        await database.journal.write(Change("c1", (Spend("u1", 10, 20, 3, 4, estimated=True),)))
+        totals = await database.store.usage("c1")
+        assert (totals.requests, totals.reserved, totals.prompt, totals.completion) == (2, 50, 10, 20)
+        assert (totals.cached, totals.reasoning, totals.estimated) == (3, 4, True)
+
+
+async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat("c1", message("m1"), Turn("t1", "c1", "actor", "p", "m1")))
+        await database.journal.write(add_chat("c2", message("m1", chat_id="c2")))
+        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "late words")
+        await database.journal.write(Change("c1", (RemoveChat(),)))
+        assert await database.store.chat("c1") is None and await database.store.history("c1") == []
+        assert await database.store.records_after("c1", 0, 10) == []
+        assert await database.store.turns_in("running") == []
+        assert [m.id for m in await database.store.history("c2")] == ["m1"]
+
+
+async def test_set_chat_changes_what_it_names_and_keeps_the_rest(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        await database.journal.write(Change("c1", (SetChat(title="New", state=ChatState.RUNNING),)))
+        await database.journal.write(Change("c1", (SetChat(config=ChatConfig("planner", model_id="m")),)))
+        chat = await database.store.chat("c1")
+        assert chat is not None
+        assert (chat.title, chat.state, chat.role, chat.config.model_id) == ("New", ChatState.RUNNING, "planner", "m")
+        assert chat.updated_at > chat.created_at
+
+
+@proves("AUD-1")
+async def test_a_changed_a_missing_and_a_cut_off_record_are_found(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        for n in range(4):
+            await database.journal.write(said(f"m{n}"))
+        assert await database.store.verify_chain("c1") is None
+
+        await database.writer.run(lambda c: c.execute("DELETE FROM records WHERE seq = 5").rowcount)
+        broken = await database.store.verify_chain("c1")
+        assert broken is not None and "after this one" in broken.reason
+        await database.writer.run(lambda c: c.execute("DELETE FROM records WHERE seq = 3").rowcount)
+        broken = await database.store.verify_chain("c1")
+        assert broken is not None and broken.seq == 4
+        await database.writer.run(lambda c: c.execute("UPDATE records SET body = body || ' ' WHERE seq = 2").rowcount)
+        broken = await database.store.verify_chain("c1")
+        assert broken is not None and broken.seq == 2
+
+
+async def test_text_is_shown_at_once_and_kept_in_pieces(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat())
+        for n in range(100):
+            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n * 4, f"{n:4}")
+        assert [body(r)["offset"] for r in shown] == [n * 4 for n in range(100)]
+        replayed = await database.store.records_after("c1", 0, 1000)
+        assert len(replayed) == 1 and body(replayed[0])["text"] == "".join(f"{n:4}" for n in range(100))
+        assert replayed[0].seq == shown[-1].seq
+    async with opened(tmp_path) as database:
+        assert [(r.seq, body(r)["text"]) for r in await database.store.records_after("c1", 0, 1000)] == [
+            (replayed[0].seq, body(replayed[0])["text"])
+        ]
+
+
+async def test_text_said_while_a_write_is_under_way_is_shown_right_after_it(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat())
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(database.journal.write(said("m1")))
+            await asyncio.sleep(0)
+            database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "words")
+            assert shown == []
+        assert [r.type for r in shown] == [EventType.MESSAGE, EventType.TEXT_DELTA]
+        assert shown[0].seq < shown[1].seq
+
+
+async def test_a_complete_message_takes_the_place_of_its_text(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        for n in range(40):
+            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n * 100, "x" * 100)
+        database.journal.say("c1", "t1", "m1", EventType.REASONING_DELTA, 0, "hm")
+        assert await database.store.unfinished_text("c1", "t1")
+        await database.journal.write(Change("c1", (message("m1", "x" * 4000), Compact("m1"))))
+        records = await database.store.records_after("c1", 0, 1000)
+        assert [r.type for r in records] == [EventType.MESSAGE]
+        assert await database.store.unfinished_text("c1", "t1") == []
+        assert await database.store.verify_chain("c1") is None
+    async with opened(tmp_path) as database:
+        assert [r.type for r in await database.store.records_after("c1", 0, 1000)] == [EventType.MESSAGE]
+
+
+async def test_a_refused_compaction_keeps_the_text(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
+        refused = RequireState(frozenset(), TurnAlreadyRunning("no"))
+        with pytest.raises(TurnAlreadyRunning):
+            await database.journal.write(Change("c1", (message("m1"), Compact("m1"), refused)))
+    async with opened(tmp_path) as database:
+        assert [u.text for u in await database.store.unfinished_text("c1", "t1")] == ["words"]
+
+
+async def test_the_history_joins_the_stream_before_any_unfinished_text(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat("c1", message("m1")))
+        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "one ")
+        await database.journal.write(Change("c1", (), (note("between"),)))
+        database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 4, "two")
+        page = await database.store.messages_page("c1", limit=100)
+        assert page.last_seq == 1
+        joined = await database.store.records_after("c1", page.last_seq, 100)
+        assert [(r.type, body(r).get("text")) for r in joined] == [
+            (EventType.ERROR, None),
+            (EventType.TEXT_DELTA, "one two"),
+        ]
+
+
+async def test_numbers_shown_before_a_crash_are_never_given_again(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat())
+        await database.journal.write(Change("c1", (SetChat(state=ChatState.RUNNING),)))
+        await database.writer.run(lambda connection: None)
+        copy = tmp_path / "crashed"
+        copy.mkdir()
+        for n in range(50):
+            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, n, "x")
+        for name in ("anycowork.db", "anycowork.db-wal"):  # the disk as a crash at this moment leaves it
+            (copy / name).write_bytes((tmp_path / name).read_bytes())
+    async with opened(copy) as database:
+        assert not database.ended_cleanly
+        again: list[Record] = []
+        await database.journal.write(said("m2"))
+        again = await database.store.records_after("c1", shown[-1].seq, 10)
+        assert [body(r)["message"]["id"] for r in again] == ["m2"]  # type: ignore[index,call-overload]
+    async with opened(copy) as database:
+        assert database.ended_cleanly
+
+
+async def test_pieces_reach_the_disk_by_themselves(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        works = database.writer.tally.works
+        database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "words")
+        await until(lambda: database.writer.tally.works > works)
