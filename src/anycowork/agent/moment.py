@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from anycowork.agent.listening import Listener
 from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.errors import RepeatedCall
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Spend
 from anycowork.domain.messages import Message, MessageType, Speaker
@@ -94,12 +95,12 @@ class Moment:
     def earlier_failure(self, call: Call) -> Call | None:
         """The same call made before in this turn, if it failed for good or nothing has succeeded since."""
         for earlier in reversed(self.calls):
-            if earlier.id == call.id or earlier.state is not CallState.SETTLED or earlier.result is None:
+            if earlier.id == call.id or earlier.result is None or _was_a_repeat(earlier):
                 continue
             same = earlier.tool == call.tool and earlier.parameters == call.parameters
             status = earlier.result.status
             if same and status in (Status.REFUSED, Status.DENIED, Status.ERROR):
-                return earlier
+                return None if earlier.result.was_model_fault else earlier
             if status is Status.OK:
                 return self._refused_before(call)
         return None
@@ -113,6 +114,11 @@ class Moment:
                 and (earlier.tool, earlier.parameters) == (call.tool, call.parameters)
                 and earlier.result is not None
                 and earlier.result.status in (Status.REFUSED, Status.DENIED)
+                and not _was_a_repeat(earlier)
             ),
             None,
         )
+
+
+def _was_a_repeat(call: Call) -> bool:
+    return call.result is not None and call.result.error is not None and call.result.error.code == RepeatedCall.code

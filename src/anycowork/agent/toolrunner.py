@@ -211,8 +211,5 @@ def _terminates(calls: list[Call]) -> bool:
     return any(call.terminate and call.result is not None and call.result.status is Status.OK for call in calls)
 
 
-_FAULTS = {"unknown_tool", "bad_parameters"}
-
-
 def _is_fault(call: Call) -> bool:
-    return call.result is not None and call.result.error is not None and call.result.error.code in _FAULTS
+    return call.result is not None and call.result.was_model_fault

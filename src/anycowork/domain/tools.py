@@ -6,7 +6,7 @@ from enum import StrEnum
 from pydantic import JsonValue, StrictBool
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.errors import AnyCoworkError, BadParameters, UnknownTool
 from anycowork.domain.roles import Permission
 
 Parameters = dict[str, JsonValue]
@@ -70,6 +70,11 @@ class ToolResult:
     @classmethod
     def failed(cls, error: AnyCoworkError, *, status: Status = Status.ERROR) -> "ToolResult":
         return cls(status=status, content=error.message, error=CallError.of(error))
+
+    @property
+    def was_model_fault(self) -> bool:
+        """The model got the call itself wrong; it is counted, and may be corrected."""
+        return self.error is not None and self.error.code in (UnknownTool.code, BadParameters.code)
 
 
 class CallState(StrEnum):

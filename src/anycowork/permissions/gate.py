@@ -1,5 +1,6 @@
 """The one door. Every side effect, from whichever caller, passes `admit`:
-schema → authority → workspace → preconditions → rules → approval. It decides and looks; it changes nothing."""
+authority → schema → workspace → preconditions → rules → approval. It decides and looks; it changes nothing.
+Authority comes first: a role that lacks a tool is not told what its parameters are."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -58,7 +59,9 @@ class Gate:
             raise UnknownTool(self._unknown(call.tool, standing))
         granted = require_authority(tool.spec, call, standing.at_issue, standing.now)
         if problems := tool.problems(call.parameters):
-            raise BadParameters(f"The parameters of '{call.tool}' do not fit: {'; '.join(problems)}.")
+            raise BadParameters(
+                f"The parameters of '{call.tool}' do not fit: {'; '.join(problem.rstrip('.') for problem in problems)}."
+            )
         prepared = await tool.prepare(call.parameters, replace(hands, permissions=granted))
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
         admitted = Admitted(tool, prepared, granted, step)
@@ -69,8 +72,8 @@ class Gate:
     def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None) -> bool:
         if tool.spec.read_only:
             return not tool.spec.requires_approval
-        if call.provenance.suspicious:
-            return False
+        if call.provenance.suspicious or Permission.EXECUTE_COMMANDS in tool.spec.permissions:
+            return False  # a command is not sandboxed yet, so it always asks, whatever a plan says
         return plan_step is not None or not tool.spec.requires_approval
 
     async def _ask(self, call: Call, standing: Standing, admitted: Admitted) -> Admitted | Asking:
