@@ -1,4 +1,6 @@
-"""Writes docs/requirements.md from the requirements table and the tests; `make docs` runs it. With --check it only compares."""
+"""Writes docs/requirements.md from the requirements table and the tests; `make docs` runs it. With --check it only compares.
+
+Ends with 1, and says why, if the table and the tests disagree."""
 
 import sys
 from pathlib import Path
@@ -10,14 +12,14 @@ from spec.table import PAGE, collect_proofs, page, problems, read_table  # the l
 
 def main(arguments: list[str]) -> int:
     table, proofs = read_table(), collect_proofs()
-    for problem in problems(table, proofs):
-        print(problem, file=sys.stderr)
-    fresh = page(table, proofs)
-    if arguments == ["--check"]:
-        return 0 if PAGE.is_file() and PAGE.read_text("utf-8") == fresh else 1
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(fresh, "utf-8")
-    return 0
+    found, fresh = problems(table, proofs), page(table, proofs)
+    if arguments != ["--check"]:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(fresh, "utf-8")
+    elif not PAGE.is_file() or PAGE.read_text("utf-8") != fresh:
+        found.append("docs/requirements.md is out of date. Run `make docs` and commit it.")
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from anycowork.api.auth import Manager, Reader
 from anycowork.api.rooms import House
 from anycowork.api.shapes import WorkspaceList, WorkspaceShape
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import BadWorkspace
 
 routes = APIRouter(tags=["workspaces"])
 
@@ -27,4 +28,8 @@ async def list_workspaces(principal: Reader, rooms: House) -> Response:
 @routes.post("/workspaces", status_code=201, response_model=WorkspaceShape, responses=faults(body=True))
 async def register_workspace(wanted: NewRoot, principal: Manager, rooms: House) -> Response:
     """Never `/`, the home folder itself, or a folder that contains or lies in the data folder."""
-    return answer(201, {"root": await rooms.roots.register(wanted.root, registered_by=principal.label())})
+    try:
+        root = await rooms.roots.register(wanted.root, registered_by=principal.label())
+    except BadWorkspace as error:
+        raise BadWorkspace(error.message, param="root") from None
+    return answer(201, {"root": root})

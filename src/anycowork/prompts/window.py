@@ -1,8 +1,8 @@
 """What of a chat a model is shown when not all of it fits. Pure: what is stored is never changed.
 
 In this order something gives way, the oldest first: results of earlier turns are cut, earlier turns are left out,
-results of the current turn are cut, steps of the current turn are left out. The system prompt and the newest
-message of the person always stay.
+results of the current turn are cut, steps of the current turn are left out, and last of all what the person said
+earlier in it. The system prompt and the newest message of the person always stay.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ def fitting(
     draft.cut_results(0, current)
     draft.drop(draft.turns(0, current))
     draft.cut_results(current, len(messages))
-    draft.drop(unit for unit in draft.units(current, len(messages)) if draft.anchor not in unit)
+    draft.drop(draft.steps(current, len(messages)))
     draft.cut_anchor()
     return draft.kept()
 
@@ -87,16 +87,23 @@ class _Draft:
         return tuple(message for index, message in enumerate(self._messages) if index not in self._dropped)
 
     def current_turn(self) -> int:
-        """Where the unit begins that holds the person's newest message."""
-        return next((unit.start for unit in self._units if self.anchor in unit), 0)
+        """Where the turn begins in which the person spoke last: with that message, or with the request that it answers into."""
+        if self.anchor < 0:
+            return 0
+        turn_id = self._messages[self.anchor].turn_id
+        same = (index for index, message in enumerate(self._messages) if turn_id and message.turn_id == turn_id)
+        first = next(same, self.anchor)
+        return next(unit.start for unit in self._units if first in unit)
 
-    def units(self, start: int, stop: int) -> list[range]:
-        return [unit for unit in self._units if start <= unit.start < stop]
+    def steps(self, start: int, stop: int) -> list[range]:
+        """The units that may go, in that order: the agent's own, then those with words of the person; never the newest of these."""
+        units = [unit for unit in self._between(start, stop) if self.anchor not in unit]
+        return sorted(units, key=lambda unit: any(_from_the_person(self._messages[index]) for index in unit))
 
     def turns(self, start: int, stop: int) -> list[range]:
         """Units together, from one message of the person to the next."""
         turns: list[range] = []
-        for unit in self.units(start, stop):
+        for unit in self._between(start, stop):
             if turns and not _from_the_person(self._messages[unit.start]):
                 turns[-1] = range(turns[-1].start, unit.stop)
             else:
@@ -125,6 +132,9 @@ class _Draft:
         bytes_left = int((self._budget - self._note_weight() - others - FRAME) * BYTES_PER_TOKEN / self._ratio)
         content = cut_middle(message.content, max(SHORT_MESSAGE, bytes_left), way_out=_TOO_LONG)
         self._put(self.anchor, replace(message, content=content))
+
+    def _between(self, start: int, stop: int) -> list[range]:
+        return [unit for unit in self._units if start <= unit.start < stop]
 
     def _fits(self) -> bool:
         return self._total + self._note_weight() <= self._budget

@@ -17,7 +17,6 @@ CLOSED = [
     "/nowhere",
     "//",
     "/healthz/",
-    "/assets/../roles",
 ]
 
 

@@ -1,6 +1,5 @@
 """Event streams, as a reader sees them."""
 
-import asyncio
 import json
 
 import pytest
@@ -83,9 +82,11 @@ async def test_open_streams_end_when_the_server_stops(client, rooms):
         assert stream.ended
 
 
-async def test_a_reader_that_left_is_let_go(client, readers):
+async def test_a_reader_that_left_is_let_go(client, rooms):
     chat_id = await new_chat(client)
     async with client.stream(f"/context/{chat_id}/events") as stream:
         await stream.opened()
-        await asyncio.sleep(0)
-    assert readers() == 0
+        await client.put(f"/context/{chat_id}/role", {"role": "planner"})
+        await stream.event()
+        assert (await rooms.numbers())["event_readers"] == 1
+    assert (await rooms.numbers())["event_readers"] == 0

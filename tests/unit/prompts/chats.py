@@ -55,7 +55,7 @@ _long = st.builds(lambda piece, times: piece * times, _text, st.integers(1, 60))
 
 @st.composite
 def _turn(draw: st.DrawFn) -> list[Message]:
-    """A request, batches of calls with their results (in any order), perhaps a note for people, perhaps an answer."""
+    """A request, batches of calls with their results (in any order), perhaps a question and its answer, a note for people, perhaps an answer."""
     turn = f"t{next(_ids)}"
     said = [words(f"Please {draw(_long)}", turn=turn)]
     for _ in range(draw(st.integers(0, 3))):
@@ -63,6 +63,11 @@ def _turn(draw: st.DrawFn) -> list[Message]:
         tool = draw(st.sampled_from(["read_file", "execute_command"]))
         said += [call(call_id, tool, turn=turn) for call_id in ids]
         said += [result(call_id, tool, draw(_long), turn=turn) for call_id in draw(st.permutations(ids))]
+        if draw(st.booleans()):
+            said += [
+                message(Speaker.ASSISTANT, "Which?", MessageType.QUESTION, turn=turn),
+                words("That one.", turn=turn),
+            ]
     if draw(st.booleans()):
         said.append(message(Speaker.SYSTEM, "A limit was reached.", turn=turn))
     if draw(st.booleans()):

@@ -54,8 +54,8 @@ def test_an_old_result_is_cut_before_an_old_word_is_dropped() -> None:
 def test_the_current_turn_stays_whole_while_earlier_ones_give_way() -> None:
     big = "y\n" * 1_500
     history = [
-        words("Old request " * 100),
-        answer("Old answer " * 100),
+        words("Old request " * 100, turn="t0"),
+        answer("Old answer " * 100, turn="t0"),
         words("New request"),
         call("c1", "read_file"),
         result("c1", "read_file", big),
@@ -78,6 +78,29 @@ def test_within_the_current_turn_results_are_cut_and_then_the_oldest_steps_left_
     assert 0 < dropped.count("Result of read_file") < 6
     assert "Do it" in dropped
     assert "555" in dropped
+
+
+@proves("CTX-1")
+def test_the_request_that_began_the_turn_outlives_its_steps_when_a_question_was_answered_meanwhile() -> None:
+    history = [
+        words("Older " * 50, turn="t0"),
+        answer("Done " * 50, turn="t0"),
+        words("Execute the approved plan", turn="t1"),
+    ]
+    for number in range(4):
+        history += [call(f"c{number}", "read_file"), result(f"c{number}", "read_file", f"{number}" * 500)]
+    history += [
+        answer("Which one?"),
+        words("The second"),
+        call("c9", "read_file"),
+        result("c9", "read_file", "9" * 500),
+    ]
+    shown = text_of(optimize_history_by_tokens(history, budget=300))
+    assert "Execute the approved plan" in shown
+    assert "The second" in shown
+    assert "999" in shown
+    assert "Older" not in shown
+    assert "000" not in shown
 
 
 @proves("CTX-1")

@@ -1,0 +1,69 @@
+"""Fixtures for tests that speak HTTP to a whole house in this process: real store, real files, a model whose answers the test writes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.asgi import Client
+from support.scripted_model import ScriptedModel
+
+from anycowork.api.build import create_api
+from anycowork.api.rooms import Rooms
+from anycowork.app import open_house
+from anycowork.settings import ProviderEntry, Settings
+
+TOKEN = "a-token-for-tests-0123456789abcdef"
+
+
+@pytest.fixture
+def token() -> str:
+    return TOKEN
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+async def model():
+    async with ScriptedModel() as model:
+        yield model
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    """How long wrong tokens would have waited; nothing really sleeps."""
+    return []
+
+
+@pytest.fixture
+async def rooms(tmp_path, workspace, model, slept):
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    (tmp_path / "data").mkdir()
+    settings = Settings(
+        data_dir=tmp_path / "data",
+        workspace=workspace,
+        token=TOKEN,
+        model="scripted/scripted",
+        providers=(ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",)),),
+        probe_local_servers=False,
+    )
+    async with open_house(settings, token=TOKEN) as house:
+        yield replace(house.rooms, sleep=sleep)
+
+
+@pytest.fixture
+def client(rooms: Rooms) -> Client:
+    """The owner, with the token."""
+    return Client(create_api(rooms), token=TOKEN)
+
+
+@pytest.fixture
+def stranger(client: Client) -> Client:
+    """The same server, asked without a token."""
+    return Client(client.app)
