@@ -1,3 +1,16 @@
+from pathlib import Path
+
+import pytest
+
 from support.api_fixtures import client, model, rooms, slept, stranger, token, workspace
+from support.hands import Bench
 
 __all__ = ["client", "model", "rooms", "slept", "stranger", "token", "workspace"]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    root, outside = tmp_path / "workspace", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    return Bench(root, outside)

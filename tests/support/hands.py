@@ -1,0 +1,66 @@
+"""A workspace in a temporary folder and the built-in tools on it, called as the loop calls them: problems, prepare, run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import ToolResult
+from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.folder import Folder
+
+EVERYTHING = frozenset(Permission)
+
+
+@dataclass
+class Bench:
+    """`root` is the workspace; `outside` lies beside it and must never be touched."""
+
+    root: Path
+    outside: Path
+    toolbox: Toolbox = field(default_factory=lambda: built_in_tools(None, command_timeout=5.0))
+    read: dict[str, str] = field(default_factory=dict)
+
+    def write(self, path: str, content: str | bytes = "") -> Path:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return target
+
+    def hands(self, *, user_text: str = "", permissions: frozenset[Permission] = EVERYTHING, **more: object) -> Hands:
+        return Hands(Folder(str(self.root)), permissions, read=self.read, user_text=user_text, **more)  # type: ignore[arg-type]
+
+    async def prepare(self, tool: str, hands: Hands | None = None, **parameters: JsonValue) -> Prepared:
+        found = self.toolbox.find(tool)
+        assert found is not None
+        assert found.problems(parameters) == []
+        return await found.prepare(parameters, hands or self.hands())
+
+    async def run(self, prepared: Prepared, hands: Hands | None = None) -> ToolResult:
+        found = self.toolbox.find(prepared.tool)
+        assert found is not None
+        return await found.run(prepared, hands or self.hands())
+
+    async def call(self, tool: str, hands: Hands | None = None, **parameters: JsonValue) -> ToolResult:
+        """Both halves; a file read whole counts as read, as the loop counts it."""
+        result = await self.run(await self.prepare(tool, hands, **parameters), hands)
+        if result.facts.get("whole"):
+            self.read[str(result.facts["path"])] = str(result.facts["sha256"])
+        return result
+
+
+def tree(folder: Path) -> Mapping[str, bytes | str]:
+    """Everything below a folder: what is in the files, where links lead."""
+    found: dict[str, bytes | str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        else:
+            found[name] = "folder" if path.is_dir() else "special"
+    return found
