@@ -23,7 +23,9 @@ CHECKS = [
 _STREAMS = ("/events", "/context/{chat_id}/events")
 
 
-def fuzz(url: str, token: str, document: dict[str, object], known: Mapping[str, str], *, examples: int) -> Iterator[str]:
+def fuzz(
+    url: str, token: str, document: dict[str, object], known: Mapping[str, str], *, examples: int
+) -> Iterator[str]:
     """Yields each operation that held. `known` gives real ids for path parameters, so that requests come further than 404.
 
     Raises: whatever schemathesis says of an operation that did not hold.

@@ -73,5 +73,5 @@ def body(record: Record) -> Json:
 async def until(condition: Callable[[], bool]) -> None:
     """Lets the event loop run until this holds."""
     async with asyncio.timeout(SOON):
-        while not condition():  # noqa: ASYNC110 — it is another thread that makes it true
+        while not condition():
             await asyncio.sleep(0.001)

@@ -20,11 +20,13 @@ def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bo
 
 
 def _names_tool(step: PlanStep, spec: ToolSpec) -> bool:
-    """A planner cannot know the tools it lacks, so a step may name permissions instead."""
+    """A planner cannot know the tools it lacks, so a step may name permissions instead, whole or by their first word (`write`)."""
     needed = set(step.tools_needed)
-    return spec.name in needed or {permission.value for permission in spec.permissions} <= needed | {
-        Permission.READ_FILES
+    named = {
+        Permission.READ_FILES,
+        *(p for p in Permission if p.value in needed or p.value.partition("_")[0] in needed),
     }
+    return spec.name in needed or spec.permissions <= named
 
 
 def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:

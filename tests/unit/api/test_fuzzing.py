@@ -1,9 +1,9 @@
 import asyncio
 
 import uvicorn
-from support.fuzzing import fuzz
 
 from anycowork.api.build import create_api
+from support.fuzzing import fuzz
 
 
 async def test_no_request_that_the_description_allows_or_forbids_breaks_the_server(client, rooms, model):

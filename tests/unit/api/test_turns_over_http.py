@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from support.scripted_model import Hang, call
 from support.spec import proves
 

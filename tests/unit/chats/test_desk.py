@@ -98,7 +98,7 @@ async def test_excluded_tools_do_not_appear_in_the_prompt(tmp_path: Path) -> Non
             await chat.send("hello")
         planner, actor = (request["messages"][0]["content"] for request in guest.model.requests)
         for tool in ("update_file", "create_file", "delete_file", "move_file", "execute_command"):
-            assert tool not in planner and tool in actor
+            assert tool not in planner and tool in actor, tool
         assert "read_file" in planner and "You are operating in PLANNER role" in planner
         assert "You are operating in ACTOR role" in actor and "PLANNER" not in actor
 

@@ -27,6 +27,7 @@ def granted(the_plan: Plan, path: str, *, others: tuple[str, ...] = ()) -> str |
 def test_a_named_tool_on_a_named_path_is_granted() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["src/a.py"]), "src/a.py") == "1"
     assert granted(plan(tools_needed=["write_files"], paths=["src/"]), "src/deep/a.py") == "1"
+    assert granted(plan(tools_needed=["write"], paths=["a.py"]), "a.py") == "1"
 
 
 @pytest.mark.parametrize(
