@@ -1,0 +1,82 @@
+"""Providers that are found without being configured: from the environment at the start, and local servers while it runs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from anycowork.domain.errors import ProviderFault
+from anycowork.providers.config import OPENAI_URL, ProviderConfig
+from anycowork.providers.model_list import chat_model
+from anycowork.providers.openai_compatible import OpenAICompatible
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.providers.upstream import Upstream
+
+KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    name: str
+    base_url: str
+
+
+LOCAL_SERVERS = (
+    LocalServer("ollama", "http://127.0.0.1:11434/v1"),
+    LocalServer("lmstudio", "http://127.0.0.1:1234/v1"),
+    LocalServer("llamacpp", "http://127.0.0.1:8080/v1"),
+)
+
+
+def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
+    """`OPENAI_API_KEY`, `OPENAI_BASE_URL`, or both; the address alone is a server that wants no key. Raises: Invalid.
+
+    No model is named: the server's own list is asked when the first message comes, and `chat_model` picks from it.
+    """
+    key, url = environment.get(KEY, "").strip(), environment.get(URL, "").strip()
+    if not key and not url:
+        return []
+    return [ProviderConfig(name="openai", base_url=url or OPENAI_URL, api_key_env=KEY if key else None)]
+
+
+class Lookout:
+    """Watches for local servers and keeps the registry true to what is running. What a person configured is left alone."""
+
+    def __init__(
+        self,
+        registry: ProviderRegistry,
+        *,
+        servers: Sequence[LocalServer] = LOCAL_SERVERS,
+        every: float = 30.0,
+        within: float = 0.5,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._registry = registry
+        self._servers = [server for server in servers if registry.get(server.name) is None]
+        self._every, self._within, self._sleep = every, within, sleep
+
+    async def keep_looking(self) -> None:
+        """Never returns: start it in the app's task group once the house is open, so that no start waits for it."""
+        while True:
+            await self.look()
+            await self._sleep(self._every)
+
+    async def look(self) -> None:
+        """Asks all of them at once; adds those that answer and drops those that no longer do."""
+        async with asyncio.TaskGroup() as tasks:
+            asked = {server: tasks.create_task(self._models_of(server)) for server in self._servers}
+        for server, answer in asked.items():
+            found = ProviderConfig(name=server.name, base_url=server.base_url, models=answer.result())
+            if not found.models:
+                self._registry.drop(server.name)
+            elif self._registry.get(server.name) != found:
+                self._registry.put(found)
+
+    async def _models_of(self, server: LocalServer) -> tuple[str, ...]:
+        """Its models, the one to talk to by default first; empty if there is no such server."""
+        client = OpenAICompatible(Upstream(name=server.name, base_url=server.base_url), self._registry.pool)
+        try:
+            models = await client.models(within=self._within)
+        except ProviderFault:
+            return ()
+        chosen = chat_model(models)
+        return tuple(sorted(models, key=lambda model: model != chosen))

@@ -1,0 +1,143 @@
+"""What the guide makes of the messages it is shown: the role, the request in force, and what has come of it so far. Pure.
+
+A result's text is data to the end of its message, whatever stands in it; a paragraph in square brackets is a note of the house.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Said
+from anycowork.providers.guide.understanding import understand
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A call that was made and what came back."""
+
+    tool: str
+    status: str
+    text: str
+    parameters: Json | None = field(default=None, hash=False)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the person said to a question."""
+
+    words: str
+
+
+Heard = Outcome | Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    role: str
+    request: str
+    heard: tuple[Heard, ...] = ()
+
+
+def read_conversation(messages: Sequence[Said]) -> Conversation:
+    """Never raises, whatever the messages hold."""
+    spoken = [message for message in messages if message.role != "system"]
+    start = _request_at(spoken)
+    if start is None:
+        return Conversation(role=_role(messages), request="")
+    return Conversation(
+        role=_role(messages),
+        request=_words(spoken[start]),
+        heard=tuple(_heard(spoken[start + 1 :])),
+    )
+
+
+_ROLE = re.compile(r"operating in ([A-Z][A-Z0-9_ -]*?) role")
+_RESULT = re.compile(r"Result of (\S+) \((\w+)\):[ \t]*\n?")
+_NOTE = re.compile(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
+
+
+def _role(messages: Sequence[Said]) -> str:
+    prompts = "\n".join(message.content for message in messages if message.role == "system")
+    found = _ROLE.search(prompts)
+    return found[1].lower() if found else "actor"
+
+
+def _words(message: Said) -> str:
+    """What the person said, without the house's notes before it."""
+    text = message.content
+    while note := _NOTE.match(text):
+        text = text[note.end() :]
+    return text.strip()
+
+
+def _request_at(spoken: Sequence[Said]) -> int | None:
+    """Where the request in force stands: the newest words of the person that are not the answer to a question."""
+    mine = [
+        at
+        for at, message in enumerate(spoken)
+        if message.role == "user" and not _RESULT.match(message.content) and _words(message)
+    ]
+    for at in reversed(mine):
+        if not _is_answer(spoken, at):
+            return at
+    return mine[-1] if mine else None
+
+
+def _is_answer(spoken: Sequence[Said], at: int) -> bool:
+    if at == 0 or not any(found.get("type") == "question" for found in _objects(spoken[at - 1].content)):
+        return False
+    request = understand(_words(spoken[at]))
+    return not request.wishes and not request.planned
+
+
+def _heard(messages: Sequence[Said]) -> Iterator[Heard]:
+    calls: list[Json] = []
+    for message in messages:
+        if message.role == "assistant":
+            calls += [found for found in _objects(message.content) if "tool" in found]
+        elif result := _RESULT.match(message.content):
+            yield Outcome(result[1], result[2], message.content[result.end() :], _parameters(calls, result[1]))
+        elif words := _words(message):
+            yield Answered(words)
+
+
+def _parameters(calls: list[Json], tool: str) -> Json | None:
+    """Of the oldest call of this tool that has no result yet."""
+    for position, call in enumerate(calls):
+        if call["tool"] == tool:
+            del calls[: position + 1]
+            found = call.get("parameters")
+            return found if isinstance(found, dict) else None
+    return None
+
+
+def _objects(text: str) -> Iterator[Json]:
+    """The JSON objects that stand in an assistant's message, one after the other."""
+    decoder, start = json.JSONDecoder(), text.find("{")
+    while start >= 0:
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(found, dict):
+            yield found
+        start = text.find("{", end)
+
+
+def fenced_json(text: str) -> JsonValue:
+    """The first fenced block of JSON in a text; None if there is none."""
+    for block in re.finditer(r"```json[ \t]*\n(.*?)\n```", text, re.DOTALL):
+        try:
+            found: JsonValue = json.loads(block[1])
+        except (ValueError, RecursionError):
+            continue
+        return found
+    return None

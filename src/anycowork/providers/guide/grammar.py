@@ -1,0 +1,224 @@
+"""One clause in, its wishes out: the sentences the guide knows, as patterns over text whose quotations are masked. Pure.
+
+Whatever would change something must name its file unmistakably: quoted, with a dot or slash, or after the word "file".
+"""
+
+import re
+from collections.abc import Callable
+
+from anycowork.providers.guide.quotes import MARK, Quotes
+from anycowork.providers.guide.wishes import (
+    AppendLine,
+    CreateFile,
+    DeleteFile,
+    ListFiles,
+    MoveFile,
+    ReadFile,
+    ReplaceText,
+    ReviewFile,
+    RunCommand,
+    Search,
+    Wish,
+)
+
+MAX_CLAUSE = 2_000
+
+
+def wishes_in(clause: str, quotes: Quotes) -> list[Wish]:
+    """What the first fitting sentence says; empty if none fits."""
+    if len(clause) > MAX_CLAUSE:
+        return []
+    for sentence, wishes in _SENTENCES:
+        found = sentence.fullmatch(clause)
+        if found is None:
+            continue
+        try:
+            return wishes(_Words(found, quotes))
+        except _Unlikely:
+            continue
+    return []
+
+
+class _Unlikely(Exception):
+    """The words fit the sentence, but do not name what it needs."""
+
+
+class _Words:
+    """The named parts of a clause, with what was quoted put back."""
+
+    def __init__(self, found: re.Match[str], quotes: Quotes) -> None:
+        self._parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
+        self._quotes = quotes
+
+    def text(self, name: str) -> str:
+        """Raises: _Unlikely if it is empty and not quoted as such."""
+        part = self._parts[name]
+        if not part:
+            raise _Unlikely
+        return self._quotes.open(part)
+
+    def any_path(self, name: str = "path") -> str:
+        """Empty if none was named."""
+        part = self._parts[name]
+        path = self._quotes.open(part)
+        return path if self.quoted(name) or path in (".", "..") else path.rstrip(".,")
+
+    def file(self, name: str = "path") -> str:
+        """Raises: _Unlikely if these words need not mean a file."""
+        path = self.any_path(name)
+        telling = self.quoted(name) or self._parts.get(f"{name}_said") or re.search(r"[./]|^[A-Z]{3}|file$", path)
+        if not path or not telling:
+            raise _Unlikely
+        return path
+
+    def files(self, name: str = "paths") -> list[str]:
+        """Several, all of which must be unmistakable."""
+        parts = re.split(_AND, self._parts[name])
+        if not all(re.search(rf"[./]|^[A-Z]{{3}}|file$|{MARK}", part) for part in parts):
+            raise _Unlikely
+        return [self._quotes.open(part) for part in parts]
+
+    def quoted(self, name: str) -> bool:
+        return self._quotes.is_quoted(self._parts[name])
+
+
+# --- the parts that sentences are made of
+
+_WORD = rf"(?:{MARK}|[^\s,;:?!*|<>&$(){{}}\"'`{MARK[1:-1]}]+)"
+_SOME = rf"(?:{MARK}|.+?)"
+_THE = r"(?:(?:the|a|an|my|this)\s+)?"
+_HERE = r"(?:here|there|it|(?:the|this|my|the\s+current)?\s*(?:workspace|folder|directory|project|repo(?:sitory)?))"
+_AND = r"\s*(?:,\s*and\s+|,|\s+and\s+)\s*"
+_TO = r"\s+(?:with|by|to|into|for)\s+"
+_REPLACE = rf"(?:replace|change|swap|substitute|update)\s+(?:{_THE}(?:word|text|line|phrase)\s+)?"
+_WITH = (
+    r"(?:(?:,?\s*(?:and\s+)?(?:with|containing|saying|(?:that|which)\s+(?:says|contains|reads|holds)))"
+    r"(?:\s+(?:the\s+)?(?:contents?|text|words?|lines?)\b)?\s*:?\s*|\s*:\s*)"
+)
+
+
+def _file(name: str = "path", kinds: str = "file|script") -> str:
+    """A file as people name it: `notes.txt`, "the file notes", "a new text file called notes"."""
+    said = rf"(?P<{name}_said>(?:{kinds})(?:\s+(?:called|named))?|called|named)"
+    return rf"{_THE}(?:(?:new|text|empty|whole|contents?\s+of)\s+)*{_THE}(?:{said}\s+)?(?P<{name}>{_WORD})"
+
+
+_FILES = rf"{_THE}(?:files?\s+)?(?P<paths>{_WORD}(?:{_AND}{_WORD})*)"
+_IN_FILE = rf"\s+in\s+{_file()}"
+
+
+# --- what each sentence means
+
+
+def _list(words: _Words) -> list[Wish]:
+    return [ListFiles(words.any_path() or ".")]
+
+
+def _read(words: _Words) -> list[Wish]:
+    return [ReadFile(words.any_path())]
+
+
+def _read_several(words: _Words) -> list[Wish]:
+    return [ReadFile(path) for path in words.files()]
+
+
+def _show(words: _Words) -> list[Wish]:
+    path = words.file()
+    return [ListFiles(path) if path.endswith("/") else ReadFile(path)]
+
+
+def _review(words: _Words) -> list[Wish]:
+    return [ReviewFile(words.file())]
+
+
+def _search(words: _Words) -> list[Wish]:
+    return [Search(words.text("text"), words.any_path() or None)]
+
+
+def _append(words: _Words) -> list[Wish]:
+    return [AppendLine(words.file(), words.text("line"))]
+
+
+def _create_empty(words: _Words) -> list[Wish]:
+    return [CreateFile(words.file())]
+
+
+def _create(words: _Words) -> list[Wish]:
+    return [CreateFile(words.file(), f"{words.text('content')}\n")]
+
+
+def _replace(words: _Words) -> list[Wish]:
+    old, new = words.text("old"), words.text("new")
+    if not old:
+        raise _Unlikely
+    return [ReplaceText(words.file(), old, new)]
+
+
+def _delete(words: _Words) -> list[Wish]:
+    return [DeleteFile(path) for path in words.files()]
+
+
+def _delete_one(words: _Words) -> list[Wish]:
+    return [DeleteFile(words.file())]
+
+
+def _move(words: _Words) -> list[Wish]:
+    return [MoveFile(words.file(), words.any_path("to"))]
+
+
+def _run(words: _Words) -> list[Wish]:
+    command = words.text("command")
+    # "run the tests" names no command: guessing one would not be following.
+    vague = not words.quoted("command") and re.match(r"(?:the|a|an|my|all|it|this|that|some)\b", command, re.I)
+    if vague or not command.strip():
+        raise _Unlikely
+    return [RunCommand(command)]
+
+
+def _sentence(*parts: str) -> re.Pattern[str]:
+    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL)
+
+
+_SENTENCES: tuple[tuple[re.Pattern[str], Callable[[_Words], list[Wish]]], ...] = (
+    (_sentence(r"(?:show(?:\s+me)?|look\s+at|what(?:'s|\s+is)\s+(?:in|inside))\s+", _file()), _show),
+    (
+        _sentence(
+            rf"(?:(?:list|show|see|find|get)(?:\s+me)?\s+(?:all\s+)?(?:of\s+)?{_THE}(?:files(?:\s+and\s+folders)?|folders|directory|contents?)",
+            r"|(?:what|which)\s+(?:files\s+)?(?:is|are)(?:\s+there)?|list|look\s+around|ls)",
+            rf"(?:(?:\s+(?:in|inside|under|of|at))?\s+(?:{_HERE}|{_THE}(?:(?:folder|directory)\s+)?(?P<path>{_WORD})(?:\s+(?:folder|directory))?))?",
+        ),
+        _list,
+    ),
+    (_sentence(r"(?:read|open|cat|print|display|view)(?:\s+me)?\s+", _file()), _read),
+    (_sentence(r"(?:read|open|cat|print|display|view)(?:\s+me)?\s+", _FILES), _read_several),
+    (_sentence(r"(?:review|inspect|check)\s+", _file()), _review),
+    (
+        _sentence(
+            rf"(?:search|grep|look|find)\s+(?:for\s+)?(?:all\s+)?(?:{_THE}(?:word|text|phrase|string)\s+)?(?P<text>{_SOME})",
+            rf"(?:\s+(?:in|inside|under)\s+(?:{_HERE}|(?:all|the|every)\s+files?|{_file()}))?",
+        ),
+        _search,
+    ),
+    (
+        _sentence(
+            rf"(?:append|add)\s+{_THE}(?:(?:line|text|words?)\s+)?(?P<line>{_SOME})\s+(?:to|at)\s+(?:the\s+end\s+of\s+)?",
+            _file(),
+        ),
+        _append,
+    ),
+    (_sentence(r"(?:create|make|write|add)\s+(?:me\s+)?", _file(), r"(?:\s+file)?"), _create_empty),
+    (_sentence(r"(?:create|make|write|add)\s+(?:me\s+)?", _file(), rf"(?:\s+file)?{_WITH}(?P<content>.+)"), _create),
+    (_sentence(rf"(?:write|put|save)\s+(?P<content>{_SOME})\s+(?:to|into|in|as)\s+", _file()), _create),
+    (_sentence(_REPLACE, rf"(?P<old>{_SOME}){_TO}(?P<new>{_SOME})", _IN_FILE), _replace),
+    (_sentence(_REPLACE, rf"(?P<old>{_SOME})", _IN_FILE, rf"{_TO}(?P<new>{MARK}|.+)"), _replace),
+    (_sentence(r"in\s+", _file(), r",?\s+", _REPLACE, rf"(?P<old>{_SOME}){_TO}(?P<new>{MARK}|.+)"), _replace),
+    (_sentence(r"(?:delete|remove|rm|erase)\s+", _file()), _delete_one),
+    (_sentence(r"(?:delete|remove|rm|erase)\s+", _FILES), _delete),
+    (
+        _sentence(
+            r"(?:move|rename|mv)\s+", _file(kinds="file|script|folder|directory"), r"\s+(?:to|into|as)\s+", _file("to")
+        ),
+        _move,
+    ),
+    (_sentence(rf"(?:run|execute|test\s+with|test)\s+(?:(?:the\s+)?command\s+)?(?P<command>{MARK}|.+)"), _run),
+)

@@ -1,0 +1,105 @@
+"""What the guide may say besides words: a call, or a question. And the replay that finds out which is due. Pure.
+
+A script is a generator that yields moves and is told what came of each. The guide keeps no state between requests:
+it runs the script from the beginning each time, feeds it what was heard so far, and says the first move that has no outcome yet.
+"""
+
+import json
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from anycowork.domain.messages import Json
+from anycowork.providers.guide.conversation import Answered, Heard, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    tool: str
+    parameters: Json = field(hash=False)
+
+    def spoken(self) -> str:
+        return _json({"tool": self.tool, "parameters": self.parameters, "terminate": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    value: str
+    label: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question with a few answers; the last choice is the safe one and the default."""
+
+    question: str
+    context: str
+    choices: tuple[Choice, ...]
+    severity: str = "major"
+
+    def spoken(self) -> str:
+        return _json(
+            {
+                "type": "question",
+                "format_version": "1.0",
+                "question": self.question,
+                "context": self.context,
+                "severity": self.severity,
+                "options": [{"label": c.label, "value": c.value, "description": c.description} for c in self.choices],
+                "default": self.choices[-1].value,
+                "allow_custom": False,
+            }
+        )
+
+    def chosen(self, words: str) -> str:
+        """The value of the choice that these words name by value or label; the default if they name none, or several."""
+        lowered = words.lower()
+        named = [c.value for c in self.choices if c.value.lower() in lowered or c.label.lower() in lowered]
+        return named[0] if len(named) == 1 else self.choices[-1].value
+
+
+Move = Call | Ask
+Script = Generator[Move, Heard, str]
+
+
+def next_words(script: Script, heard: Sequence[Heard]) -> str:
+    """What is to be said now: the script's first move that has no outcome yet, or its last words."""
+    waiting = deque(heard)
+    try:
+        move = next(script)
+        while (outcome := _outcome(move, waiting)) is not None:
+            move = script.send(outcome)
+    except StopIteration as end:
+        return str(end.value)
+    return move.spoken()
+
+
+def document(found: Json) -> str:
+    """A plan or a review as the reply that it is: JSON and nothing else."""
+    return _json(found)
+
+
+def _outcome(move: Move, waiting: deque[Heard]) -> Heard | None:
+    """The next thing heard that belongs to this move; what belongs to none of ours is passed over."""
+    while waiting:
+        heard = waiting.popleft()
+        match move:
+            case Call():
+                if (
+                    isinstance(heard, Outcome)
+                    and heard.tool == move.tool
+                    and heard.parameters in (None, move.parameters)
+                ):
+                    return heard
+            case Ask():
+                if isinstance(heard, Answered):
+                    return heard
+            case _:
+                assert_never(move)
+    return None
+
+
+def _json(found: Json) -> str:
+    return json.dumps(found, ensure_ascii=False)

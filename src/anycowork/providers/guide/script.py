@@ -1,0 +1,116 @@
+"""What the guide does with a conversation, by role. Pure: the same messages give the same words."""
+
+from collections.abc import Sequence
+
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.roles import Role
+from anycowork.providers.guide.acting import act, do
+from anycowork.providers.guide.conversation import Conversation, fenced_json
+from anycowork.providers.guide.moves import Script, document, next_words
+from anycowork.providers.guide.planning import carry_out, propose
+from anycowork.providers.guide.review import findings
+from anycowork.providers.guide.speaking import (
+    Told,
+    done,
+    introduction,
+    not_for_this_role,
+    not_understood,
+    summary,
+)
+from anycowork.providers.guide.understanding import Request, understand
+from anycowork.providers.guide.wishes import CreateFile, Looking, ReadFile, ReviewFile, RunCommand, Wish, phrase
+
+_PLANNING = (Role.PLANNER, Role.COMMANDER)
+# What a role carries out itself, besides looking; a role that is not named here does everything it is asked.
+_BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
+    Role.PLANNER: (),
+    Role.COMMANDER: (),
+    Role.REVIEWER: (),
+    Role.DESIGNER: (CreateFile,),
+    Role.TESTER: (RunCommand,),
+}
+
+
+def reply(conversation: Conversation) -> str:
+    """What the guide says now: words, or one JSON object. Never raises."""
+    script = _script(conversation)
+    return script if isinstance(script, str) else next_words(script, conversation.heard)
+
+
+def _script(conversation: Conversation) -> Script | str:
+    """What is to be carried out, or what is simply to be said."""
+    role = conversation.role
+    plan = _approved_plan(conversation.request)
+    if plan is not None and role not in _BESIDES_LOOKING:
+        return carry_out(plan)
+    request = understand(conversation.request)
+    if request.help:
+        return introduction(role)
+    if request.unclear:
+        return not_understood(role, request.unclear)
+    return _by_role(role, request, conversation.request)
+
+
+def _by_role(role: str, request: Request, words: str) -> Script | str:
+    looking = all(isinstance(wish, Looking) for wish in request.wishes)
+    if role in _PLANNING and (request.planned or not looking):
+        return propose(_goal(words), request.wishes)
+    if role == Role.REVIEWER and looking and any(isinstance(wish, ReadFile | ReviewFile) for wish in request.wishes):
+        return _review(request.wishes)
+    if request.planned:
+        return _plan_elsewhere(request.wishes)
+    own = _BESIDES_LOOKING.get(role)
+    foreign = [] if own is None else [wish for wish in request.wishes if not isinstance(wish, (*own, Looking))]
+    if foreign:
+        return not_for_this_role(role, foreign)
+    return _act_on(request.wishes)
+
+
+def _act_on(wishes: Sequence[Wish]) -> Script:
+    """One after the other, up to the first that does not work."""
+    told: list[Told] = []
+    for position, wish in enumerate(wishes):
+        one = yield from act(wish, approved=False)
+        told.append(one)
+        if not one.ok:
+            return summary(told, [phrase(later) for later in wishes[position + 1 :]])
+    return summary(told, [])
+
+
+def _review(wishes: Sequence[Wish]) -> Script:
+    found: list[Json] = []
+    paths: list[str] = []
+    for wish in wishes:
+        if not isinstance(wish, ReadFile | ReviewFile):
+            continue
+        seen = yield from do("read_file", {"path": wish.path})
+        if not seen.ok:
+            return done(f"Reviewed `{wish.path}`", seen).words
+        paths.append(wish.path)
+        found += findings(wish.path, seen.text)
+    count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to report"
+    return document(
+        {
+            "type": "review",
+            "format_version": "1.0",
+            "summary": f"Looked mechanically through {', '.join(paths)}: {count}. "
+            "I am the guide, not a language model: whether it is right I cannot judge.",
+            "findings": list(found),
+        }
+    )
+
+
+def _approved_plan(words: str) -> Plan | None:
+    found = fenced_json(words)
+    return read_plan(found) if isinstance(found, dict) else None
+
+
+def _plan_elsewhere(wishes: Sequence[Wish]) -> str:
+    steps = "\n".join(f"{number}. {phrase(wish)}" for number, wish in enumerate(wishes, 1))
+    return f"This is how I would go about it:\n\n{steps}\n\nSwitch to Planner and say it again for a plan that you can approve, or tell me to do it."
+
+
+def _goal(words: str) -> str:
+    goal = " ".join(words.split())
+    return goal if len(goal) <= 200 else f"{goal[:200]}…"

@@ -1,0 +1,201 @@
+"""Which provider answers for a model id, and what people are told about each. Grows while it runs, as local servers are found."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import StrEnum
+
+from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Provider
+from anycowork.providers.completion_stream import Timeouts
+from anycowork.providers.config import OPENAI_URL, ProviderConfig
+from anycowork.providers.guide.provider import GUIDE, Guide
+from anycowork.providers.model_list import AUTO
+from anycowork.providers.openai_compatible import OpenAICompatible
+from anycowork.providers.pool import HttpPool
+from anycowork.providers.retries import Backoff
+from anycowork.providers.upstream import Upstream
+
+GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
+LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
+
+
+class Readiness(StrEnum):
+    READY = "ready"
+    NO_KEY = "no key"
+    KEY_REFUSED = "key refused"
+    UNREACHABLE = "unreachable"
+
+
+class ProviderRegistry:
+    """The `Providers` of the domain's ports. The guide is always there; it is the default only while nothing else is.
+
+    `environment` is where keys are looked up, by name and anew for each request. Raises: Invalid for two providers of one name.
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[ProviderConfig] = (),
+        *,
+        default: str | None = None,
+        environment: Mapping[str, str],
+        pool: HttpPool | None = None,
+        timeouts: Timeouts | None = None,
+        backoff: Backoff | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.pool = pool or HttpPool()
+        self._default = default
+        self._environment = environment
+        self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep
+        self._configs: dict[str, ProviderConfig] = {}
+        self._guide = Guide()
+        self._clients: dict[str, OpenAICompatible] = {}
+        self._configs[GUIDE] = GUIDE_CONFIG
+        for config in configs:
+            if config.name in self._configs:
+                raise Invalid(f"There are two providers called '{config.name}'. Rename one.", param="providers")
+            self.put(config)
+
+    def find(self, model_id: str | None) -> tuple[Provider, str]:
+        """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
+        config, model = self._resolve(model_id)
+        return self._clients.get(config.name, self._guide), model
+
+    def context_tokens(self, model_id: str | None) -> int:
+        """How many tokens the model can be shown. Raises: NoSuchModel."""
+        return self._resolve(model_id)[0].context_tokens
+
+    def upstream(self, model_id: str | None) -> tuple[Upstream, str] | None:
+        """Where a passthrough request for this model goes, with the upstream's own name for it; None if the guide would answer."""
+        config, model = self._resolve(model_id)
+        return (self._upstream(config), model) if config.name in self._clients else None
+
+    def client(self, name: str) -> OpenAICompatible | None:
+        """The client of this provider; None for the guide and for unknown names."""
+        return self._clients.get(name)
+
+    def describe(self) -> list[Json]:
+        """Every provider as people see it, without secrets; `default` marks the one that answers when none is named."""
+        try:
+            chosen = self._resolve(None)[0].name
+        except NoSuchModel:
+            chosen = None
+        return [self._described(config, chosen) for config in self._configs.values()]
+
+    def put(self, config: ProviderConfig) -> None:
+        """Adds a provider, or replaces the one of that name."""
+        guide = self._configs.pop(GUIDE)
+        self._configs[config.name] = config
+        self._configs[GUIDE] = guide  # stays last: it is the last resort
+        if config.kind == "openai":
+            self._clients[config.name] = OpenAICompatible(
+                self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
+            )
+
+    def drop(self, name: str) -> None:
+        """Forgets a provider that is gone."""
+        if name != GUIDE:
+            self._configs.pop(name, None)
+            self._clients.pop(name, None)
+
+    def get(self, name: str) -> ProviderConfig | None:
+        return self._configs.get(name)
+
+    async def aclose(self) -> None:
+        await self.pool.aclose()
+
+    # --- which one
+
+    def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
+        wanted = model_id or self._default
+        if wanted is None:
+            return _with_its_own_default(self._first())
+        name, slash, model = wanted.partition("/")
+        if config := self._configs.get(name):
+            if slash and model and config.kind != "guide":
+                return config, model
+            if not slash or not model:
+                return _with_its_own_default(config)
+        for config in self._configs.values():
+            if wanted in config.models:
+                return config, wanted
+        return self._elsewhere(wanted)
+
+    def _elsewhere(self, wanted: str) -> tuple[ProviderConfig, str]:
+        """A name that no one here claims goes to the default provider, unless it is clearly another's."""
+        name = wanted.partition("/")[0]
+        known_default = wanted != self._default and self._default is not None
+        config = self._resolve(self._default)[0] if known_default else self._first()
+        if config.kind == "guide" or ("/" in wanted and name in (*LOCAL_NAMES, GUIDE)):
+            raise NoSuchModel(self._no_such(wanted, name))
+        return config, wanted
+
+    def _first(self) -> ProviderConfig:
+        return next(config for config in self._configs.values())
+
+    def _no_such(self, wanted: str, name: str) -> str:
+        there = ", ".join(
+            f"{config.name}/{model}" for config in self._configs.values() for model in config.models or ("<model>",)
+        )
+        if name in LOCAL_NAMES and name not in self._configs:
+            return (
+                f"There is no model '{wanted}': {LOCAL_NAMES[name]} is not running here. Start it, or choose: {there}."
+            )
+        return f"There is no model '{wanted}'. Choose one of: {there}."
+
+    # --- what is said of it
+
+    def _upstream(self, config: ProviderConfig) -> Upstream:
+        variable = config.api_key_env
+        return Upstream(
+            name=config.name,
+            base_url=config.base_url or OPENAI_URL,
+            key_env=variable,
+            key=lambda: self._environment.get(variable) if variable else None,
+        )
+
+    def _described(self, config: ProviderConfig, chosen: str | None) -> Json:
+        status = self._readiness(config)
+        return {
+            "name": config.name,
+            "kind": config.kind,
+            "base_url": None if config.kind == "guide" else config.base_url or OPENAI_URL,
+            "models": list(config.models),
+            "default": config.name == chosen,
+            "status": status.value,
+            "hint": _hint(config, status),
+        }
+
+    def _readiness(self, config: ProviderConfig) -> Readiness:
+        if config.api_key_env and not self._environment.get(config.api_key_env, "").strip():
+            return Readiness.NO_KEY
+        client = self._clients.get(config.name)
+        match client.last_fault if client else None:
+            case BadKey():
+                return Readiness.KEY_REFUSED
+            case Unreachable():
+                return Readiness.UNREACHABLE
+            case _:
+                return Readiness.READY
+
+
+def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
+    return config, config.models[0] if config.models else AUTO
+
+
+def _hint(config: ProviderConfig, status: Readiness) -> str:
+    if config.kind == "guide":
+        return (
+            "Built in, no language model: it follows plain requests. To connect a model, set OPENAI_API_KEY "
+            "(and OPENAI_BASE_URL for another server), or start Ollama, LM Studio or llama.cpp."
+        )
+    match status:
+        case Readiness.NO_KEY:
+            return f"Set the environment variable {config.api_key_env} and start again."
+        case Readiness.KEY_REFUSED:
+            return f"It refused the key. Check {config.api_key_env or 'api_key_env'}."
+        case Readiness.UNREACHABLE:
+            return f"Nothing answers at {config.base_url or OPENAI_URL}. Start it, or correct its base_url."
+        case Readiness.READY:
+            return f"Choose a model of it as {config.name}/<model>."
