@@ -78,8 +78,9 @@ async def test_a_whole_file_is_replaced_only_after_reading_it_as_it_is_now(bench
 async def test_a_part_of_a_file_does_not_count_as_read(bench: Bench) -> None:
     bench.write("a.txt", "1\n2\n3\n")
     await bench.call("read_file", path="a.txt", start_line=1, end_line=2)
-    with pytest.raises(NotRead):
-        await bench.prepare("update_file", path="a.txt", content="new\n")
+    for whole in ({"content": "new\n"}, {"content": "new\n", "start_line": 1, "end_line": 3}):
+        with pytest.raises(NotRead):
+            await bench.prepare("update_file", path="a.txt", **whole)
 
 
 async def test_the_users_own_words_may_replace_a_file_unread(bench: Bench) -> None:
