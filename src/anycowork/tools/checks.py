@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from anycowork.workspace.text import decode
 
 LARGEST_CHECKED = 500_000
+_MAY_HAVE_COMMENTS = {"tsconfig", "jsconfig", ".vscode", ".devcontainer"}  # JSON by name, with comments by custom
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,15 @@ class Check:
 
 def check(path: str, data: bytes) -> Check | None:
     """None where there is nothing to check or it would take too long."""
-    language, parse = _PARSERS.get(PurePosixPath(path).suffix.lower(), ("", None))
+    pure = PurePosixPath(path)
+    language, parse = _PARSERS.get(pure.suffix.lower(), ("", None))
     text = decode(data)
-    if parse is None or text is None or len(data) > LARGEST_CHECKED:
+    if (
+        parse is None
+        or text is None
+        or _MAY_HAVE_COMMENTS & {pure.stem.split(".")[0], *pure.parts[:-1]}
+        or len(data) > LARGEST_CHECKED
+    ):
         return None
     try:
         parse(text.body)

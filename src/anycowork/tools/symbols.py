@@ -7,7 +7,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import IO, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -26,6 +26,7 @@ from anycowork.workspace.text import decode
 
 MOST_PARSED = 60
 LARGEST_PARSED = 500_000
+MOST_TEXT = 8_000_000
 PARSE_SECONDS = 10.0
 MOST_TOLD = 50
 _WORKER = Path(__file__).with_name("symbol_worker.py")
@@ -152,12 +153,14 @@ def _candidates(folder: Folder, found: Found) -> tuple[list[_Candidate], bool]:
         by_file.setdefault(line.place, []).append(line)
     ordered = sorted(by_file.items(), key=lambda item: -sum(_looks_defining(line.text) for line in item[1]))
     candidates: list[_Candidate] = []
+    room = MOST_TEXT
     for place, lines in ordered[:MOST_PARSED]:
         try:
-            text = decode(folder.read(place, most=LARGEST_PARSED).data)
+            text = decode(folder.read(place, most=min(room, LARGEST_PARSED)).data)
         except ToolFault:
             text = None
         language = _LANGUAGES.get(PurePosixPath(place.name).suffix.lower()) if text else None
+        room -= len(text.body) if text else 0
         candidates.append(_Candidate(place, language, text.body if text else "", tuple(lines)))
     return candidates, found.cut or len(ordered) > MOST_PARSED
 
@@ -171,10 +174,7 @@ async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
     nothing = _Answer(definitions=[], unparsed=[candidate.place.path for candidate in candidates])
     if not candidates:
         return nothing
-    files = [{"path": each.place.path, "language": each.language, "text": each.text} for each in candidates]
-    with tempfile.TemporaryFile() as request:
-        request.write(json.dumps({"name": name, "files": files}).encode())
-        request.seek(0)
+    with await asyncio.to_thread(_request, name, candidates) as request:
         ended = await run_child(
             [sys.executable, "-I", str(_WORKER)],
             cwd="/",
@@ -189,6 +189,14 @@ async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
         return _Answer.model_validate_json(ended.output)
     except ValidationError:
         return nothing
+
+
+def _request(name: str, candidates: list[_Candidate]) -> IO[bytes]:
+    files = [{"path": each.place.path, "language": each.language, "text": each.text} for each in candidates]
+    request = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    request.write(json.dumps({"name": name, "files": files}).encode())
+    request.seek(0)
+    return request
 
 
 def _guesses(name: str, candidates: list[_Candidate], answer: _Answer) -> list[Definition]:

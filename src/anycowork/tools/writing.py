@@ -17,7 +17,7 @@ from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.workspace.diffs import Diff, diff
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import Place, shown
-from anycowork.workspace.text import Text, decode, with_line_ends
+from anycowork.workspace.text import Text, decode, lines_of, with_line_ends
 
 LARGEST_WRITTEN = 10_000_000
 ABSENT = "absent"
@@ -151,7 +151,7 @@ class UpdateFile(BuiltIn[UpdateFileParameters]):
         text = decode(contents.data)
         if text is None:
             raise NotText(f"'{shown(place.path)}' is not UTF-8 text, so this tool does not change it.")
-        if wish.content is not None and wish.start_line is None:
+        if wish.content is not None and _replaces_all(text, wish):
             _require_known(place, contents.sha256, text, wish.content, hands)
         data = _updated(text, wish, place.path).encoded()
         if data == contents.data:
@@ -174,6 +174,13 @@ def _require_room_for(folder: Folder, place: Place) -> None:
         above = above.parent
     with folder.jail.folder(above):
         pass
+
+
+def _replaces_all(text: Text, wish: UpdateFileParameters) -> bool:
+    """Without line numbers, or with those of every line there is."""
+    if wish.start_line is None or wish.end_line is None:
+        return wish.edits is None
+    return wish.start_line == 1 and wish.end_line >= len(lines_of(text.body))
 
 
 def _require_known(place: Place, current: str, text: Text, content: str, hands: Hands) -> None:

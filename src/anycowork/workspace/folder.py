@@ -31,7 +31,7 @@ NEVER_TOLD = frozenset(
         ".pytest_cache",
         ".ruff_cache",
     }
-    | {".tox", ".idea", ".next", ".cache", "target", "dist", "build"}
+    | {".tox", ".idea", ".next", ".cache"}
 )
 _CHUNK = 1 << 20
 
