@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.asgi import Client
-from support.scripted_model import ScriptedModel
 
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
 from anycowork.app import open_house
 from anycowork.settings import ProviderEntry, Settings
+from support.asgi import Client
+from support.scripted_model import ScriptedModel
 
 TOKEN = "a-token-for-tests-0123456789abcdef"
 
