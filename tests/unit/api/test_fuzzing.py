@@ -1,25 +1,26 @@
 import asyncio
 
-import uvicorn
-
 from anycowork.api.build import create_api
-from support.fuzzing import fuzz
+from anycowork.serving import Place, serve_app
+from support.fuzzing import STREAMS, Fuzzer
 
 
 async def test_no_request_that_the_description_allows_or_forbids_breaks_the_server(client, rooms, model):
     chat_id = (await client.post("/context", {})).json()["id"]
     document = (await client.get("/openapi.json")).json()
-    model.replies += ["Well."] * 50
-    config = uvicorn.Config(create_api(rooms), port=0, log_config=None, access_log=False)
-    server = uvicorn.Server(config)
+    model.replies += ["Well."] * 200
+    stopping, port = asyncio.Event(), asyncio.get_running_loop().create_future()
 
     def run(port: int) -> list[str]:
-        return list(fuzz(f"http://127.0.0.1:{port}", rooms.token, document, {"chat_id": chat_id}, examples=5))
+        fuzzer = Fuzzer(f"http://127.0.0.1:{port}", rooms.token, {"chat_id": chat_id}, examples=5)
+        return list(fuzzer.run(document))
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(server.serve())
+        place = Place("127.0.0.1", 0, grace_seconds=2)
+        serving = serve_app(create_api(rooms), place, stopping=stopping, ready=port.set_result, heed_signals=False)
+        tasks.create_task(serving)
         try:
-            held = await asyncio.to_thread(run, await _port(server))
+            held = await asyncio.to_thread(run, await port)
         finally:
-            server.should_exit = True
-    assert len(held) == sum(len(methods) for methods in document["paths"].values()) - 2  # all but the two streams
+            stopping.set()
+    assert len(held) == sum(len(methods) for path, methods in document["paths"].items() if path not in STREAMS)

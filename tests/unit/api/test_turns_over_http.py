@@ -12,8 +12,8 @@ PLAN = {
     "format_version": "1.0",
     "goal": "Greet",
     "steps": [
-        {"step_number": 1, "action": "Write hello.txt", "reason": "to greet", "paths": ["hello.txt"]},
-        {"step_number": 2, "action": "Write bye.txt", "reason": "to part", "paths": ["bye.txt"]},
+        {"step_number": 1, "action": "Write hello.txt", "tools_needed": ["create_file"], "paths": ["hello.txt"]},
+        {"step_number": 2, "action": "Write bye.txt", "tools_needed": ["create_file"], "paths": ["bye.txt"]},
     ],
 }
 QUESTION = {
@@ -114,7 +114,7 @@ async def test_a_call_waits_for_approval_and_runs_once_allowed(client, chat_id, 
     await send(client, chat_id)
     await until("permission-request")
     (approval,) = (await client.get(f"/context/{chat_id}/approvals")).json()["approvals"]
-    assert (approval["tool"], approval["resource"]) == ("create_file", "hello.txt")
+    assert (approval["tool"], approval["resource"]) == ("create_file", "/hello.txt")
     assert approval["parameters"] == {"path": "hello.txt", "content": "hi\n"}
     shown = (await client.get(f"/context/{chat_id}")).json()
     assert (shown["state"], shown["waiting_for"]["approvals"]) == ("awaiting_approval", [approval["id"]])
