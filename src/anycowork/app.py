@@ -35,7 +35,7 @@ from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.enhance import enhance
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.window import optimize_history_by_tokens
-from anycowork.providers.config import ProviderConfig
+from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
 from anycowork.providers.discovery import Lookout, from_environment
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app

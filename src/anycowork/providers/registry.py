@@ -93,6 +93,10 @@ class ProviderRegistry:
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
 
+    def choose(self, default: str | None) -> None:
+        """Who answers from now on when no model is named; None = whoever is found first."""
+        self._default = default
+
     def drop(self, name: str) -> None:
         """Forgets a provider that is gone."""
         if name != GUIDE:
