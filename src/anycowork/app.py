@@ -59,6 +59,7 @@ class House:
     providers: ProviderRegistry
     keeper: TurnKeeper
     desk: FrontDesk
+    rooms: Rooms
     app: ASGIApp
     stopping: asyncio.Event
 
@@ -154,7 +155,7 @@ async def _furnish(
         request_limit_bytes=settings.request_limit_bytes,
         stopping=stopping,
     )
-    return House(drawer, database, providers, keeper, desk, create_api(rooms), stopping)
+    return House(drawer, database, providers, keeper, desk, rooms, create_api(rooms), stopping)
 
 
 # --- serving

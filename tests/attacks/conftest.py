@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from support.api_fixtures import client, model, rooms, slept, stranger, token, workspace
+from support.api_fixtures import client, house, migrated, model, rooms, slept, stranger, token, workspace
 from support.hands import Bench
 
-__all__ = ["client", "model", "rooms", "slept", "stranger", "token", "workspace"]
+__all__ = ["client", "house", "migrated", "model", "rooms", "slept", "stranger", "token", "workspace"]
 
 
 @pytest.fixture

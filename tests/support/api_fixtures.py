@@ -1,5 +1,6 @@
 """Fixtures for tests that speak HTTP to a whole house in this process: real store, real files, a model whose answers the test writes."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import pytest
 
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
-from anycowork.app import open_house
+from anycowork.app import DATABASE_FILE, House, open_house
 from anycowork.settings import ProviderEntry, Settings
+from anycowork.store.schema import migrate
 from support.asgi import Client
 from support.scripted_model import ScriptedModel
 
@@ -39,12 +41,18 @@ def slept() -> list[float]:
     return []
 
 
-@pytest.fixture
-async def rooms(tmp_path, workspace, model, slept):
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database of this release: making one takes longer than most tests."""
+    path = tmp_path_factory.mktemp("migrated") / DATABASE_FILE
+    migrate(path)
+    return path
 
+
+@pytest.fixture
+async def house(tmp_path, workspace, model, migrated):
     (tmp_path / "data").mkdir()
+    shutil.copy(migrated, tmp_path / "data")
     settings = Settings(
         data_dir=tmp_path / "data",
         workspace=workspace,
@@ -54,7 +62,15 @@ async def rooms(tmp_path, workspace, model, slept):
         probe_local_servers=False,
     )
     async with open_house(settings, token=TOKEN) as house:
-        yield replace(house.rooms, sleep=sleep)
+        yield house
+
+
+@pytest.fixture
+def rooms(house: House, slept: list[float]) -> Rooms:
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    return replace(house.rooms, sleep=sleep)
 
 
 @pytest.fixture

@@ -37,7 +37,8 @@ class ChatChange(Boundary):
 
 
 @routes.post("/context", status_code=201, response_model=ChatShape, responses=faults(body=True))
-async def open_chat(wanted: NewChat, principal: Sender, rooms: House) -> Response:
+async def open_chat(principal: Sender, rooms: House, wanted: NewChat | None = None) -> Response:
+    wanted = wanted or NewChat()
     role = known_role(rooms.roles, wanted.agent_role, param="agent_role") if wanted.agent_role is not None else None
     chat = await rooms.desk.open_chat(
         principal,
@@ -54,7 +55,7 @@ async def open_chat(wanted: NewChat, principal: Sender, rooms: House) -> Respons
 async def list_chats(
     principal: Reader,
     rooms: House,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[str | None, Query(max_length=200, description="Words in the title.")] = None,
 ) -> Response:

@@ -170,7 +170,9 @@ def _hand_back(group: list[_Job], outcomes: list[Done[object] | Failed]) -> None
 
 
 def _storage_fault(error: sqlite3.Error) -> StorageFault:
-    return StorageFault(
+    fault = StorageFault(
         f"The database could not be written ({error}); nothing of this request was kept."
         " Free some disk space or end the program that locks it, then try again."
     )
+    fault.__cause__ = error  # raised elsewhere: whoever answers can tell a full disk from a locked database
+    return fault

@@ -77,6 +77,19 @@ async def test_the_cookie_opens(stranger, token):
     assert (await stranger.get("/roles", headers={"cookie": f"a=b; {cookie}; c=d"})).status == 200
 
 
+async def test_the_cookie_is_found_among_the_odd_ones_of_other_servers(stranger, token):
+    cookie = await cookie_from(stranger, token)
+    odd = 'x={"a": [1,2]}; ="; é=ü'.encode().decode("latin-1")
+    assert (await stranger.get("/roles", headers={"cookie": f"{odd}; {cookie}"})).status == 200
+
+
+async def test_a_link_from_a_neighbouring_port_opens_the_page_but_nothing_behind_it(stranger, token):
+    """Another port of this machine is the same site to a browser, so the cookie comes along."""
+    headers = {"cookie": await cookie_from(stranger, token), "sec-fetch-site": "same-site"}
+    assert (await stranger.get("/", headers=headers)).status == 200
+    assert (await stranger.get("/context", headers=headers)).status == 403
+
+
 async def test_a_wrong_token_in_the_address_gets_no_cookie_and_waits(stranger, slept):
     answer = await stranger.get("/?token=guess")
     assert answer.status == 401 and "set-cookie" not in answer.headers

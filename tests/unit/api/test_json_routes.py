@@ -20,6 +20,13 @@ async def test_a_new_chat_has_every_field(client, workspace):
     assert shown == {**chat, "waiting_for": {"approvals": [], "question": None}}
 
 
+@proves("ROL-3")
+async def test_a_chat_opens_without_any_wish_as_actor_in_the_default_workspace(client, workspace):
+    answer = await client.post("/context")
+    assert (answer.status, answer.json()["workspace"]) == (201, str(workspace))
+    assert answer.json()["config"]["agent_role"] == "actor"
+
+
 @proves("ROL-2")
 @pytest.mark.parametrize(
     ("method", "path", "field"),
