@@ -1,6 +1,7 @@
 """A store opened on a real file, and small chats, messages and changes to put into it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cache
@@ -75,3 +76,11 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(SOON):
         while not condition():
             await asyncio.sleep(0.001)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Blocks this thread, and with it the event loop, until another thread has made this true."""
+    end = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < end, "it did not come true in time"
+        time.sleep(0.001)

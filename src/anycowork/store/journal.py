@@ -17,7 +17,7 @@ from anycowork.domain.ports import Clock
 from anycowork.store import chats, records
 from anycowork.store.lines import Line, Lines
 from anycowork.store.messages import wire_body
-from anycowork.store.pieces import Delta, Piece, Pieces
+from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
 from anycowork.store.writer import Done, Failed, Writer, durable, settle_future
 from anycowork.store.writes import Numbered, commit
@@ -46,17 +46,17 @@ class SqliteJournal:
         line = self._lines.of(change.chat_id)
         numbered = self._number(change, line)
         place = line.hold(numbered.first_seq)
-        dropped = self._drop_pieces(change)
+        drops = self._drop_pieces(change)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def settle(outcome: Done[list[Record]] | Failed) -> None:
             match outcome:
                 case Done(placed):
                     line.settle(place, partial(self._show_all, placed))
-                    self._forget_removed(change)
+                    self._forget(change, drops)
                     settle_future(done, Done(None))
                 case Failed():
-                    self._pieces.take_back(dropped)
+                    self._take_back(drops)
                     line.settle(place, _show_nothing)
                     settle_future(done, outcome)
 
@@ -166,18 +166,26 @@ class SqliteJournal:
                 self._pieces.land(pieces, durable=True)
                 log.error("pieces of %d messages could not be kept: %s", len(pieces), error)
 
-    def _drop_pieces(self, change: Change) -> list[Piece]:
-        dropped: list[Piece] = []
+    def _drop_pieces(self, change: Change) -> list[Drop]:
+        drops = []
         for write in change.writes:
             if isinstance(write, Compact):
-                dropped += self._pieces.drop(change.chat_id, write.message_id)
+                drops.append(self._pieces.drop(change.chat_id, write.message_id))
             elif isinstance(write, RemoveChat):
-                dropped += self._pieces.drop(change.chat_id)
-        return dropped
+                drops.append(self._pieces.drop(change.chat_id))
+        return drops
 
-    def _forget_removed(self, change: Change) -> None:
+    def _forget(self, change: Change, drops: list[Drop]) -> None:
+        for drop in drops:
+            self._pieces.finish(drop)
         if any(isinstance(write, RemoveChat) for write in change.writes):
             self._lines.forget(change.chat_id)
+
+    def _take_back(self, drops: list[Drop]) -> None:
+        for drop in drops:
+            self._pieces.take_back(drop)
+        if drops and self._timer is None:
+            self._flush_in(FLUSH_SECONDS)
 
 
 def _show_nothing() -> None:

@@ -35,7 +35,7 @@ class Delta:
         return Entry(record, self.id, self.message_id)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Piece:
     """Deltas of one message in a row, as one: the whole text from the first one's offset, under the last one's number.
 
@@ -65,6 +65,18 @@ class Piece:
         return replace(self.last, offset=self.first.offset, text="".join(self.texts)).entry()
 
 
+@dataclass(slots=True, eq=False)
+class Drop:
+    """Pieces that go if a change is written, and come back if it is not."""
+
+    chat_id: str
+    message_id: str | None
+    pieces: list[Piece] = field(default_factory=list)
+
+    def covers(self, delta: Delta) -> bool:
+        return delta.chat_id == self.chat_id and self.message_id in (None, delta.message_id)
+
+
 @dataclass(slots=True)
 class Pieces:
     """open (still growing) → sealed → flying (with the writer) → durable; after a failed flight, sealed again."""
@@ -72,9 +84,14 @@ class Pieces:
     _open: dict[Key, Piece] = field(default_factory=dict)
     _sealed: list[Piece] = field(default_factory=list)
     _flying: list[Piece] = field(default_factory=list)
+    _drops: list[Drop] = field(default_factory=list)
 
     def add(self, delta: Delta) -> bool:
         """True if a piece is large enough for the disk now."""
+        for drop in self._drops:  # said before its message, and seen only now
+            if drop.covers(delta):
+                drop.pieces.append(Piece(delta, delta, [delta.text], len(delta.text), dropped=True))
+                return False
         key = (delta.chat_id, delta.message_id, delta.kind)
         piece = self._open.get(key)
         if piece is not None and piece.continues_with(delta):
@@ -100,26 +117,32 @@ class Pieces:
 
     def land(self, pieces: Iterable[Piece], *, durable: bool) -> None:
         landed = list(pieces)
-        self._flying = [piece for piece in self._flying if not _among(piece, landed)]
+        self._flying = [piece for piece in self._flying if piece not in landed]
         for piece in landed:
             piece.durable = durable
         if not durable:
             self._sealed[:0] = [piece for piece in landed if not piece.dropped]
 
-    def drop(self, chat_id: str, message_id: str | None = None) -> list[Piece]:
-        """The message itself is about to stand in their place; without one, the whole chat goes."""
-        gone = [p for p in self._all() if p.first.chat_id == chat_id and message_id in (None, p.first.message_id)]
-        for piece in gone:
+    def drop(self, chat_id: str, message_id: str | None = None) -> Drop:
+        """The message itself is about to stand in their place; without one, the whole chat goes. End it with `finish` or `take_back`."""
+        drop = Drop(chat_id, message_id)
+        drop.pieces = [piece for piece in self._all() if drop.covers(piece.last)]
+        for piece in drop.pieces:
             piece.dropped = True
             self._open.pop(piece.key, None)
         self._sealed = [piece for piece in self._sealed if not piece.dropped]
-        return gone
+        self._drops.append(drop)
+        return drop
 
-    def take_back(self, dropped: Iterable[Piece]) -> None:
+    def finish(self, drop: Drop) -> None:
+        self._drops.remove(drop)
+
+    def take_back(self, drop: Drop) -> None:
         """The message was not written after all."""
-        for piece in dropped:
+        self._drops.remove(drop)
+        for piece in drop.pieces:
             piece.dropped = False
-            if not piece.durable and not _among(piece, self._flying):
+            if not piece.durable and piece not in self._flying:
                 self._sealed.append(piece)
 
     def of(self, chat_id: str) -> list[Piece]:
@@ -130,7 +153,3 @@ class Pieces:
 
     def _all(self) -> list[Piece]:
         return [*self._flying, *self._sealed, *self._open.values()]
-
-
-def _among(piece: Piece, others: Iterable[Piece]) -> bool:
-    return any(piece is other for other in others)

@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.events import EventType
+from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import Change, Compact
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
 from anycowork.store.opening import Database
 from support.reader import Client
 from support.spec import proves
-from support.stored import SOON, add_chat, message, note, opened, said, until
+from support.stored import SOON, add_chat, message, note, opened, said, until, wait_for
 
 
 def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[bytes, None]:
@@ -67,6 +67,47 @@ async def test_replay_and_live_join_without_gap_or_doubling(tmp_path: Path) -> N
             for n, client in enumerate(clients):
                 tasks.create_task(read_some(client, n * 40))
         assert all(client.seen == list(range(2, 202)) for client in clients)
+
+
+@proves("EVT-2")
+async def test_what_is_shown_while_a_replay_is_read_comes_once(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat("c1", message("m1")))
+
+        async def records_after(chat_id: str, seq: int, limit: int) -> list[Record]:
+            if seq == 0:
+                await database.journal.write(said("meanwhile"))
+            return await database.store.records_after(chat_id, seq, limit)
+
+        client = Client()
+        async with asyncio.timeout(SOON), aclosing(follow("c1", 0, records_after=records_after, hub=hub)) as stream:
+            client.receive(await anext(stream))
+            await database.journal.write(said("afterwards"))
+            client.receive(await anext(stream))
+        assert client.seen == [1, 2, 3]
+
+
+@proves("EVT-2")
+async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat())
+        committed = database.writer.tally.works + 2
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(database.journal.write(said("m1")))
+            await asyncio.sleep(0)
+            database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
+            tasks.create_task(database.journal.write(said("m3")))
+            await asyncio.sleep(0)
+            wait_for(
+                lambda: database.writer.tally.works == committed
+            )  # both are durable, and this event loop has not heard
+            assert await database.store.records_after("c1", 0, 10) == []
+            assert (await database.store.messages_page("c1", limit=10)).last_seq == 1
+            client = Client()
+            await read(chat_stream(database, hub, client), client, lambda: "m3" in client.screen.messages)
+        assert client.seen == [2, 3, 4] and list(client.screen.growing.values()) == ["between the two"]
 
 
 async def test_a_thousand_missed_events_come_in_one_piece(tmp_path: Path) -> None:
@@ -248,7 +289,7 @@ class Play:
 
 
 @proves("EVT-2")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(steps)
 def test_reduce_of_replay_equals_reduce_of_live_however_writers_and_readers_interleave(
     todo: list[tuple[str, int, str]],
