@@ -8,7 +8,7 @@ import pytest
 
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
-from anycowork.app import DATABASE_FILE, House, open_house
+from anycowork.app import House, open_house
 from anycowork.settings import ProviderEntry, Settings
 from anycowork.store.schema import migrate
 from support.asgi import Client
@@ -44,7 +44,7 @@ def slept() -> list[float]:
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty database of this release: making one takes longer than most tests."""
-    path = tmp_path_factory.mktemp("migrated") / DATABASE_FILE
+    path = Settings(data_dir=tmp_path_factory.mktemp("migrated")).database_path
     migrate(path)
     return path
 
