@@ -115,12 +115,12 @@ class ProviderRegistry:
         wanted = model_id or self._default
         if wanted is None:
             return _with_its_own_default(self._first())
-        name, slash, model = wanted.partition("/")
-        if config := self._configs.get(name):
-            if slash and model and config.kind != "guide":
-                return config, model
-            if not slash or not model:
-                return _with_its_own_default(config)
+        name, _, model = wanted.partition("/")
+        named = self._configs.get(name)
+        if named and not model:
+            return _with_its_own_default(named)
+        if named and (named.kind == "openai" or model in named.models):
+            return named, model
         for config in self._configs.values():
             if wanted in config.models:
                 return config, wanted

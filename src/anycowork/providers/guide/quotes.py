@@ -6,7 +6,7 @@ import re
 _FIRST, _LAST = 0xE000, 0xF8FF
 MARK = "[\ue000-\uf8ff]"
 _QUOTED = re.compile(
-    r"(?P<fence>`{3,})[^\n`]*\n(?P<block>.*?)\n?(?P=fence)(?!`)"
+    r"(?<!`)(?P<fence>`{3,}+)[^\n`]*\n(?P<block>.*?)\n?(?P=fence)(?!`)"
     r"|`(?P<tick>[^`\n]+)`"
     r'|"(?P<double>[^"\n]*)"'
     r"|“(?P<curly>[^”\n]*)”"

@@ -1,0 +1,146 @@
+"""Which provider answers for which name, and what people are told about each."""
+
+import pytest
+
+from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
+from anycowork.providers.config import ProviderConfig
+from anycowork.providers.registry import ProviderRegistry
+from support.provider_client import SECRET, Naps, all_of, asking, text_of
+from support.scripted_model import HttpError, ScriptedModel
+
+ACME = ProviderConfig("acme", base_url="http://acme.test/v1", api_key_env="ACME_KEY", models=("small", "big/one"))
+HOME = ProviderConfig("home", base_url="http://home.test/v1", models=("tiny",), context_tokens=4_096)
+BARE = ProviderConfig("bare", base_url="http://bare.test/v1")
+
+
+def registry(*configs: ProviderConfig, default: str | None = None, **environment: str) -> ProviderRegistry:
+    return ProviderRegistry(configs, default=default, environment=environment, sleep=Naps())
+
+
+@pytest.mark.parametrize(
+    ("asked", "default", "provider", "model"),
+    [
+        (None, None, "acme", "small"),
+        (None, "home/tiny", "home", "tiny"),
+        (None, "bare", "bare", "auto"),
+        ("acme/small", None, "acme", "small"),
+        ("acme/unlisted", None, "acme", "unlisted"),
+        ("acme/big/one", None, "acme", "big/one"),
+        ("big/one", None, "acme", "big/one"),
+        ("tiny", None, "home", "tiny"),
+        ("home", None, "home", "tiny"),
+        ("home/", None, "home", "tiny"),
+        ("Qwen/Qwen2.5", None, "acme", "Qwen/Qwen2.5"),
+        ("whatever", "home/tiny", "home", "whatever"),
+        ("guide", None, "guide", "guide"),
+        ("guide/guide", None, "guide", "guide"),
+    ],
+)
+def test_a_model_id_finds_its_provider(asked: str | None, default: str | None, provider: str, model: str):
+    found, name = registry(ACME, HOME, BARE, default=default).find(asked)
+    assert (found.name, name) == (provider, model)
+
+
+def test_with_nothing_configured_the_guide_answers():
+    found, name = registry().find(None)
+    assert (found.name, name) == ("guide", "guide")
+
+
+@pytest.mark.parametrize("default", [None, "gone/model"])
+def test_an_unknown_model_names_what_there_is(default: str | None):
+    with pytest.raises(NoSuchModel, match="guide/guide"):
+        registry(default=default).find("gpt-9")
+
+
+@pytest.mark.parametrize("configs", [(), (ACME,)])
+def test_a_model_of_a_local_server_that_is_not_running_says_so(configs: tuple[ProviderConfig, ...]):
+    with pytest.raises(NoSuchModel, match="Ollama is not running"):
+        registry(*configs).find("ollama/llama3")
+
+
+def test_context_is_the_providers_own():
+    house = registry(ACME, HOME)
+    assert [house.context_tokens(m) for m in ("home/tiny", "acme/small", "guide", None)] == [
+        4_096,
+        32_768,
+        32_768,
+        32_768,
+    ]
+
+
+def test_two_providers_of_one_name_are_refused():
+    with pytest.raises(Invalid, match="two providers called 'acme'"):
+        registry(ACME, ACME)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"name": "a/b"}, {"name": ""}, {"base_url": "acme.test"}, {"base_url": "https://me:pass@acme.test/v1"}]
+)
+def test_a_config_that_cannot_work_is_refused_without_repeating_secrets(fields: dict[str, str]):
+    with pytest.raises(Invalid) as caught:
+        ProviderConfig(**{"name": "acme", **fields})
+    assert "pass@" not in str(caught.value)
+
+
+def test_the_description_shows_state_and_way_out_and_no_secret():
+    house = registry(ACME, HOME, ACME_KEY=SECRET)
+    acme, home, guide = house.describe()
+    assert acme == {
+        "name": "acme",
+        "kind": "openai",
+        "base_url": "http://acme.test/v1",
+        "models": ["small", "big/one"],
+        "default": True,
+        "status": "ready",
+        "hint": "Choose a model of it as acme/<model>.",
+    }
+    assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
+    assert "OPENAI_API_KEY" in str(guide["hint"])
+    assert SECRET not in str(house.describe()) and SECRET not in repr(house.upstream("acme/small"))
+
+
+def test_a_missing_key_is_said_by_its_variable():
+    acme = registry(ACME).describe()[0]
+    assert acme["status"] == "no key" and "ACME_KEY" in str(acme["hint"])
+
+
+def test_a_default_that_does_not_exist_marks_no_one():
+    assert [entry["default"] for entry in registry(default="gone/model").describe()] == [False]
+
+
+async def test_the_state_follows_what_happened_last():
+    async with ScriptedModel([HttpError(401), "fine"]) as model:
+        config = ProviderConfig("acme", base_url=model.base_url)
+        house = ProviderRegistry([config], environment={}, sleep=Naps())
+        provider, _ = house.find(None)
+        with pytest.raises(BadKey):
+            await all_of(provider.answer(asking()))
+        assert house.describe()[0]["status"] == "key refused"
+        assert text_of(await all_of(provider.answer(asking()))) == "fine"
+        assert house.describe()[0]["status"] == "ready"
+    with pytest.raises(Unreachable):
+        await all_of(provider.answer(asking()))
+    assert house.describe()[0]["status"] == "unreachable"
+    await house.aclose()
+
+
+async def test_a_key_that_changes_is_used_at_once():
+    environment = {"ACME_KEY": "first"}
+    async with ScriptedModel(["a", "b"]) as model:
+        config = ProviderConfig("acme", base_url=model.base_url, api_key_env="ACME_KEY")
+        house = ProviderRegistry([config], environment=environment)
+        provider, _ = house.find("acme/m")
+        await all_of(provider.answer(asking()))
+        environment["ACME_KEY"] = "second"
+        await all_of(provider.answer(asking()))
+        await house.aclose()
+    assert [headers["Authorization"] for headers in model.headers] == ["Bearer first", "Bearer second"]
+
+
+def test_the_passthrough_learns_where_to_go():
+    found = registry(ACME, ACME_KEY=SECRET).upstream("acme/small")
+    assert found is not None
+    upstream, model = found
+    assert (upstream.url("embeddings"), model) == ("http://acme.test/v1/embeddings", "small")
+    assert upstream.headers() == {"Authorization": f"Bearer {SECRET}"}
+    assert registry().upstream(None) is None
