@@ -206,7 +206,10 @@ _UNNAMED = Draft(EventType.MESSAGE, {})
 def _attributed(draft: Draft, change: Change) -> Draft:
     """A draft that does not say who or why has the change's principal and cause."""
     principal = change.principal if draft.principal == _UNNAMED.principal else draft.principal
-    return replace(draft, principal=principal, cause=draft.cause or change.cause)
+    cause = draft.cause or change.cause
+    if principal == draft.principal and cause == draft.cause:
+        return draft
+    return replace(draft, principal=principal, cause=cause)
 
 
 def _write_pieces(connection: sqlite3.Connection, *, entries: list[Entry], next_seqs: dict[str, int]) -> None:
