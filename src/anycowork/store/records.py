@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
@@ -26,7 +26,9 @@ def append(connection: Connection, entries: Iterable[Entry], *, chain: str) -> t
     placed = []
     for entry in entries:
         chain = link(chain, entry.record.body)
-        placed.append(replace(entry.record, position=_insert(connection, entry, chain)))
+        position = _insert(connection, entry, chain)
+        record = entry.record
+        placed.append(Record(record.chat_id, record.seq, record.type, record.body, position))
     return placed, chain
 
 
