@@ -1,7 +1,7 @@
 """One headless walk through the front door: open a chat, ask (or approve a plan), follow the events to an outcome."""
 
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -87,7 +87,7 @@ class Walk:
             return outcome
         pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
         found = tuple(one for one in pending if isinstance(one, dict)) if isinstance(pending, list) else ()
-        return Outcome(Ending.PARKED, text=outcome.text, waiting=found or outcome.waiting)
+        return replace(outcome, waiting=found or outcome.waiting)
 
 
 def _ending_of(error: HouseAnswered) -> Ending:
