@@ -1,7 +1,9 @@
 """`anycowork run` and `anycowork serve` as scripts see them: real processes, a real server, a scripted model."""
 
 import json
+import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -185,6 +187,20 @@ def test_ctrl_c_stops_the_turn_and_ends_with_code_130(attached: Desk, server: Se
     assert server.get(f"/context/{chat}")["state"] == "idle"
 
 
+def test_a_run_whose_output_nobody_reads_stops_its_turn_quietly(
+    attached: Desk, server: Served, model: ScriptedModel
+) -> None:
+    model.replies += [Hang("Well")]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with ending(attached.start("run", "Hello", "--json", stdout=writing)) as process:
+        os.close(writing)
+        _, err = process.communicate(timeout=WHOLE_PROCESS)
+    assert (process.returncode, err) == (130, "")
+    newest = server.get("/context?limit=1")["contexts"][0]
+    assert newest["state"] == "idle"
+
+
 @proves("CLI-1")
 def test_a_run_uses_the_server_that_is_already_there(attached: Desk, server: Served, model: ScriptedModel) -> None:
     model.replies += ["Hello."]
@@ -199,6 +215,14 @@ def test_a_second_server_on_the_same_folder_is_refused_by_name(attached: Desk, s
     assert second.returncode == 1
     assert server.url in second.stderr and f"pid {server.process.pid}" in second.stderr
     assert "Traceback" not in second.stderr
+
+
+def test_a_port_that_is_taken_is_named_with_the_way_out(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = desk.type("serve", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert done.stderr.startswith("anycowork: Port ") and "--port" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @proves("SEC-2", "OPS-2")
