@@ -86,7 +86,7 @@ def _review(wishes: Sequence[Wish]) -> Script:
             continue
         seen = yield from do("read_file", {"path": wish.path})
         if not seen.ok:
-            return done(f"Reviewed `{wish.path}`", seen).words
+            return done(wish, f"Reviewed `{wish.path}`", seen).words
         paths.append(wish.path)
         found += findings(wish.path, seen.text)
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to report"

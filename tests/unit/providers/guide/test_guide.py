@@ -90,7 +90,7 @@ def test_a_result_is_shown_bounded_and_fenced():
 )
 def test_what_did_not_work_is_said_plainly(status: str, words: str):
     said = Talk("create a.txt with hi").result("boom", status).says
-    assert said.startswith("Not done: created `a.txt`") and words in said
+    assert said == f"Not done: Create `a.txt` with `hi`. {words}"
 
 
 @pytest.mark.parametrize(
@@ -184,6 +184,20 @@ def test_after_a_failure_the_rest_is_left_and_named():
 def test_a_second_request_starts_afresh():
     talk = Talk("list files").result("a.txt")
     assert json_of(talk.hears("list files"))["tool"] == "list_directory"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "[Files in the workspace:\na.txt\nodd].txt]\n\n",
+        "[Files in the workspace:\n(no files yet)]\n\n",
+        "[Earlier messages of this chat are left out here.]\n\n[Files in the workspace:\na]\n\n",
+        "[The person switched the role from planner to actor.]\n\n[Files in the workspace:\na]\n\n",
+        "delete a.txt\n\n[Files in the workspace:\na]\n\n",
+    ],
+)
+def test_notes_of_the_house_are_not_part_of_the_request(before: str):
+    assert json_of(Talk(f"{before}list files"))["tool"] == "list_directory"
 
 
 def test_text_in_a_result_is_never_an_order():
