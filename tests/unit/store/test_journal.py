@@ -316,7 +316,6 @@ async def test_set_chat_changes_what_it_names_and_keeps_the_rest(tmp_path: Path)
         assert chat.updated_at > chat.created_at
 
 
-@proves("AUD-1")
 async def test_a_changed_a_missing_and_a_cut_off_record_are_found(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(add_chat())
