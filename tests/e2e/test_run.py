@@ -242,4 +242,5 @@ def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
     (desk.workspace / "notes.txt").write_text("x")
     done = desk.type("run", "list the files")
     assert done.returncode == 0
-    assert done.stdout.strip()
+    assert "→ list_directory" in done.stderr
+    assert "notes.txt" in done.stdout
