@@ -52,10 +52,6 @@ class Moment:
             self._overview = self.workspace.overview(limit)
         return self._overview
 
-    def request(self) -> str:
-        """The words that started the turn."""
-        return next((m.content for m in self.history if m.id == self.turn.message_id), "")
-
     def open_calls(self) -> list[Call]:
         return [call for call in self.calls if call.state is not CallState.SETTLED]
 

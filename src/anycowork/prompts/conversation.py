@@ -7,6 +7,7 @@ from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
+TURN_OVER = "[The turn ended here.]"
 
 
 def said(message: Message) -> Said | None:
@@ -32,8 +33,15 @@ def conversation(messages: Iterable[Message]) -> tuple[Said, ...]:
         if merged[-1].role != one.role:
             merged.append(one)
             continue
+        if _is_result(before) and not _is_result(message):
+            merged += [Said(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
+            continue
         merged[-1] = Said(one.role, f"{merged[-1].content}{_joint(before, message, one.role)}{one.content}")
     return tuple(merged)
+
+
+def _is_result(message: Message) -> bool:
+    return message.message_type is MessageType.TOOL_RESULT
 
 
 def result_heading(message: Message) -> str:
