@@ -32,7 +32,9 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     healthy = all(finding.ok for finding in findings if finding.needed)
     out = stdout()
     if as_json:
-        out.line(json.dumps(_report(findings, level, healthy=healthy), indent=2))
+        out.line(
+            json.dumps({**_report(findings, level, healthy=healthy), "data_dir": str(settings.data_dir)}, indent=2)
+        )
     else:
         _print_report(out, findings, level, healthy=healthy)
     return 0 if healthy else 1

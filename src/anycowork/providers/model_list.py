@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 AUTO = "auto"  # a model's name that means: whichever `chat_model` picks
+UNLISTED = "gpt-4o-mini"  # what a server without a list is asked for: the name that most of them know
 
 # Asked for by no one, these must be cheap enough not to surprise; later entries are for accounts without the earlier ones.
 _PREFERRED = ("gpt-5-mini", "gpt-5", "gpt-4.1-mini", "gpt-4.1", "gpt-4o-mini", "gpt-4o")

@@ -14,7 +14,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Chunk, ModelRequest
 from anycowork.providers.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.deltas import well_formed
-from anycowork.providers.model_list import AUTO, chat_model, read_models
+from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff, TryAgain, retry_after
 from anycowork.providers.upstream import Upstream, waiting_may_help
@@ -75,14 +75,19 @@ class OpenAICompatible:
         return read_models(body)
 
     async def _model_for(self, asked: str) -> str:
-        """`auto` is settled by asking the server once what it has."""
+        """`auto` is settled by asking the server once what it has. Raises: ProviderFault."""
         if asked != AUTO:
             return asked
         if self._auto is None:
-            self._auto = chat_model(await self.models())
-        if self._auto is None:
-            raise NoSuchModel(f"{self.name} lists no models. Name one: ANYCOWORK_MODEL={self.name}/<model>.")
+            self._auto = chat_model(await self._listed()) or UNLISTED
         return self._auto
+
+    async def _listed(self) -> list[str]:
+        """A server need not have a list: many small ones answer under any name."""
+        try:
+            return await self.models()
+        except (RejectedRequest, NoSuchModel):
+            return []
 
     async def _persistently(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
         """Attempts until one gives its first chunk; from then on there is no other."""

@@ -113,6 +113,19 @@ async def test_eleventh_step_is_never_taken(tmp_path: Path) -> None:
 
 
 @proves("LOOP-4")
+async def test_while_an_approved_plan_runs_the_limits_count_per_step(tmp_path: Path) -> None:
+    plan = {"goal": "read twice", "steps": [{"action": "read"}, {"action": "read again"}]}
+    replies = [call("read_file", path=f"{n}.txt") for n in range(6)]
+    files = {f"{n}.txt": "x" for n in range(6)}
+    async with at_home(tmp_path, replies=replies, files=files, max_steps=2) as guest:
+        chat = await guest.chat()
+        proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}, expect=201)
+        await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {})
+        await chat.rest()
+        assert len(guest.model.requests) == 4 and (await chat.events())[-1]["reason"] == "limit"
+
+
+@proves("LOOP-4")
 async def test_a_turn_out_of_time_ends_with_a_clear_message_and_keeps_what_was_said(tmp_path: Path) -> None:
     hold = asyncio.Event()
     async with at_home(tmp_path, replies=[Reply("Thinking about it", hold=hold)], turn_seconds=0.3) as guest:

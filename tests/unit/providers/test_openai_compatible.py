@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.errors import NoSuchModel
 from anycowork.domain.ports import Finished, ModelRequest, Said, TextChunk, UsageChunk
 from anycowork.providers.deltas import read_delta
 from anycowork.providers.model_list import chat_model
@@ -131,10 +130,10 @@ async def test_auto_asks_the_server_once_which_models_it_has(pool: HttpPool):
     assert [request["model"] for request in model.requests] == ["gpt-4o", "gpt-4o"]
 
 
-async def test_auto_with_no_models_says_how_to_name_one(pool: HttpPool):
-    async with ScriptedModel([], models=[]) as model:
-        with pytest.raises(NoSuchModel, match="ANYCOWORK_MODEL=acme/<model>"):
-            await all_of(client(model.base_url, pool).answer(asking(model="auto")))
+async def test_a_server_without_a_list_of_models_is_asked_under_the_common_name(pool: HttpPool):
+    async with ScriptedModel(["Here."], models=[]) as model:
+        assert text_of(await all_of(client(model.base_url, pool).answer(asking(model="auto")))) == "Here."
+    assert [request["model"] for request in model.requests] == ["gpt-4o-mini"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""The README's walk, word for word: its shell blocks are run as they stand, against a server that was started as it says."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from support.spec import proves
+from support.typing_people import Desk
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def walk() -> str:
+    """Every shell block of the section, in order, as one script that stops at the first failure."""
+    section = README.split("## Five more minutes", 1)[1].split("\n## ", 1)[0]
+    return "set -euo pipefail\n" + "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL))
+
+
+@proves("NEW-1")
+def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    home = tmp_path / "home"
+    subprocess.run(["sh", str(ROOT / "scripts/first_workspace.sh"), str(home / "AnyCowork")], check=True)
+    clone = tmp_path / "clone" / ".venv" / "bin"
+    clone.mkdir(parents=True)
+    command = clone / "anycowork"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m anycowork.cli "$@"\n')
+    command.chmod(0o755)
+    with desk.serving("--workspace", str(home / "AnyCowork"), HOME=str(home)) as served:
+        script = walk().replace("http://127.0.0.1:8484", served.url)
+        done = subprocess.run(
+            [shutil.which("bash") or "bash", "-c", script],
+            cwd=tmp_path / "clone",
+            env={
+                **desk.environ(HOME=str(home)),
+                "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            },
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert (home / "AnyCowork/shopping.txt").read_text() == "Oat milk\nBread\n"
+    assert '"message_type": "plan"' in done.stdout
