@@ -1,5 +1,6 @@
 """Draws docs/screens/terminal.svg: a real walk with the guide, typed at a real terminal of its own, coloured as a person sees it."""
 
+import io
 import os
 import pty
 import re
@@ -14,7 +15,7 @@ from rich.text import Text
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "screens" / "terminal.svg"
 WIDTH = 104
-PLAN = "'create hello.py with \"print(1 + 1)\" then append \"- a greeting\" to notes.md'"
+PLAN = '\'create hello.py with "print(1 + 1)" then append "- a greeting" to notes.md\''
 WALK = (
     f"anycowork run --role planner {PLAN} > plan.json",
     "anycowork run --approved-plan plan.json",
@@ -28,7 +29,7 @@ def main() -> None:
         (home / "work").mkdir()
         (home / "work" / "notes.md").write_text("# Notes\n")
         typed = [(command, at_a_terminal(command, home)) for command in WALK]
-    screen = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))  # noqa: SIM115  lives as long as the script
+    screen = Console(record=True, width=WIDTH, file=io.StringIO())
     for command, output in typed:
         screen.print(Text("$ ", "bold green") + Text(command, "bold"))
         screen.print(Text.from_ansi(tidy(output, folder)))
