@@ -3,19 +3,29 @@
 What is on the disk decides what became of a call in flight; nothing is run again.
 """
 
+import logging
 from dataclasses import dataclass, replace
 
 from anycowork.agent.toolrunner import result_message
 from anycowork.domain import announce
 from anycowork.domain.approvals import ApprovalState, QuestionState
 from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, BadWorkspace, Interrupted, OutsideWorkspace
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    BadWorkspace,
+    Interrupted,
+    OutsideWorkspace,
+    Refusal,
+    ToolFault,
+)
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.ports import Clock, Journal, Store, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,19 @@ class Settler:
         writes += [self._note(turn, said), ended, SetChat(state=ChatState.IDLE)]
         events += [*([announce.error(turn.id, error)] if error else []), announce.turn_ended(ended)]
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
+
+    async def clear_leftovers(self, turn: Turn) -> None:
+        """Half-written files of calls in flight. Only before the doors open, when nobody writes: it goes by names, not by calls."""
+        chat = await self._store.chat(turn.chat_id)
+        for call in await self._store.calls(turn.id):
+            if chat is None or call.state is not CallState.INTENT or call.intent is None:
+                continue
+            try:
+                workspace = self._workspaces.open(chat.workspace)
+                for item in call.intent.paths:
+                    workspace.clear_leftovers(item.path)
+            except (BadWorkspace, Refusal, ToolFault) as error:
+                log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
     def _what_became_of(self, call: Call, chat: Chat, *, stopped: bool) -> ToolResult:
         lost = Status.CANCELLED if stopped else Status.INTERRUPTED

@@ -153,6 +153,7 @@ class TurnKeeper:
 async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper) -> None:
     """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
     for turn in await store.turns_in(TurnState.RUNNING.value):
+        await settler.clear_leftovers(turn)
         left = _put_together(await store.unfinished_text(turn.chat_id, turn.id))
         said = "The server ended during this turn. Send a message to go on."
         await settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())

@@ -161,6 +161,9 @@ class Workspace(Protocol):
     def overview(self, limit: int) -> str:
         """A short, stable list of the files inside, for the model."""
 
+    def clear_leftovers(self, path: str) -> None:
+        """Removes what a change of this path left beside it when its process was killed. Only while nobody writes here."""
+
 
 class Workspaces(Protocol):
     def open(self, root: str) -> Workspace:

@@ -6,6 +6,7 @@ Each change is one atomic rename, unlink or rmdir, synced before it returns, and
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ NEVER_TOLD = frozenset(
     | {".tox", ".idea", ".next", ".cache"}
 )
 _CHUNK = 1 << 20
+_TEMPORARY = re.compile(r"\.anycowork-[0-9a-f]{16}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,16 @@ class Folder:
         """An empty folder. Raises: ToolFault if it is not empty."""
         with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
             os.rmdir(place.name, dir_fd=parent)
+            os.fsync(parent)
+
+    def clear_leftovers(self, path: str) -> None:
+        """Removes half-written files beside `path`. Only while nobody writes here: a write under way would lose its own."""
+        place = self.jail.entry(path)
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+            with os.scandir(parent) as entries:
+                left = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
+            for name in left:
+                os.unlink(name, dir_fd=parent)
             os.fsync(parent)
 
     def require_hash(self, place: Place, expected: str) -> None:

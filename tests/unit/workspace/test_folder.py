@@ -148,3 +148,15 @@ def test_overview_is_short_stable_and_leaves_out_what_tools_generate(folder: Fol
     assert folder.overview(10).split("\n") == [".gitignore", "README.md", "src/a.py", "src/deep/z.py"]
     assert folder.overview(2).split("\n")[:2] == [".gitignore", "README.md"]
     assert "more" in folder.overview(2)
+
+
+def test_leftovers_of_a_killed_write_are_cleared_beside_the_file_and_nothing_else_is(
+    folder: Folder, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    kept = ["src/a.py", "src/.anycowork-notes.tmp", "src/mine.tmp", ".anycowork-0123456789abcdef.tmp"]
+    for path in (*kept, "src/.anycowork-fedcba9876543210.tmp"):
+        (tmp_path / path).write_text("")
+    folder.clear_leftovers("src/a.py")
+    left = [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(left) == sorted(kept)
