@@ -20,7 +20,7 @@ from anycowork.store.opening import open_store
 from support import storechild
 from support.spec import proves
 from support.stored import CLOCK, SOON, add_chat, body, opened, said
-from support.syncwatch import HeldSync, SyncWatch
+from support.syncwatch import HeldCall, SyncWatch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="watches Linux system calls")
 
@@ -50,7 +50,7 @@ class Watched:
         self.stdin.write(f"{word}\n")
         self.stdin.flush()
 
-    def next(self) -> HeldSync | str:
+    def next(self) -> HeldCall | str:
         """The next sync, held, or the next line: whichever comes first."""
         ready, _, _ = select.select([self.watch.listener, self.stdout], [], [], SOON)
         assert ready, "neither a sync nor a word in time"
@@ -58,7 +58,7 @@ class Watched:
 
     def read_until(self, line: str) -> None:
         while (happened := self.next()) != line:
-            if isinstance(happened, HeldSync):
+            if isinstance(happened, HeldCall):
                 self.watch.let_go(happened)
 
 
@@ -73,7 +73,7 @@ def test_no_message_is_acknowledged_before_its_log_is_synced(tmp_path: Path, chi
     for word in ("first", "second"):
         watched.tell(word)
         syncs = 0
-        while isinstance(held := watched.next(), HeldSync):
+        while isinstance(held := watched.next(), HeldCall):
             syncs += 1
             assert held.path == tmp_path / "anycowork.db-wal"
             assert f"content of {word}".encode() in held.path.read_bytes()

@@ -26,17 +26,12 @@ class Refused(AssertionError):
     """An answer that was not the one expected."""
 
 
-class Guest:
-    """One person with the token."""
+class Caller:
+    """One person with the token, who speaks HTTP to a house wherever it runs."""
 
-    def __init__(
-        self, url: str, session: aiohttp.ClientSession, *, house: House, model: ScriptedModel, workspace: Path
-    ) -> None:
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
         self.url = url
         self.session = session
-        self.house = house
-        self.model = model
-        self.workspace = workspace
 
     async def ask(self, method: str, path: str, body: Any = None, *, expect: int | None = None, **extra: Any) -> Json:
         """The answer's JSON; fails unless its status is `expect` (any 2xx without)."""
@@ -52,8 +47,20 @@ class Guest:
         return Chat(self, await self.ask("POST", "/context", body, expect=201))
 
 
+class Guest(Caller):
+    """The same person, with the house in this very process."""
+
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, *, house: House, model: ScriptedModel, workspace: Path
+    ) -> None:
+        super().__init__(url, session)
+        self.house = house
+        self.model = model
+        self.workspace = workspace
+
+
 class Chat:
-    def __init__(self, guest: Guest, opened: Json) -> None:
+    def __init__(self, guest: Caller, opened: Json) -> None:
         self.guest = guest
         self.opened = opened
         self.id: str = opened["id"]
@@ -145,10 +152,12 @@ async def at_home(
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
         house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN))
         url = await stack.enter_async_context(_served(house))
-        session = await stack.enter_async_context(
-            aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}, read_bufsize=2**24)
-        )
+        session = await stack.enter_async_context(new_session())
         yield Guest(url, session, house=house, model=model, workspace=workspace)
+
+
+def new_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}, read_bufsize=2**24)
 
 
 @asynccontextmanager

@@ -83,10 +83,20 @@ def in_pieces(text: str, size: int = 7) -> list[str]:
 
 
 class ScriptedModel:
-    """`replies` may be appended to at any time; `requests` are the bodies received, `headers` their headers, in order."""
+    """`replies` may be appended to at any time; `requests` are the bodies received, `headers` their headers, in order.
 
-    def __init__(self, replies: Iterable[Script] = (), *, models: Sequence[str] = ("scripted",)) -> None:
+    `mind` answers when no reply is left: a model that reads what it is told, for tests without a fixed number of requests.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Script] = (),
+        *,
+        mind: Callable[[Body], Answer] | None = None,
+        models: Sequence[str] = ("scripted",),
+    ) -> None:
         self.replies: list[Script] = list(replies)
+        self.mind = mind
         self.models = models
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
@@ -124,11 +134,11 @@ class ScriptedModel:
             self.requests.append(body)
             self.headers.append(dict(request.headers))
             self._arrived.notify_all()
-        if not self.replies:
+        script = self.replies.pop(0) if self.replies else self.mind
+        if script is None:
             return web.json_response(
                 _error(f"The script has no reply left for request {len(self.requests)}."), status=500
             )
-        script = self.replies.pop(0)
         answer = script(body) if callable(script) else script
         return await self._give(Reply(answer) if isinstance(answer, str) else answer, request, body)
 
@@ -183,10 +193,13 @@ class ScriptedModel:
 
 @contextmanager
 def serve_in_thread(
-    replies: Iterable[Script] = (), *, models: Sequence[str] = ("scripted",)
+    replies: Iterable[Script] = (),
+    *,
+    mind: Callable[[Body], Answer] | None = None,
+    models: Sequence[str] = ("scripted",),
 ) -> Iterator[ScriptedModel]:
     """The same server on a loop of its own, for tests that are not async or that start our server as a child process."""
-    model = ScriptedModel(replies, models=models)
+    model = ScriptedModel(replies, mind=mind, models=models)
     ready, closing = threading.Event(), threading.Event()
 
     async def serve() -> None:

@@ -16,7 +16,7 @@ from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import Change, SetChat
 from support.stored import CLOCK, add_chat, message, opened, said
-from support.syncwatch import hand_over_syncs
+from support.syncwatch import hand_over
 
 CHATS = 4
 WRITERS = 64
@@ -40,7 +40,7 @@ def tell(line: str) -> None:
 
 async def write_when_told(folder: Path, watcher: socket.socket) -> None:
     """Writes a message for each word on standard input; answers `ping` meanwhile."""
-    hand_over_syncs(watcher)
+    hand_over(watcher)
     async with opened(folder) as database, asyncio.TaskGroup() as tasks:
         await database.journal.write(add_chat())
         words = asyncio.StreamReader()

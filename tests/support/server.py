@@ -1,0 +1,140 @@
+"""The server as people run it: a child process on a data folder, which may be killed at any moment and started again.
+
+`with child_server(seed, tmp_path, model_url=model.base_url) as server:` then `async with server.visit() as guest:`; `server.kill()`.
+"""
+
+import json
+import os
+import resource
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import aiohttp
+
+from support.house import TOKEN, Caller, new_session
+from support.seed import Seed, Sprout
+from support.syscall_gate import Gate
+from support.typing_people import PATIENCE, WHOLE_PROCESS, Desk
+
+_PAUSE = 0.01  # between two looks at another process, which has no event for us to wait for
+
+
+class ChildServer:
+    """One data folder and one workspace; at most one process at a time. `log` is all that it ever printed."""
+
+    def __init__(self, seed: Seed, desk: Desk, *, gate: Path | None = None) -> None:
+        self.desk = desk
+        self.data = desk.data
+        self.workspace = desk.workspace
+        self.url = ""
+        self._seed = seed
+        self._gate = gate
+        self._log = desk.home / "server.log"
+        self._process: Sprout | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the server does not run"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text("utf-8", "replace")
+
+    def start(self) -> None:
+        """Returns when it answers requests."""
+        self._process = self.starting()
+        self.url = self._announced_url()
+
+    def starting(self) -> Sprout:
+        """One more process on the same folders, whatever becomes of it."""
+        words = ["serve", "--port", "0", "--data-dir", str(self.data), "--workspace", str(self.workspace)]
+        return self._seed.sprout(
+            [*words, "--token", TOKEN, "--no-open"],
+            cwd=self.workspace,
+            env=self.desk.environ(),
+            log=self._log,
+            gate=self._gate,
+        )
+
+    def kill(self) -> None:
+        """SIGKILL: nothing of it runs another instruction."""
+        os.kill(self.pid, signal.SIGKILL)
+        self._reap(PATIENCE)
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+    def terminate(self) -> int:
+        """SIGTERM, as a service manager sends it. The exit code."""
+        os.kill(self.pid, signal.SIGTERM)
+        return self._reap(WHOLE_PROCESS)
+
+    def limit_file_size(self, limit: int | None) -> None:
+        """No file of the server may grow beyond this: writing there fails, as it does on a full disk. None lifts it."""
+        soft = resource.RLIM_INFINITY if limit is None else limit
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (soft, resource.RLIM_INFINITY))
+
+    def close(self) -> None:
+        if self._process is not None:
+            self.kill()
+
+    @asynccontextmanager
+    async def visit(self) -> AsyncIterator[Caller]:
+        """A person who finds the server again after each restart."""
+        async with new_session() as session:
+            yield _Visitor(self, session)
+
+    def _announced_url(self) -> str:
+        assert self._process is not None
+        until = time.monotonic() + WHOLE_PROCESS
+        while time.monotonic() < until:
+            if self._process.is_over():
+                raise AssertionError(f"The server ended:\n{self.log}")
+            try:
+                info = json.loads((self.data / "server.json").read_text())
+            except FileNotFoundError:
+                info = {}
+            if info.get("pid") == self._process.pid:  # a killed one may have left its own behind
+                return str(info["url"])
+            time.sleep(_PAUSE)
+        raise AssertionError(f"The server did not start:\n{self.log}")
+
+    def _reap(self, seconds: float) -> int:
+        assert self._process is not None
+        code = self._process.wait(seconds)
+        self._process = None
+        return code
+
+
+class _Visitor(Caller):
+    def __init__(self, server: ChildServer, session: aiohttp.ClientSession) -> None:
+        self._server = server
+        self.session = session
+
+    @property
+    def url(self) -> str:  # type: ignore[override]  # it moves with every start
+        return self._server.url
+
+
+@contextmanager
+def child_server(
+    seed: Seed, tmp_path: Path, *, model_url: str, files: dict[str, str] | None = None, gate: Gate | None = None
+) -> Iterator[ChildServer]:
+    """A running server, gone at the end. With a gate, its system calls pass through that."""
+    server = ChildServer(seed, Desk(tmp_path, model_url), gate=gate.path if gate else None)
+    for name, text in (files or {}).items():
+        (server.workspace / name).write_text(text)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.close()
