@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.moment import Moment
@@ -13,7 +13,7 @@ from anycowork.domain.errors import AnyCoworkError, BadWorkspace, NotFound, Stor
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.ports import Journal, Store, UnfinishedText, Workspaces
+from anycowork.domain.ports import Journal, Store, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
 
@@ -23,12 +23,6 @@ Sleep = Callable[[float], Awaitable[None]]
 
 class InternalError(AnyCoworkError):
     code = "internal_error"
-
-
-@dataclass(slots=True)
-class _Running:
-    task: asyncio.Task[None]
-    moment: Moment | None = None
 
 
 class TurnKeeper:
@@ -54,35 +48,35 @@ class TurnKeeper:
         self._roles = roles
         self._tasks = tasks
         self._sleep = sleep
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
 
     def start(self, turn: Turn) -> None:
         """Runs the turn's next segment; the segment before it, which may just be ending, comes to its end first."""
         before = self._running.get(turn.chat_id)
-        task = self._tasks.create_task(self._segment(turn, before.task if before else None))
-        self._running[turn.chat_id] = _Running(task)
+        self._running[turn.chat_id] = self._tasks.create_task(self._segment(turn, before))
 
     async def stop(self, turn: Turn, *, principal: str, said: str) -> None:
         """Ends the turn at once: what it runs is killed, and the history is consistent when this returns."""
         running = self._running.pop(turn.chat_id, None)
         if running is not None:
-            running.task.cancel()
-            await asyncio.wait([running.task])
+            running.cancel()
+            await asyncio.wait([running])
         current = await self._store.current_turn(turn.chat_id)
         if current is None:
             return
-        left = _unfinished(running.moment) if running else []
+        left = await broken_off(self._store, current)
         await self._settler.end(current, EndReason.STOPPED, said=said, unfinished=left, principal=principal)
 
     async def interrupt_all(self) -> None:
         """Clean shutdown: running turns end as interrupted; parked ones stay parked and open."""
         for chat_id, running in list(self._running.items()):
-            running.task.cancel()
-            await asyncio.wait([running.task])
+            running.cancel()
+            await asyncio.wait([running])
             turn = await self._store.current_turn(chat_id)
             if turn is not None and turn.state is TurnState.RUNNING:
                 said = "The server was stopped during this turn. Send a message to go on."
-                await self._settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=_unfinished(running.moment))
+                left = await broken_off(self._store, turn)
+                await self._settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left)
         self._running.clear()
 
     async def _segment(self, turn: Turn, before: asyncio.Task[None] | None) -> None:
@@ -99,8 +93,7 @@ class TurnKeeper:
                 turn, InternalError("Something inside AnyCowork failed; the log says what. The chat is usable.")
             )
         finally:
-            running = self._running.get(turn.chat_id)
-            if running is not None and running.task is asyncio.current_task():
+            if self._running.get(turn.chat_id) is asyncio.current_task():
                 del self._running[turn.chat_id]
 
     async def _run(self, turn: Turn) -> None:
@@ -112,7 +105,6 @@ class TurnKeeper:
         except (BadWorkspace, NotFound) as error:
             await self._settler.end(turn, EndReason.FAILED, said=error.message, unfinished=[], error=error)
             return
-        self._running[turn.chat_id].moment = moment
         await self._agent.run(moment)
 
     async def _moment(self, turn: Turn) -> Moment:
@@ -140,8 +132,7 @@ class TurnKeeper:
             try:
                 current = await self._store.current_turn(turn.chat_id)
                 if current is not None and current.id == turn.id:
-                    running = self._running.get(turn.chat_id)
-                    left = _unfinished(running.moment) if running else []
+                    left = await broken_off(self._store, current)
                     await self._settler.end(current, EndReason.FAILED, said=error.message, unfinished=left, error=error)
                 return
             except StorageFault as again:
@@ -154,24 +145,18 @@ async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper)
     """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
     for turn in await store.turns_in(TurnState.RUNNING.value):
         await settler.clear_leftovers(turn)
-        left = _put_together(await store.unfinished_text(turn.chat_id, turn.id))
+        left = await broken_off(store, turn)
         said = "The server ended during this turn. Send a message to go on."
         await settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
     for turn in await store.turns_in(TurnState.DUE.value):
         keeper.start(turn)
 
 
-def _put_together(pieces: list[UnfinishedText]) -> list[Unfinished]:
+async def broken_off(store: Store, turn: Turn) -> list[Unfinished]:
+    """What was shown of answers that never became messages. The store knows: an answer that was just being written may have made it."""
     left: dict[str, Unfinished] = {}
-    for piece in pieces:
+    for piece in await store.unfinished_text(turn.chat_id, turn.id):
         known = left.get(piece.message_id, Unfinished(piece.message_id))
         part = "text" if piece.kind is EventType.TEXT_DELTA else "reasoning"
         left[piece.message_id] = replace(known, **{part: piece.text})
     return list(left.values())
-
-
-def _unfinished(moment: Moment | None) -> list[Unfinished]:
-    heard = moment.listener.heard if moment and moment.listener else None
-    if heard is None or not (heard.text or heard.reasoning):
-        return []
-    return [Unfinished(heard.message_id, heard.text, heard.reasoning)]
