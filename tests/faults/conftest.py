@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+
 from support.seed import Seed, planted
 from support.typing_people import SOURCE
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
+
 from support.house import Chat, Json
 from support.scripted_model import Body, call, serve_in_thread
 from support.seed import Seed

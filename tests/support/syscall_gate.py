@@ -37,7 +37,7 @@ class Gate:
         self._released.set()
 
     def watch(self) -> None:
-        """For each server that starts, in turn."""
+        """Each server that starts; one that was killed may have left children whose calls still come through here."""
         self._door.settimeout(_LOOK)
         while not self._stopping.is_set():
             try:
@@ -45,7 +45,8 @@ class Gate:
             except TimeoutError:
                 continue
             with server:
-                self._serve(SyncWatch.received_from(server))
+                watch = SyncWatch.received_from(server)
+            threading.Thread(target=self._serve, args=(watch,), name="syscall-gate", daemon=True).start()
 
     def stop(self) -> None:
         self._stopping.set()
