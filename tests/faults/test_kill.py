@@ -1,11 +1,11 @@
-"""A hundred turns in several chats while the server is killed again and again: nothing acknowledged is lost, nothing is stuck,
+"""Turns in several chats while the server is killed, or told to end, again and again: nothing acknowledged is lost, nothing is stuck,
 nothing is done twice. Moments are random, from a fixed seed."""
 
 import asyncio
 import random
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +22,40 @@ from support.stored import opened
 CHATS, ROUNDS = 5, 20
 UNDISTURBED, KILLED_AGAIN = 4, 3  # every how many rounds one is let through, and the server killed while it recovers
 PATIENCE = 20.0  # for a whole recovery
-GONE = (aiohttp.ClientError, ConnectionError)
+GONE = (aiohttp.ClientError, ConnectionError)  # to be met while the server ends
 DELTAS = ("text-delta", "reasoning-delta")
 END = "(the end)\n"
 
 
-@proves("MSG-4", "EVT-2", "OPS-2", "LOOP-3")
+@proves("MSG-4", "EVT-2", "OPS-2")
 async def test_a_hundred_turns_survive_kills_at_random_moments(seed: Seed, tmp_path: Path) -> None:
     moments = random.Random(8484)
+    async with at_work(seed, tmp_path) as (server, workers):
+        took = 0.0
+        for number in range(ROUNDS):
+            undisturbed = number % UNDISTURBED == 0
+            took = await one_round(server, workers, moments, None if undisturbed else moments.uniform(0, took)) or took
+            if not server.is_running and number % KILLED_AGAIN == 0:
+                await kill_while_starting(server, moments)
+            await recover(server, workers, moments)
+        assert sum(worker.turns for worker in workers) == CHATS * ROUNDS == 100
+    assert sum(worker.interrupted() for worker in workers) >= CHATS, "the kills hit turns at work"
+
+
+@proves("OPS-2", "EVT-2")
+async def test_turns_survive_a_server_told_to_end_at_random_moments(seed: Seed, tmp_path: Path) -> None:
+    moments = random.Random(4848)
+    async with at_work(seed, tmp_path) as (server, workers):
+        took = await one_round(server, workers, moments, None) or 0.0
+        for _ in range(6):
+            await one_round(server, workers, moments, moments.uniform(0, took), end=end_cleanly)
+            await recover(server, workers, moments)
+        assert "Traceback" not in server.log
+
+
+@asynccontextmanager
+async def at_work(seed: Seed, tmp_path: Path) -> AsyncIterator[tuple[ChildServer, list["Worker"]]]:
+    """Some chats with a file each. Whatever was done to the server meanwhile, at the end all must be as promised."""
     files = {f"notes-{number}.txt": END for number in range(CHATS)}
     with (
         serve_in_thread(mind=answer) as model,
@@ -37,20 +63,13 @@ async def test_a_hundred_turns_survive_kills_at_random_moments(seed: Seed, tmp_p
     ):
         async with server.visit() as guest:
             workers = [Worker(await guest.chat(), file) for file in files]
-            span = 0.0
-            for number in range(ROUNDS):
-                kill_after = moments.uniform(0, span) if number % UNDISTURBED else None
-                span = await one_round(server, workers, moments, kill_after) or span
-                if not server.is_running and number % KILLED_AGAIN == 0:
-                    await kill_while_starting(server, moments)
-                await recover(server, workers, moments)
+            yield server, workers
             for worker in workers:
                 await worker.check(server.workspace)
-            assert sum(worker.interrupted() for worker in workers) >= ROUNDS, "the kills hit turns at work"
-            assert sum(worker.applied for worker in workers) >= ROUNDS, "work was done all the same"
         assert server.terminate() == 0
     await check_journal(server.data, [worker.chat.id for worker in workers])
-    assert sorted(path.name for path in server.workspace.glob(".*")) == [], "nothing half-written lies about"
+    assert [path.name for path in server.workspace.glob(".*")] == [], "nothing half-written lies about"
+    assert any(worker.applied for worker in workers), "work was done all the same"
 
 
 # --- the model: does the last thing it was told, one call at a time, then says so
@@ -148,14 +167,25 @@ class Worker:
             self.deaf = True
             self.news.notify_all()
 
+    async def read_to_the_end(self) -> None:
+        last_seq = (await self.chat.show())["last_seq"]
+        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
+            reader = tasks.create_task(self.read())
+            async with self.news:
+                await self.news.wait_for(lambda: self.events and self.events[-1]["seq"] >= last_seq)
+            reader.cancel()
+
     def interrupted(self) -> int:
         return sum(event["type"] == "turn-ended" and event["reason"] == "interrupted" for event in self.events)
 
     # --- what must be true at the end
 
     async def check(self, workspace: Path) -> None:
+        await self.read_to_the_end()
         messages = await self.chat.messages()
-        replay = [event for event in await self.chat.events() if event["type"] not in DELTAS]
+        late = Worker(self.chat, self.file)
+        await late.read_to_the_end()
+        replay = [event for event in late.events if event["type"] not in DELTAS]
         self.check_promises(messages)
         self.check_turns(replay)
         self.check_numbers(replay)
@@ -208,18 +238,31 @@ def appended(update: Json) -> str:
 # --- rounds
 
 
+async def kill(server: ChildServer) -> None:
+    server.kill()
+
+
+async def end_cleanly(server: ChildServer) -> None:
+    assert await asyncio.to_thread(server.terminate) == 0
+
+
 async def one_round(
-    server: ChildServer, workers: list[Worker], moments: random.Random, kill_after: float | None
+    server: ChildServer,
+    workers: list[Worker],
+    moments: random.Random,
+    end_after: float | None,
+    *,
+    end: Callable[[ChildServer], Awaitable[None]] = kill,
 ) -> float | None:
     """A turn in every chat at once. How long they took, if the server was let live so long."""
     began = asyncio.get_running_loop().time()
     async with reading(workers), asyncio.TaskGroup() as tasks:
         turns = [tasks.create_task(until_gone(worker.take_turn(moments))) for worker in workers]
-        if kill_after is None:
+        if end_after is None:
             await asyncio.wait(turns)
             return asyncio.get_running_loop().time() - began
-        await asyncio.sleep(kill_after)  # the random moment is the point of this test
-        server.kill()
+        await asyncio.sleep(end_after)  # the random moment is the point of these tests
+        await end(server)
     return None
 
 
