@@ -73,4 +73,5 @@ def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
 
 
 def _estimate(text: str) -> int:
-    return len(text.encode("utf-8", "replace")) // 4 + 1
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size // 4 + 1

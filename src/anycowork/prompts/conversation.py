@@ -1,6 +1,6 @@
 """A chat's messages as a model is shown them: who said what, merged so that user and assistant take turns. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from anycowork.domain.messages import Message, MessageType, Speaker
@@ -24,16 +24,24 @@ def said(message: Message) -> Said | None:
 
 def conversation(messages: Iterable[Message]) -> tuple[Said, ...]:
     """All of them in order, neighbours of one side merged: an assistant's words of one turn by a line break, all else by a blank line."""
-    shown = [(message, one) for message in messages if (one := said(message)) is not None]
+    return merged(with_words(messages))
+
+
+def with_words(messages: Iterable[Message]) -> list[tuple[Message, Said]]:
+    """Those that the model is shown, each with its words."""
+    return [(message, one) for message in messages if (one := said(message)) is not None]
+
+
+def merged(shown: Sequence[tuple[Message, Said]]) -> tuple[Said, ...]:
     if not shown:
         return ()
-    merged = [shown[0][1]]
+    turns = [shown[0][1]]
     for (before, _), (message, one) in pairwise(shown):
-        if merged[-1].role != one.role:
-            merged.append(one)
+        if turns[-1].role != one.role:
+            turns.append(one)
             continue
-        merged[-1] = Said(one.role, f"{merged[-1].content}{_joint(before, message, one.role)}{one.content}")
-    return tuple(merged)
+        turns[-1] = Said(one.role, f"{turns[-1].content}{_joint(before, message, one.role)}{one.content}")
+    return tuple(turns)
 
 
 def result_heading(message: Message) -> str:

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Said
-from anycowork.prompts.conversation import SYSTEM, USER, conversation, result_of, said
+from anycowork.prompts.conversation import SYSTEM, USER, conversation, merged, result_of, said, with_words
 from anycowork.prompts.cutting import cut_middle
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, request_tokens, tokens
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, request_tokens, size, tokens
 
 RESULT_CAP = 16_384  # bytes of one result that a model is shown, whatever the budget
 SHORT_RESULT = 600  # bytes that remain of a result that gave way
@@ -33,6 +33,11 @@ def optimize_history_by_tokens(
     """
     head = (Said(SYSTEM, system),) if system else ()
     room = budget - request_tokens(head, ratio)
+    pairs = with_words(_cut_result(message, result_cap) for message in history)
+    if (
+        request_tokens((one for _, one in pairs), ratio) <= room
+    ):  # nearly always: nothing has to be weighed against anything
+        return (*head, *merged(pairs))
     shown = [message for message in history if said(message) is not None]
     kept = fitting(shown, budget=room, ratio=ratio, result_cap=result_cap)
     if len(kept) == len(shown):
@@ -61,7 +66,7 @@ def _with_note(kept: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def _cut_result(message: Message, limit: int) -> Message:
-    if message.message_type is not MessageType.TOOL_RESULT:
+    if message.message_type is not MessageType.TOOL_RESULT or size(message.content) <= limit:
         return message
     way_out = _READ_ON if result_of(message) == "read_file" else _NARROW
     content = cut_middle(message.content, limit, way_out=way_out)
