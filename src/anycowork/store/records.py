@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
@@ -25,8 +25,10 @@ def append(connection: Connection, entries: Iterable[Entry], *, chain: str) -> t
     """The records with their positions, and the chain's new end."""
     placed = []
     for entry in entries:
-        chain = link(chain, entry.record.body)
-        placed.append(replace(entry.record, position=_insert(connection, entry, chain)))
+        record = entry.record
+        chain = link(chain, record.body)
+        position = _insert(connection, entry, chain)
+        placed.append(Record(record.chat_id, record.seq, record.type, record.body, position))
     return placed, chain
 
 
