@@ -83,7 +83,7 @@ def last_seq(connection: Connection, chat_id: str) -> int:
 def first_unfinished(connection: Connection, chat_id: str) -> int | None:
     """The first delta whose message has not come yet."""
     row = connection.execute(
-        "SELECT MIN(seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL", (chat_id,)
+        "SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL", (chat_id,)
     ).fetchone()
     return None if row[0] is None else int(row[0])
 
