@@ -36,6 +36,7 @@ from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.enhance import enhance
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.window import optimize_history_by_tokens
+from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
 from anycowork.providers.discovery import Lookout, from_environment
 from anycowork.providers.registry import ProviderRegistry
@@ -71,7 +72,12 @@ async def open_house(settings: Settings, clock: Clock | None = None, *, token: s
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     database = open_store(settings.database_path, clock, hub.publish)
-    providers = ProviderRegistry(_provider_configs(settings), default=settings.model, environment=os.environ)
+    providers = ProviderRegistry(
+        _provider_configs(settings),
+        default=settings.model,
+        environment=os.environ,
+        timeouts=Timeouts(idle=settings.provider_timeout),
+    )
     try:
         async with asyncio.TaskGroup() as tasks:
             house = await _furnish(settings, clock, token, hub=hub, database=database, providers=providers, tasks=tasks)
@@ -229,12 +235,16 @@ class Drawer:
         return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
 
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
-        """Raises: BadSettings."""
-        self._settings = self._settings.changed(changes)
-        save_settings(self._settings.data_dir, changes)
-        for config in _provider_configs(self._settings):
+        """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""
+        changed = self._settings.changed(changes)
+        wanted, known = _provider_configs(changed), _provider_configs(self._settings)
+        save_settings(changed.data_dir, changes)
+        for gone in {config.name for config in known} - {config.name for config in wanted}:
+            self._providers.drop(gone)
+        for config in wanted:
             self._providers.put(config)
-        self._providers.choose(self._settings.model)
+        self._providers.choose(changed.model)
+        self._settings = changed
         return self.shown()
 
 

@@ -1,7 +1,9 @@
 """`anycowork run` and `anycowork serve` as scripts see them: real processes, a real server, a scripted model."""
 
 import json
+import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,27 +11,53 @@ import pytest
 
 from support.scripted_model import Hang, HttpError, ScriptedModel, call, serve_in_thread
 from support.spec import proves
-from support.typing_people import Desk
+from support.typing_people import WHOLE_PROCESS, Desk, Served, ending
 
-PLAN = {"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}
+STEP = {"action": "Write hello.txt", "tools_needed": ["create_file"], "paths": ["hello.txt"]}
+PLAN = {"goal": "Greet", "steps": [STEP]}
 
 
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
+@pytest.fixture(scope="module")
+def models() -> Iterator[ScriptedModel]:
     with serve_in_thread() as model:
         yield model
 
 
 @pytest.fixture
+def model(models: ScriptedModel) -> ScriptedModel:
+    models.replies.clear()
+    return models
+
+
+@pytest.fixture
 def desk(tmp_path: Path, model: ScriptedModel) -> Desk:
+    """A data folder of its own, without a server: each run brings one along."""
     return Desk(tmp_path, model.base_url)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel) -> Iterator[tuple[Desk, Served]]:
+    desk = Desk(tmp_path_factory.mktemp("shared"), models.base_url)
+    with desk.serving() as server:
+        yield desk, server
+
+
+@pytest.fixture
+def attached(shared: tuple[Desk, Served]) -> Desk:
+    """A data folder whose server runs: each run attaches to it."""
+    return shared[0]
+
+
+@pytest.fixture
+def server(shared: tuple[Desk, Served]) -> Served:
+    return shared[1]
+
+
 @proves("CLI-1")
-def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(desk: Desk, model: ScriptedModel) -> None:
-    (desk.workspace / "a.txt").write_text("the content")
+def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(attached: Desk, model: ScriptedModel) -> None:
+    (attached.workspace / "a.txt").write_text("the content")
     model.replies += [call("read_file", path="a.txt"), "It holds three words."]
-    done = desk.type("run", "What is in a.txt?")
+    done = attached.type("run", "What is in a.txt?")
     assert (done.returncode, done.stdout) == (0, "It holds three words.\n")
     assert "[actor]" in done.stderr
     assert "→ read_file path=a.txt" in done.stderr
@@ -38,9 +66,9 @@ def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(desk: Desk, mode
 
 
 @proves("CLI-1")
-def test_json_gives_one_event_per_line_and_the_result_last(desk: Desk, model: ScriptedModel) -> None:
+def test_json_gives_one_event_per_line_and_the_result_last(attached: Desk, model: ScriptedModel) -> None:
     model.replies += ["Hello."]
-    done = desk.type("run", "Say hello", "--json")
+    done = attached.type("run", "Say hello", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     numbers = [event["seq"] for event in events[:-1]]
     assert numbers == sorted(set(numbers))
@@ -57,6 +85,7 @@ def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: Desk,
     result = json.loads(done.stdout.splitlines()[-1])
     assert (done.returncode, result["status"]) == (3, "parked")
     assert not (desk.workspace / "new.txt").exists()
+    assert any("anycowork serve --data-dir" in line for line in result["advice"])
     assert any("curl" in line and "allow_once" in line for line in result["advice"])
 
     chat, (waiting,) = result["context_id"], result["waiting_for"]
@@ -72,20 +101,20 @@ def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: Desk,
 
 
 @proves("CLI-1")
-def test_the_text_form_says_how_to_decide(desk: Desk, model: ScriptedModel) -> None:
+def test_the_text_form_says_how_to_decide(attached: Desk, server: Served, model: ScriptedModel) -> None:
     model.replies += [call("create_file", path="new.txt", content="hi")]
-    done = desk.type("run", "Make new.txt")
+    done = attached.type("run", "Make new.txt")
     assert (done.returncode, done.stdout) == (3, "")
     assert "Needs approval: create_file" in done.stderr
-    assert "anycowork serve --data-dir" in done.stderr
+    assert f"Decide at {server.url}/" in done.stderr
     assert "curl" in done.stderr
 
 
 @proves("CLI-1")
-def test_a_question_parks_the_run(desk: Desk, model: ScriptedModel) -> None:
+def test_a_question_parks_the_run(attached: Desk, model: ScriptedModel) -> None:
     options = [{"label": "Red", "value": "red"}, {"label": "Blue", "value": "blue"}]
     model.replies += [json.dumps({"type": "question", "question": "Which colour?", "options": options})]
-    done = desk.type("run", "Paint it")
+    done = attached.type("run", "Paint it")
     assert done.returncode == 3
     assert "Asks: Which colour?" in done.stderr
     assert "/questions/" in done.stderr
@@ -105,9 +134,9 @@ def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: Desk, mode
 
 
 @proves("CLI-1")
-def test_a_provider_that_refuses_ends_with_code_five(desk: Desk, model: ScriptedModel) -> None:
+def test_a_provider_that_refuses_ends_with_code_five(attached: Desk, model: ScriptedModel) -> None:
     model.replies += [HttpError(401, {"error": {"message": "bad key"}})]
-    done = desk.type("run", "Hello")
+    done = attached.type("run", "Hello")
     assert (done.returncode, done.stdout) == (5, "")
     assert "provider: " in done.stderr
 
@@ -122,61 +151,78 @@ def test_too_many_steps_end_with_code_four(desk: Desk, model: ScriptedModel) -> 
 
 
 @proves("CLI-1")
-def test_a_model_that_never_answers_does_not_make_the_run_hang(desk: Desk, model: ScriptedModel) -> None:
+def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: Desk, model: ScriptedModel) -> None:
     model.replies += [Hang("Well")]
-    done = desk.type("run", "Hello", "--timeout", "2")
+    done = attached.type("run", "Hello", "--timeout", "2")
     assert done.returncode == 4
     assert "--timeout" in done.stderr
 
 
 @proves("CLI-1")
-def test_a_cost_that_cannot_be_kept_ends_with_code_four(desk: Desk, model: ScriptedModel) -> None:
+def test_a_cost_that_cannot_be_kept_ends_with_code_four(attached: Desk, model: ScriptedModel) -> None:
     model.replies += ["Expensive words."]
-    done = desk.type("run", "Hello", "--max-cost", "0.01")
+    done = attached.type("run", "Hello", "--max-cost", "0.01")
     assert done.returncode == 4
     assert "price of openai/scripted is not known" in done.stderr
 
 
 @proves("CLI-1")
-def test_an_unknown_role_is_a_usage_error(desk: Desk) -> None:
-    done = desk.type("run", "Hello", "--role", "wizard")
+def test_an_unknown_role_is_a_usage_error(attached: Desk) -> None:
+    done = attached.type("run", "Hello", "--role", "wizard")
     assert done.returncode == 2
     assert "wizard" in done.stderr
 
 
 @proves("CLI-1")
-def test_ctrl_c_stops_the_turn_and_ends_with_code_130(desk: Desk, model: ScriptedModel) -> None:
+def test_ctrl_c_stops_the_turn_and_ends_with_code_130(attached: Desk, server: Served, model: ScriptedModel) -> None:
     model.replies += [Hang("Well")]
-    with desk.serving() as server:
-        process = desk.start("run", "Hello", "--json")
-        assert process.stdout is not None
-        with process:
-            chat = next(
-                event["chat_id"] for event in map(json.loads, process.stdout) if event["type"] == "turn-started"
-            )
-            process.send_signal(signal.SIGINT)
-            rest = process.stdout.read()
-        assert process.returncode == 130
-        assert json.loads(rest.splitlines()[-1])["status"] == "stopped"
-        assert server.get(f"/context/{chat}")["state"] == "idle"
+    process = attached.start("run", "Hello", "--json")
+    assert process.stdout is not None
+    with ending(process):
+        chat = next(event["chat_id"] for event in map(json.loads, process.stdout) if event["type"] == "turn-started")
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=WHOLE_PROCESS)[0]
+    assert process.returncode == 130
+    assert json.loads(rest.splitlines()[-1])["status"] == "stopped"
+    assert server.get(f"/context/{chat}")["state"] == "idle"
+
+
+def test_a_run_whose_output_nobody_reads_stops_its_turn_quietly(
+    attached: Desk, server: Served, model: ScriptedModel
+) -> None:
+    model.replies += [Hang("Well")]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with ending(attached.start("run", "Hello", "--json", stdout=writing)) as process:
+        os.close(writing)
+        _, err = process.communicate(timeout=WHOLE_PROCESS)
+    assert (process.returncode, err) == (130, "")
+    newest = server.get("/context?limit=1")["contexts"][0]
+    assert newest["state"] == "idle"
 
 
 @proves("CLI-1")
-def test_a_run_uses_the_server_that_is_already_there(desk: Desk, model: ScriptedModel) -> None:
+def test_a_run_uses_the_server_that_is_already_there(attached: Desk, server: Served, model: ScriptedModel) -> None:
     model.replies += ["Hello."]
-    with desk.serving() as server:
-        done = desk.type("run", "Hello", "--json")
-        chat = json.loads(done.stdout.splitlines()[-1])["context_id"]
-        assert done.returncode == 0
-        assert server.get(f"/context/{chat}")["state"] == "idle"
+    done = attached.type("run", "Hello", "--json")
+    chat = json.loads(done.stdout.splitlines()[-1])["context_id"]
+    assert done.returncode == 0
+    assert server.get(f"/context/{chat}")["state"] == "idle"
 
 
-def test_a_second_server_on_the_same_folder_is_refused_by_name(desk: Desk) -> None:
-    with desk.serving() as server:
-        second = desk.type("serve", "--port", "0")
-        assert second.returncode == 1
-        assert server.url in second.stderr and f"pid {server.process.pid}" in second.stderr
-        assert "Traceback" not in second.stderr
+def test_a_second_server_on_the_same_folder_is_refused_by_name(attached: Desk, server: Served) -> None:
+    second = attached.type("serve", "--port", "0")
+    assert second.returncode == 1
+    assert server.url in second.stderr and f"pid {server.process.pid}" in second.stderr
+    assert "Traceback" not in second.stderr
+
+
+def test_a_port_that_is_taken_is_named_with_the_way_out(desk: Desk) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = desk.type("serve", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert done.stderr.startswith("anycowork: Port ") and "--port" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @proves("SEC-2", "OPS-2")
@@ -196,4 +242,5 @@ def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
     (desk.workspace / "notes.txt").write_text("x")
     done = desk.type("run", "list the files")
     assert done.returncode == 0
-    assert done.stdout.strip()
+    assert "→ list_directory" in done.stderr
+    assert "notes.txt" in done.stdout

@@ -1,9 +1,10 @@
 """A store opened on a real file, and small chats, messages and changes to put into it."""
 
 import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from anycowork.domain.journal import AddChat, Change, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.store.opening import Database, open_store
 from anycowork.store.schema import migrate
+from anycowork.store.writer import Writer
 
 CLOCK = SystemClock()
 SOON = 5.0
@@ -76,6 +78,17 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(SOON):
         while not condition():
             await asyncio.sleep(0.001)
+
+
+@contextmanager
+def held(writer: Writer) -> Iterator[threading.Event]:
+    """Nothing that is written in here becomes durable before the event is set, or this ends."""
+    gate = threading.Event()
+    writer.submit(lambda connection: gate.wait(SOON), lambda outcome: None)
+    try:
+        yield gate
+    finally:
+        gate.set()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

@@ -43,12 +43,10 @@ class Desk:
         ours = {"ANYCOWORK_DATA_DIR": str(self.data), "ANYCOWORK_PROBE_LOCAL_SERVERS": "false"}
         return {**inherited, "PYTHONPATH": str(SOURCE), **ours, **model, **more}
 
-    def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdout: int = subprocess.PIPE, **more: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "anycowork.cli", *words]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            command, cwd=self.workspace, env=self.environ(**more), stdout=pipe, stderr=pipe, text=True
-        )
+        environ, err = self.environ(**more), subprocess.PIPE
+        return subprocess.Popen(command, cwd=self.workspace, env=environ, stdout=stdout, stderr=err, text=True)
 
     def type(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
         with ending(self.start(*words, **more)) as process:

@@ -46,18 +46,16 @@ class Asking:
 
     def _messages(self, moment: Moment) -> tuple[Said, ...]:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
-        shown = self._window(moment.history, self._system_prompt(moment.role), room)
-        return _with_files(shown, moment.overview(OVERVIEW_FILES), moment.request())
+        return self._window(_with_files(moment), self._system_prompt(moment.role), room)
 
 
-def _with_files(shown: tuple[Said, ...], overview: str, request: str) -> tuple[Said, ...]:
+def _with_files(moment: Moment) -> list[Message]:
     """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once."""
-    newest_first = range(len(shown) - 1, -1, -1)
-    at = next((at for at in newest_first if shown[at].role == "user" and request in shown[at].content), None)
-    if at is None or not overview:
-        return shown
-    content = shown[at].content.replace(request, f"{FILES_HEAD}\n{overview}]\n\n{request}", 1)
-    return (*shown[:at], replace(shown[at], content=content), *shown[at + 1 :])
+    files = f"{FILES_HEAD}\n{moment.overview(OVERVIEW_FILES)}]\n\n"
+    return [
+        replace(message, content=files + message.content) if message.id == moment.turn.message_id else message
+        for message in moment.history
+    ]
 
 
 def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:

@@ -51,10 +51,6 @@ class Moment:
             self._overview = self.workspace.overview(limit)
         return self._overview
 
-    def request(self) -> str:
-        """The words that started the turn."""
-        return next((m.content for m in self.history if m.id == self.turn.message_id), "")
-
     def open_calls(self) -> list[Call]:
         return [call for call in self.calls if call.state is not CallState.SETTLED]
 
@@ -76,9 +72,13 @@ class Moment:
         read: dict[str, str] = {}
         for call in self.calls:
             facts = call.result.facts if call.result and call.result.status is Status.OK else {}
-            path, seen = facts.get("path"), facts.get("sha256", facts.get("after"))
-            if isinstance(path, str) and isinstance(seen, str):
+            path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
+            if not isinstance(path, str):
+                continue
+            if facts.get("whole") is True and isinstance(seen, str):
                 read[path] = seen
+            elif isinstance(after, str) and (path in read or facts.get("before") is None):
+                read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
         return Hands(self.workspace, self.role.permissions, read=read, user_text="\n".join(said))
 

@@ -39,13 +39,17 @@ class ErrorAnswer:
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        return [(b"www-authenticate", b"Bearer")] if self.status == Unauthenticated.status else []
+        if self.status == Unauthenticated.status:
+            return [(b"www-authenticate", b"Bearer")]
+        # What was not read of the body must not be taken for the next request, nor be waited for.
+        return [(b"connection", b"close")] if self.status in _UNREAD else []
 
     def to_json(self) -> Json:
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
         return {"error": {"code": self.code, "message": self.message, "param": self.param, "type": kind}}
 
 
+_UNREAD = (408, 413)
 _TYPES = {401: "authentication_error", 403: "permission_error", 421: "permission_error", 502: "provider_error"}
 
 

@@ -54,6 +54,7 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
 }
+_STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
 _STATE: dict[str, Schema] = {"state": {"type": "string", "enum": [state.value for state in ChatState]}}
 _BESIDE: dict[EventType, dict[str, Schema]] = {
     EventType.TURN_STARTED: _STATE,
@@ -119,12 +120,7 @@ def _stream(summary: str, parameters: list[Schema], *statuses: int) -> Schema:
     number: Schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
     content: Schema = {
         "text/event-stream": {
-            "schema": {
-                "type": "string",
-                "description": "Server-sent events: `id: <seq>`, `event: <type>`, `data: <EventEnvelope>`.",
-            },
-            "itemSchema": {"$ref": "#/components/schemas/EventEnvelope"},
-            "x-event-data": {"$ref": "#/components/schemas/EventEnvelope"},
+            "schema": {"$ref": "#/components/schemas/EventEnvelope"},
             "example": 'id: 7\nevent: text-delta\ndata: {"seq": 7, "type": "text-delta", "message_id": "…", "offset": 0, "text": "Hello"}\n\n',
         }
     }
@@ -137,7 +133,7 @@ def _stream(summary: str, parameters: list[Schema], *statuses: int) -> Schema:
             {"name": "after", "in": "query", "required": False, "schema": number},
             {"name": "Last-Event-ID", "in": "header", "required": False, "schema": number},
         ],
-        "responses": {"200": {"description": "A stream that stays open.", "content": content}} | _plain(*statuses, 422),
+        "responses": {"200": {"description": _STREAM, "content": content}} | _plain(*statuses, 422),
     }
 
 

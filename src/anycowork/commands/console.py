@@ -37,6 +37,13 @@ def stderr() -> Console:
     return Console.on(sys.stderr)
 
 
+def give_up_stdout() -> None:
+    """Nobody reads it any more: what is still written goes nowhere, instead of failing once more at the very end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
 def harmless(text: str) -> str:
     """Untrusted words as they may be shown: line breaks and tabs stay, other control characters become visible."""
     return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)

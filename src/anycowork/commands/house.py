@@ -72,8 +72,14 @@ async def _in_own_house(settings: Settings, work: Callable[[Address], Awaitable[
                 return await work(_address(running, settings, lasting=False))
             finally:
                 serving.cancel()
-    except ExceptionGroup as group:  # a TaskGroup wraps even a single failure
-        raise group.exceptions[0] from None
+    except BaseExceptionGroup as group:
+        raise first_failure(group) from None
+
+
+def first_failure(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first: task groups wrap even a single failure, once for each of them."""
+    first = group.exceptions[0]
+    return first_failure(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _address(running: DaemonInfo, settings: Settings, *, lasting: bool) -> Address:

@@ -71,9 +71,9 @@ class Watch:
             case "message":
                 self._see_message(_object(event.get("message")))
             case "permission-request":
-                self.outcome = Outcome(Ending.PARKED, text=self._text, waiting=(_object(event.get("approval")),))
+                self.outcome = self._parked(_object(event.get("approval")))
             case "question":
-                self.outcome = Outcome(Ending.PARKED, text=self._text, waiting=(_object(event.get("question")),))
+                self.outcome = self._parked(_object(event.get("question")))
             case "turn-ended":
                 self.outcome = self._ended(event)
             case _:
@@ -86,6 +86,9 @@ class Watch:
         self._text = str(message.get("content") or "")
         is_plan = message.get("message_type") == "plan"
         self._plan = _object(message.get("payload")) if is_plan else None
+
+    def _parked(self, waiting: Json) -> Outcome:
+        return Outcome(Ending.PARKED, text=self._text, error="The turn waits for a person.", waiting=(waiting,))
 
     def _ended(self, event: Json) -> Outcome:
         reason = str(event.get("reason"))

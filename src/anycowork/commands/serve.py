@@ -13,13 +13,14 @@ from anycowork import __version__
 from anycowork.app import serve as serve_house
 from anycowork.commands.console import Console, stdout
 from anycowork.commands.doctor import SANDBOX_NOW
+from anycowork.commands.house import first_failure
 from anycowork.daemon import TOKEN_FILE, DaemonInfo, stored_token
 from anycowork.machine import look_at_kernel, look_for_bubblewrap, sandbox_level
 from anycowork.settings import Settings
 
 
 def serve(settings: Settings) -> int:
-    """Returns after a clean end. Raises: AlreadyRunning, StorageFault."""
+    """Returns after a clean end. Raises: AlreadyRunning, CannotListen, StorageFault."""
 
     def greet(info: DaemonInfo) -> None:
         token = stored_token(settings.data_dir)
@@ -33,6 +34,8 @@ def serve(settings: Settings) -> int:
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(serve_house(settings, ready=greet, heed_signals=True))
+    except BaseExceptionGroup as group:
+        raise first_failure(group) from None
     except KeyboardInterrupt:
         pass  # Ctrl-C is how a person ends it
     return 0

@@ -1,12 +1,13 @@
 """One headless walk through the front door: open a chat, ask (or approve a plan), follow the events to an outcome."""
 
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from anycowork.commands.client import HouseAnswered, HouseClient, HouseGone
+from anycowork.commands.console import give_up_stdout
 from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
 from anycowork.commands.progress import Reporter
 from anycowork.commands.spending import Spending
@@ -44,6 +45,10 @@ class Walk:
             return Outcome(_ending_of(error), error=error.message)
         except HouseGone as error:
             return Outcome(Ending.FAILED, error=error.message)
+        except BrokenPipeError:
+            give_up_stdout()
+            await self.stop()
+            return Outcome(Ending.STOPPED, error="Nobody reads the output any more, so the turn was stopped.")
 
     async def stop(self) -> None:
         """Ends the turn, if one was begun; a house that is gone has stopped by itself."""
@@ -87,7 +92,7 @@ class Walk:
             return outcome
         pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
         found = tuple(one for one in pending if isinstance(one, dict)) if isinstance(pending, list) else ()
-        return Outcome(Ending.PARKED, text=outcome.text, waiting=found or outcome.waiting)
+        return replace(outcome, waiting=found or outcome.waiting)
 
 
 def _ending_of(error: HouseAnswered) -> Ending:

@@ -20,8 +20,13 @@ def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bo
 
 
 def _names_tool(step: PlanStep, spec: ToolSpec) -> bool:
-    """A planner cannot know the tools it lacks, so a step may name permissions instead, whole or by their first word (`write`)."""
+    """A planner cannot know the tools it lacks, so a step may name permissions instead, whole or by their first word (`write`).
+
+    A step that names neither grants what its paths say; deleting is never meant without being named.
+    """
     needed = set(step.tools_needed)
+    if not needed:
+        return Permission.DELETE_FILES not in spec.permissions
     named = {
         Permission.READ_FILES,
         *(p for p in Permission if p.value in needed or p.value.partition("_")[0] in needed),

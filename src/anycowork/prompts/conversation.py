@@ -7,6 +7,7 @@ from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
+TURN_OVER = "[The turn ended here.]"
 
 
 def said(message: Message) -> Said | None:
@@ -40,8 +41,15 @@ def merged(shown: Sequence[tuple[Message, Said]]) -> tuple[Said, ...]:
         if turns[-1].role != one.role:
             turns.append(one)
             continue
+        if _is_result(before) and not _is_result(message):
+            turns += [Said(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
+            continue
         turns[-1] = Said(one.role, f"{turns[-1].content}{_joint(before, message, one.role)}{one.content}")
     return tuple(turns)
+
+
+def _is_result(message: Message) -> bool:
+    return message.message_type is MessageType.TOOL_RESULT
 
 
 def result_heading(message: Message) -> str:

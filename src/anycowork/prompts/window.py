@@ -33,11 +33,9 @@ def optimize_history_by_tokens(
     """
     head = (Said(SYSTEM, system),) if system else ()
     room = budget - request_tokens(head, ratio)
-    pairs = with_words(_cut_result(message, result_cap) for message in history)
-    if (
-        request_tokens((one for _, one in pairs), ratio) <= room
-    ):  # nearly always: nothing has to be weighed against anything
-        return (*head, *merged(pairs))
+    everything = with_words(_cut_result(message, result_cap) for message in history)
+    if request_tokens((one for _, one in everything), ratio) <= room:  # nearly always; then nothing has to give way
+        return (*head, *merged(everything))
     shown = [message for message in history if said(message) is not None]
     kept = fitting(shown, budget=room, ratio=ratio, result_cap=result_cap)
     if len(kept) == len(shown):

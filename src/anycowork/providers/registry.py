@@ -84,7 +84,9 @@ class ProviderRegistry:
         return [self._described(config, chosen) for config in self._configs.values()]
 
     def put(self, config: ProviderConfig) -> None:
-        """Adds a provider, or replaces the one of that name."""
+        """Adds a provider, or replaces the one of that name. Raises: Invalid for the guide's own name."""
+        if config.name == GUIDE:
+            raise Invalid(f"'{GUIDE}' is the name of the built-in guide. Choose another.", param="providers")
         guide = self._configs.pop(GUIDE)
         self._configs[config.name] = config
         self._configs[GUIDE] = guide  # stays last: it is the last resort

@@ -1,6 +1,5 @@
 """Connections to SQLite with the durability we promise. No tables here."""
 
-import os
 import sqlite3
 from pathlib import Path
 
@@ -13,7 +12,7 @@ def create_file(path: Path) -> None:
     """Makes the database's file readable by its owner alone; its log and its index inherit that."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        path.touch(mode=0o600)
     except OSError as error:
         raise StorageFault(
             f"The database '{path}' cannot be opened: {error.strerror}. Check the folder and its owner."

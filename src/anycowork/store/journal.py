@@ -56,13 +56,13 @@ class SqliteJournal:
         def settle(outcome: Placed) -> None:
             match outcome:
                 case Done(placed):
-                    line.settle(place, partial(self._show_all, placed))
+                    settle_future(done, Done(None))  # whoever waits goes on in the loop's next round, when all is shown
                     self._forget(change, drops)
-                    settle_future(done, Done(None))
+                    line.settle(place, partial(self._show_all, placed))
                 case Failed():
+                    settle_future(done, outcome)
                     self._take_back(drops)
                     line.settle(place, _show_nothing)
-                    settle_future(done, outcome)
 
         self._writer.submit(partial(commit, numbered=numbered), settle)
         await durable(done)
@@ -80,7 +80,7 @@ class SqliteJournal:
             id=self._clock.new_id(),
             at=self._clock.now(),
         )
-        line.show(delta.seq, partial(self._show_delta, delta))
+        line.show(delta.seq, partial(self._show_delta, delta, delta.entry().record))
 
     async def aclose(self) -> None:
         """Returns when all that was written and said is durable. Raises: StorageFault if some of it is not."""
@@ -124,8 +124,8 @@ class SqliteJournal:
         for record in placed:
             self._publish(record)
 
-    def _show_delta(self, delta: Delta) -> None:
-        self._publish(delta.entry().record)
+    def _show_delta(self, delta: Delta, record: Record) -> None:
+        self._publish(record)
         if self._pieces.add(delta):
             self._make_durable(self._pieces.take_off(open_too=False))
         elif self._timer is None:
@@ -168,7 +168,7 @@ class SqliteJournal:
             case Failed(error):
                 # Trying again would fail again. The readers have seen it, and the whole message is still to come.
                 self._pieces.land(pieces, durable=True)
-                log.error("pieces of %d messages could not be kept: %s", len(pieces), error)
+                log.error("%d pieces of text could not be kept: %s", len(pieces), error)
 
     def _drop_pieces(self, change: Change) -> list[Drop]:
         drops = []

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,9 +62,11 @@ def open_store(
     create_file(path)
     try:
         migrate(path)
-        connection = connect_to_write(path, busy_seconds=busy_seconds)
-        ended_cleanly = _begin(connection, clock.now())
-        reader = connect_to_read(path, busy_seconds=busy_seconds)
+        with ExitStack() as undo:
+            connection = undo.enter_context(closing(connect_to_write(path, busy_seconds=busy_seconds)))
+            ended_cleanly = _begin(connection, clock.now())
+            reader = undo.enter_context(closing(connect_to_read(path, busy_seconds=busy_seconds)))
+            undo.pop_all()  # opened: from here on the database closes them
     except sqlite3.Error as error:
         raise StorageFault(
             f"The database '{path}' cannot be opened ({error}). Check that it is ours and that no other program holds it."
@@ -78,7 +81,7 @@ def _begin(connection: sqlite3.Connection, at: str) -> bool:
     clean = row is None or row[0] is not None
     if not clean:
         chats.skip_numbers(connection, SKIPPED_NUMBERS)
-        idempotency.cut_off(connection)
+    idempotency.cut_off(connection)
     connection.execute(
         "INSERT INTO house (opened_at) VALUES (?) ON CONFLICT (tenant_id) DO UPDATE SET opened_at = excluded.opened_at, closed_at = NULL",
         (at,),

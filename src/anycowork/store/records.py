@@ -25,9 +25,9 @@ def append(connection: Connection, entries: Iterable[Entry], *, chain: str) -> t
     """The records with their positions, and the chain's new end."""
     placed = []
     for entry in entries:
-        record = entry.record
-        chain = link(chain, record.body)
+        chain = link(chain, entry.record.body)
         position = _insert(connection, entry, chain)
+        record = entry.record
         placed.append(Record(record.chat_id, record.seq, record.type, record.body, position))
     return placed, chain
 

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
@@ -118,10 +119,12 @@ class Writer:
         self._connection.execute("SAVEPOINT work")
         try:
             outcome: Done[object] | Failed = Done(job.work(self._connection))
-        except sqlite3.OperationalError:
-            raise
         except sqlite3.IntegrityError as error:
             outcome = Failed(Conflict(f"This is there already, or contradicts what is there ({error})."))
+        except (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError) as error:
+            outcome = Failed(error)
+        except sqlite3.Error:
+            raise
         except BaseException as error:  # noqa: BLE001 — it belongs to the one who waits, and this thread must live
             outcome = Failed(error)
         if isinstance(outcome, Failed):
@@ -130,9 +133,10 @@ class Writer:
         return outcome
 
     def _roll_back(self) -> None:
-        # A full disk may have made SQLite roll back by itself already.
+        # A full disk may have made SQLite roll back by itself already. What cannot be rolled back now is tried with the next group.
         if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
 
 
 def settle_future(done: asyncio.Future[T], outcome: Done[T] | Failed) -> None:
@@ -161,7 +165,7 @@ def _hand_back(group: list[_Job], outcomes: list[Done[object] | Failed]) -> None
 
     def settle_all() -> None:
         for job, outcome in settled:
-            job.settle(outcome)
+            job.loop.call_soon(job.settle, outcome)  # each on its own: one that raises leaves the others alone
 
     try:
         group[0].loop.call_soon_threadsafe(settle_all)

@@ -57,7 +57,7 @@ def _read_pattern(line: str) -> Pattern | None:
     negated = line.startswith("!")
     line = line[1:] if negated else line
     folders_only = line.endswith("/")
-    body = line.rstrip("/") if folders_only else line
+    body = line.removesuffix("/")  # one of them: "a//" matches nothing, in git as here
     if not body:
         return None
     anchored = "/" in body
@@ -69,8 +69,8 @@ def _read_pattern(line: str) -> Pattern | None:
 
 def _glob(segment: str) -> str:
     """Git's wildcards in fnmatch's spelling: `\\*` is `[*]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
-    if segment == "**":
-        return segment
+    if len(segment) > 1 and not segment.strip("*"):
+        return "**"
     segment = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], segment)
     return re.sub(r"\*{2,}", "*", segment).replace("[^", "[!")
 

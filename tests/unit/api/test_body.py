@@ -34,6 +34,7 @@ async def test_a_body_in_pieces_arrives_whole(client):
 async def test_a_body_declared_too_large_is_refused_unread(client):
     answer = await client.post("/x", raw=b"tiny", headers={"content-length": "1001"})
     assert (answer.status, answer.error["code"]) == (413, "too_large")
+    assert answer.headers["connection"] == "close"
 
 
 async def test_a_body_that_grows_too_large_on_the_way_is_refused(client):

@@ -53,6 +53,8 @@ async def test_wrong_tokens_wait_longer_each_time_and_a_right_one_never(client, 
     assert slept == [0.1, 0.2, 0.4]
     assert (await client.get("/roles")).status == 200
     assert slept == [0.1, 0.2, 0.4]
+    await stranger.get("/roles", headers={"authorization": "Bearer guess"})
+    assert slept[-1] == 0.8  # the owner's request in between, from the same machine, did not help the guesser
 
 
 # --- the cookie

@@ -16,7 +16,7 @@ from anycowork.events.stream import follow, follow_all
 from anycowork.store.opening import Database
 from support.reader import Client
 from support.spec import proves
-from support.stored import SOON, add_chat, message, note, opened, said, until, wait_for
+from support.stored import SOON, add_chat, held, message, note, opened, said, until, wait_for
 
 
 def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[bytes, None]:
@@ -93,16 +93,16 @@ async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> No
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
         await database.journal.write(add_chat())
-        committed = database.writer.tally.works + 2
+        committed = database.writer.tally.works + 3
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(database.journal.write(said("m1")))
-            await asyncio.sleep(0)
-            database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
-            tasks.create_task(database.journal.write(said("m3")))
-            await asyncio.sleep(0)
-            wait_for(
-                lambda: database.writer.tally.works == committed
-            )  # both are durable, and this event loop has not heard
+            with held(database.writer):
+                tasks.create_task(database.journal.write(said("m1")))
+                await asyncio.sleep(0)
+                database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
+                tasks.create_task(database.journal.write(said("m3")))
+                await asyncio.sleep(0)
+            # Both are durable now, and this event loop has not heard of it.
+            wait_for(lambda: database.writer.tally.works == committed)
             assert await database.store.records_after("c1", 0, 10) == []
             assert (await database.store.messages_page("c1", limit=10)).last_seq == 1
             client = Client()

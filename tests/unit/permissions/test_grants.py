@@ -9,6 +9,7 @@ from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
 from anycowork.permissions.grants import granted_by, path_matches
 
 UPDATE = ToolSpec("update_file", "files", "", frozenset({Permission.READ_FILES, Permission.WRITE_FILES}), {})
+DELETE = ToolSpec("delete_file", "files", "", frozenset({Permission.READ_FILES, Permission.DELETE_FILES}), {})
 COMMAND = ToolSpec("execute_command", "commands", "", frozenset({Permission.EXECUTE_COMMANDS}), {})
 
 
@@ -30,6 +31,14 @@ def test_a_named_tool_on_a_named_path_is_granted() -> None:
     assert granted(plan(tools_needed=["write"], paths=["a.py"]), "a.py") == "1"
 
 
+def test_a_step_that_names_only_paths_grants_changes_there_but_no_deleting() -> None:
+    the_plan = plan(paths=["a.py"])
+    assert granted(the_plan, "a.py") == "1"
+    call = Call("c", "chat", "t", "b", 0, "delete_file", {"path": "a.py"})
+    prepared = Prepared("delete_file", {}, "/a.py", Intent((PathIntent("a.py", "x", None),)))
+    assert granted_by(the_plan, DELETE, call, prepared) is None
+
+
 @pytest.mark.parametrize(
     ("step", "path"),
     [
@@ -38,7 +47,7 @@ def test_a_named_tool_on_a_named_path_is_granted() -> None:
         ({"tools_needed": ["create_file"], "paths": ["a.py"]}, "a.py"),
         ({"tools_needed": ["update_file"], "paths": ["."]}, "a.py"),
         ({"tools_needed": ["update_file"], "paths": ["src/*"]}, "src/deep/a.py"),
-        ({"paths": ["a.py"]}, "a.py"),
+        ({"tools_needed": ["read_file"], "paths": ["a.py"]}, "a.py"),
     ],
 )
 def test_everything_else_is_outside_the_plan(step: dict[str, object], path: str) -> None:

@@ -73,6 +73,13 @@ def test_two_providers_of_one_name_are_refused():
         registry(ACME, ACME)
 
 
+def test_no_one_else_can_take_the_guides_name():
+    house = registry()
+    with pytest.raises(Invalid, match="built-in guide"):
+        house.put(ProviderConfig("guide", base_url="http://evil.test/v1"))
+    assert house.upstream("guide") is None
+
+
 @pytest.mark.parametrize(
     "fields", [{"name": "a/b"}, {"name": ""}, {"base_url": "acme.test"}, {"base_url": "https://me:pass@acme.test/v1"}]
 )

@@ -135,3 +135,11 @@ async def test_a_blob_is_found_by_its_hash(tmp_path: Path) -> None:
         hash_ = await database.blobs.put(b"content")
         assert await database.blobs.put(b"content") == hash_
         assert await database.blobs.get(hash_) == b"content" and await database.blobs.get("0") is None
+
+
+async def test_a_request_that_the_server_did_not_outlive_is_of_unknown_outcome(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.idempotency.begin("p", "k", path="/x", body_hash="b")
+    async with opened(tmp_path) as database:
+        remembered = await database.idempotency.find("p", "k")
+        assert remembered is not None and remembered.state is RequestState.UNKNOWN

@@ -83,7 +83,7 @@ PATTERN = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(patterns=st.lists(PATTERN, min_size=1, max_size=4))
 def test_ignores_what_git_ignores(repository: Path, patterns: list[str]) -> None:
     text = "\n".join(patterns) + "\n"

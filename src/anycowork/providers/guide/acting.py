@@ -31,16 +31,16 @@ def act(wish: Wish, *, approved: bool) -> Act:
     match wish:
         case ListFiles():
             outcome = yield from do("list_directory", {"path": wish.path})
-            return done(f"These are the files in `{wish.path}`", outcome, show=True)
+            return done(wish, f"These are the files in `{wish.path}`", outcome, show=True)
         case ReadFile() | ReviewFile():
             outcome = yield from do("read_file", {"path": wish.path})
-            return done(f"This is `{wish.path}`", outcome, show=True)
+            return done(wish, f"This is `{wish.path}`", outcome, show=True)
         case Search():
             outcome = yield from do("search_code", _search(wish))
-            return done(f"This is what I found for `{wish.text}`", outcome, show=True)
+            return done(wish, f"This is what I found for `{wish.text}`", outcome, show=True)
         case CreateFile():
             outcome = yield from do("create_file", {"path": wish.path, "content": wish.content})
-            return done(f"Created `{wish.path}`", outcome)
+            return done(wish, f"Created `{wish.path}`", outcome)
         case ReplaceText():
             return (yield from _replace(wish))
         case AppendLine():
@@ -49,9 +49,9 @@ def act(wish: Wish, *, approved: bool) -> Act:
             return (yield from _delete(wish, approved=approved))
         case MoveFile():
             outcome = yield from do("move_file", {"path": wish.path, "to": wish.to})
-            return done(f"Moved `{wish.path}` to `{wish.to}`", outcome)
+            return done(wish, f"Moved `{wish.path}` to `{wish.to}`", outcome)
         case RunCommand():
-            return ran(wish.command, (yield from do("execute_command", {"command": wish.command})))
+            return ran(wish, (yield from do("execute_command", {"command": wish.command})))
         case _:
             assert_never(wish)
 
@@ -78,28 +78,28 @@ def _replace(wish: ReplaceText) -> Act:
     seen = yield from do("read_file", {"path": wish.path})
     what = f"Replaced `{wish.old}` with `{wish.new}` in `{wish.path}`"
     if not seen.ok:
-        return done(what, seen)
+        return done(wish, what, seen)
     times = seen.text.count(wish.old)
     if times == 0:
         return Told(False, f"Not done: `{wish.old}` does not occur in `{wish.path}`, as far as I was shown it.")
     if times == 1 or _CUT.search(seen.text):
-        return done(what, (yield from _edit(wish.path, wish.old, wish.new)))
+        return done(wish, what, (yield from _edit(wish.path, wish.old, wish.new)))
     # An edit must fit one place; for several the whole file is written, which was read a moment ago.
     content = seen.text.replace(wish.old, wish.new)
     outcome = yield from do("update_file", {"path": wish.path, "content": content})
-    return done(f"{what}, {times} times", outcome)
+    return done(wish, f"{what}, {times} times", outcome)
 
 
 def _append(wish: AppendLine) -> Act:
     seen = yield from do("read_file", {"path": wish.path})
     what = f"Appended `{wish.line}` to `{wish.path}`"
     if not seen.ok:
-        return done(what, seen)
+        return done(wish, what, seen)
     if not seen.text:
-        return done(what, (yield from do("update_file", {"path": wish.path, "content": f"{wish.line}\n"})))
+        return done(wish, what, (yield from do("update_file", {"path": wish.path, "content": f"{wish.line}\n"})))
     end = _unique_end(seen.text)
     joint = "" if end.endswith("\n") else "\n"
-    return done(what, (yield from _edit(wish.path, end, f"{end}{joint}{wish.line}\n")))
+    return done(wish, what, (yield from _edit(wish.path, end, f"{end}{joint}{wish.line}\n")))
 
 
 def _edit(path: str, find: str, replace: str) -> Generator[Move, Heard, Outcome]:
@@ -129,4 +129,4 @@ def _delete(wish: DeleteFile, *, approved: bool) -> Act:
         )
         if (yield from ask(question)) == "keep":
             return Told(True, f"Kept `{wish.path}`, as you answered", answered=True)
-    return done(f"Deleted `{wish.path}`", (yield from do("delete_file", {"path": wish.path})))
+    return done(wish, f"Deleted `{wish.path}`", (yield from do("delete_file", {"path": wish.path})))

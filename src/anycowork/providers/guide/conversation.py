@@ -62,6 +62,7 @@ def read_conversation(messages: Sequence[Said]) -> Conversation:
 _ROLE = re.compile(r"operating in ([A-Z][A-Z0-9_ -]*?) role")
 _RESULT = re.compile(r"Result of (\S+) \((\w+)\):[ \t]*\n?")
 _NOTE = re.compile(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
+_FILES = re.compile(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
 
 
 def _role(messages: Sequence[Said]) -> str:
@@ -71,8 +72,11 @@ def _role(messages: Sequence[Said]) -> str:
 
 
 def _words(message: Said) -> str:
-    """What the person said, without the house's notes before it."""
+    """What the person said, without the house's notes before it. The list of files stands right before the turn's own request:
+    what comes earlier in the same message belongs to a turn that did not get as far as an answer."""
     text = message.content
+    if files := _FILES.search(text):
+        text = text[files.end() :]
     while note := _NOTE.match(text):
         text = text[note.end() :]
     return text.strip()

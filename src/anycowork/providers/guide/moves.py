@@ -5,6 +5,7 @@ it runs the script from the beginning each time, feeds it what was heard so far,
 """
 
 import json
+import re
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -60,8 +61,18 @@ class Ask:
         return named[0] if len(named) == 1 else self.choices[-1].value
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A plan or a review: a reply that is JSON and nothing else."""
+
+    content: Json = field(hash=False)
+
+    def spoken(self) -> str:
+        return _json(self.content)
+
+
 Move = Call | Ask
-Script = Generator[Move, Heard, str]
+Script = Generator[Move, Heard, str | Document]
 
 
 def next_words(script: Script, heard: Sequence[Heard]) -> str:
@@ -72,13 +83,13 @@ def next_words(script: Script, heard: Sequence[Heard]) -> str:
         while (outcome := _outcome(move, waiting)) is not None:
             move = script.send(outcome)
     except StopIteration as end:
-        return str(end.value)
+        return end.value.spoken() if isinstance(end.value, Document) else inert(end.value)
     return move.spoken()
 
 
-def document(found: Json) -> str:
-    """A plan or a review as the reply that it is: JSON and nothing else."""
-    return _json(found)
+def inert(words: str) -> str:
+    """The words with every JSON object in them broken visibly: what a file or a person said must not come back as a call of ours."""
+    return re.sub(r"\{(?=\s*\")", "{…", words)
 
 
 def _outcome(move: Move, waiting: deque[Heard]) -> Heard | None:

@@ -11,7 +11,7 @@ from anycowork.domain.plan import FORMAT_VERSION, Plan, PlanStep
 from anycowork.domain.tasks import TaskGraph
 from anycowork.providers.guide.acting import act, ask, do
 from anycowork.providers.guide.conversation import Heard, Outcome
-from anycowork.providers.guide.moves import Ask, Choice, Move, Script, document
+from anycowork.providers.guide.moves import Ask, Choice, Document, Move, Script
 from anycowork.providers.guide.speaking import Told, summary
 from anycowork.providers.guide.understanding import understand
 from anycowork.providers.guide.wishes import (
@@ -41,7 +41,7 @@ def propose(goal: str, wishes: Sequence[Wish]) -> Script:
         seen[path] = yield from do("read_file", {"path": path})
     steps: list[JsonValue] = [_step(number, wish) for number, wish in enumerate(wishes, 1)]
     risks: list[JsonValue] = [risk for wish in wishes if (risk := _risk(wish, listing, seen))]
-    return document(
+    return Document(
         {
             "type": "plan",
             "format_version": FORMAT_VERSION,

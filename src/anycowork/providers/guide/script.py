@@ -7,7 +7,7 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Role
 from anycowork.providers.guide.acting import act, do
 from anycowork.providers.guide.conversation import Conversation, fenced_json
-from anycowork.providers.guide.moves import Script, document, next_words
+from anycowork.providers.guide.moves import Document, Script, inert, next_words
 from anycowork.providers.guide.planning import carry_out, propose
 from anycowork.providers.guide.review import findings
 from anycowork.providers.guide.speaking import (
@@ -35,7 +35,7 @@ _BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
 def reply(conversation: Conversation) -> str:
     """What the guide says now: words, or one JSON object. Never raises."""
     script = _script(conversation)
-    return script if isinstance(script, str) else next_words(script, conversation.heard)
+    return inert(script) if isinstance(script, str) else next_words(script, conversation.heard)
 
 
 def _script(conversation: Conversation) -> Script | str:
@@ -86,11 +86,11 @@ def _review(wishes: Sequence[Wish]) -> Script:
             continue
         seen = yield from do("read_file", {"path": wish.path})
         if not seen.ok:
-            return done(f"Reviewed `{wish.path}`", seen).words
+            return done(wish, f"Reviewed `{wish.path}`", seen).words
         paths.append(wish.path)
         found += findings(wish.path, seen.text)
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to report"
-    return document(
+    return Document(
         {
             "type": "review",
             "format_version": "1.0",

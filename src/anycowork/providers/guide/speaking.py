@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anycowork.providers.guide.conversation import Outcome
-from anycowork.providers.guide.wishes import Wish, phrase
+from anycowork.providers.guide.wishes import RunCommand, Wish, phrase
 
 SHOWN_LINES = 40
 SHOWN_CHARACTERS = 2_000
@@ -71,21 +71,19 @@ def examples(role: str) -> str:
     return "\n".join(f"- {example}" for example in _EXAMPLES.get(role, _EXAMPLES["actor"]))
 
 
-def done(what: str, outcome: Outcome, *, show: bool = False) -> Told:
-    """`what` is said in the past tense, and only if the result says ok."""
+def done(wish: Wish, what: str, outcome: Outcome, *, show: bool = False) -> Told:
+    """`what` was done, in the past tense, and is said only if the result says ok."""
     if outcome.ok:
         return Told(True, f"{what}{_block(outcome.text) if show else ''}")
-    reason = _reason(outcome)
-    return Told(False, f"Not done: {what[:1].lower()}{what[1:]}. {reason}", answered=outcome.status == "denied")
+    return Told(False, f"Not done: {phrase(wish)}. {_reason(outcome)}", answered=outcome.status == "denied")
 
 
-def ran(command: str, outcome: Outcome) -> Told:
+def ran(wish: RunCommand, outcome: Outcome) -> Told:
     code = exit_code(outcome.text)
     ending = f"exit code {code}" if code is not None else outcome.status
-    ok = outcome.ok and code in (None, 0)
     if outcome.status in ("ok", "error"):
-        return Told(ok, f"Ran `{command}`: {ending}{_block(outcome.text)}")
-    return done(f"Ran `{command}`", outcome)
+        return Told(outcome.ok and code in (None, 0), f"Ran `{wish.command}`: {ending}{_block(outcome.text)}")
+    return done(wish, f"Ran `{wish.command}`", outcome)
 
 
 def exit_code(text: str) -> int | None:
