@@ -104,7 +104,7 @@ def pss_megabytes_of(pid: int) -> float:
 def environment_of_ours() -> dict[str, str]:
     """For child processes of ours: this source tree, and nothing of the person's own settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANYCOWORK_", "OPENAI_"))}
-    return {**kept, "PYTHONPATH": str(REPOSITORY / "src"), "ANYCOWORK_PROBE_LOCAL_SERVERS": "false"}
+    return {**kept, "PYTHONPATH": str(REPOSITORY / "src")}
 
 
 def peer_python(name: str) -> Path:
