@@ -7,7 +7,7 @@ import asyncio
 import json
 import sqlite3
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,8 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
         "one_agent_read_file": partial(
             _ours, ground, agents=1, turns=TURNS, tool="read_file", parameters={"path": "words.txt"}
         ),
-        "langgraph": partial(_langgraph, ground),
+        "langgraph": partial(_langgraph, ground, agents=1, turns=TURNS),
+        "langgraph_64": partial(_langgraph, ground, agents=AGENTS, turns=1),
     }
 
 
@@ -88,7 +89,7 @@ def _bare(ground: Ground, *, chats: int, transactions: int) -> dict[str, float]:
     return {"cpu_us": spent.cpu * 1e6 / steps / chats, "wall_us": spent.wall * 1e6 / steps / chats}
 
 
-def _commit(database: sqlite3.Connection, statement: str, rows: list[tuple[object, ...]]) -> None:
+def _commit(database: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
     database.execute("BEGIN IMMEDIATE")
     for row in rows:
         database.execute(statement, row)
@@ -108,9 +109,9 @@ def _messages(step: int) -> Iterator[dict[str, object]]:
 # --- the peer
 
 
-def _langgraph(ground: Ground) -> dict[str, float]:
+def _langgraph(ground: Ground, *, agents: int, turns: int) -> dict[str, float]:
     script = REPOSITORY / "benchmarks" / "peers" / "langgraph_agent.py"
-    words = [peer_python("langgraph"), script, str(CALLS), str(TURNS), ground.folder]
+    words = [peer_python("langgraph"), script, CALLS, turns, agents, ground.folder]
     ran = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=300)
     if ran.returncode:
         raise NotMeasured(f"LangGraph ended with {ran.returncode}: {ran.stderr.strip()[-200:]}")
