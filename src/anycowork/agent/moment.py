@@ -71,7 +71,9 @@ class Moment:
         """What was read in this turn, with the hash it had then, and the words the user gave."""
         read: dict[str, str] = {}
         for call in self.calls:
-            facts = call.result.facts if call.result and call.result.status is Status.OK else {}
+            facts = call.result.facts if call.result and call.result.status is Status.OK else None
+            if not facts:
+                continue
             path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
             if not isinstance(path, str):
                 continue

@@ -68,7 +68,8 @@ class ToolRunner:
             verdicts = await self._take_all(moment, group)
             if any(verdicts):
                 return Parked()
-        settled = [call for call in moment.calls if call.id in {item.id for item in batch}]
+        taken = {call.id for call in batch}
+        settled = [call for call in moment.calls if call.id in taken]
         return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
 
     async def _ask_for_all(self, moment: Moment) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -54,23 +54,25 @@ def _is_result(message: Message) -> bool:
 
 def result_heading(message: Message) -> str:
     """The first line of a tool's result: by it the model tells data from words."""
-    return f"Result of {result_of(message)} ({_payload(message, 'status') or 'ok'}):"
+    payload = message.payload or {}
+    return f"Result of {_word(payload, 'tool') or 'tool'} ({_word(payload, 'status') or 'ok'}):"
 
 
 def result_of(message: Message) -> str:
     """The tool whose result this is."""
-    return _payload(message, "tool") or "tool"
+    return _word(message.payload or {}, "tool") or "tool"
 
 
 def _role_change(message: Message) -> str:
-    before, after = _payload(message, "old_role"), _payload(message, "new_role")
+    payload = message.payload or {}
+    before, after = _word(payload, "old_role"), _word(payload, "new_role")
     if before and after:
         return f"[The person switched the role from {before} to {after}.]"
     return f"[{message.content.strip() or 'The person switched the role.'}]"
 
 
-def _payload(message: Message, key: str) -> str | None:
-    value = (message.payload or {}).get(key)
+def _word(payload: Json, key: str) -> str | None:
+    value = payload.get(key)
     return value if isinstance(value, str) and value else None
 
 

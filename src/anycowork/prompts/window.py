@@ -12,9 +12,10 @@ from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Said
 from anycowork.prompts.conversation import SYSTEM, USER, conversation, merged, result_of, said, with_words
 from anycowork.prompts.cutting import cut_middle
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, request_tokens, size, tokens
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, request_tokens, tokens
 
 RESULT_CAP = 16_384  # bytes of one result that a model is shown, whatever the budget
+MOST_BYTES = 4  # of one character
 SHORT_RESULT = 600  # bytes that remain of a result that gave way
 SHORT_MESSAGE = 400  # bytes that remain of the person's newest message at the very least
 LEFT_OUT = "[Earlier messages of this chat are left out here.]"
@@ -64,7 +65,7 @@ def _with_note(kept: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def _cut_result(message: Message, limit: int) -> Message:
-    if message.message_type is not MessageType.TOOL_RESULT or size(message.content) <= limit:
+    if message.message_type is not MessageType.TOOL_RESULT or len(message.content) * MOST_BYTES <= limit:
         return message
     way_out = _READ_ON if result_of(message) == "read_file" else _NARROW
     content = cut_middle(message.content, limit, way_out=way_out)
