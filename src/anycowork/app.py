@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -26,7 +27,7 @@ from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.chats import Limits
 from anycowork.domain.errors import BadWorkspace
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Said
+from anycowork.domain.ports import Clock, Providers, Said, Workspaces
 from anycowork.domain.roles import RoleDefinition
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
@@ -110,21 +111,12 @@ async def _furnish(
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner=f"{os.getpid()}"))
     toolbox = built_in_tools(None, settings.command_timeout)
     journal, store = database.journal, database.store
-    agent = Agent(
-        journal=journal,
-        recorder=Recorder(journal=journal, clock=clock),
-        asking=Asking(
-            journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox), window=_window
-        ),
-        toolrunner=ToolRunner(
-            gate=Gate(toolbox=toolbox, store=store, clock=clock),
-            journal=journal,
-            store=store,
-            toolbox=toolbox,
-            workspaces=workspaces,
-            roles=roles,
-            clock=clock,
-        ),
+    agent = build_agent(
+        database,
+        providers=providers,
+        toolbox=toolbox,
+        workspaces=workspaces,
+        roles=roles,
         clock=clock,
         limits=drawer.limits,
     )
@@ -162,6 +154,37 @@ async def _furnish(
         stopping=stopping,
     )
     return House(drawer, database, providers, keeper, desk, rooms, create_api(rooms), stopping)
+
+
+def build_agent(
+    database: Database,
+    *,
+    providers: Providers,
+    toolbox: Toolbox,
+    workspaces: Workspaces,
+    roles: RoleBook,
+    clock: Clock,
+    limits: Callable[[], Limits],
+) -> Agent:
+    journal, store = database.journal, database.store
+    return Agent(
+        journal=journal,
+        recorder=Recorder(journal=journal, clock=clock),
+        asking=Asking(
+            journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox), window=_window
+        ),
+        toolrunner=ToolRunner(
+            gate=Gate(toolbox=toolbox, store=store, clock=clock),
+            journal=journal,
+            store=store,
+            toolbox=toolbox,
+            workspaces=workspaces,
+            roles=roles,
+            clock=clock,
+        ),
+        clock=clock,
+        limits=limits,
+    )
 
 
 # --- serving
@@ -307,7 +330,13 @@ def _custom_roles(folder: Path) -> list[RoleDefinition]:
 
 
 def _system_prompt(toolbox: Toolbox) -> Callable[[RoleDefinition], str]:
-    return lambda role: enhance(prose("base"), role, role_text(role), toolbox.specs()).content
+    """Built once for each role: the tools are the same as long as the house is open."""
+
+    @lru_cache(maxsize=64)
+    def prompt(role: RoleDefinition) -> str:
+        return enhance(prose("base"), role, role_text(role), toolbox.specs()).content
+
+    return prompt
 
 
 def _window(history: list[Message], system: str, budget: int) -> tuple[Said, ...]:

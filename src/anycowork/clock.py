@@ -13,9 +13,15 @@ class SystemClock:
         self._lock = Lock()
         self._last_ms = 0
         self._counter = 0
+        self._second = (-1, "")
 
     def now(self) -> str:
-        return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        second, micro = divmod(time.time_ns() // 1000, 1_000_000)
+        known, text = self._second
+        if second != known:  # the date is worked out once a second, not once a record
+            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            self._second = (second, text)
+        return f"{text}.{micro:06d}Z"
 
     def monotonic(self) -> float:
         return time.monotonic()

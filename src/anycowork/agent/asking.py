@@ -35,7 +35,7 @@ class Asking:
         provider, model = self._providers.find(moment.chat.config.model_id)
         request = ModelRequest(model=model, messages=self._messages(moment), purpose="turn")
         call_id = self._clock.new_id()
-        estimate = sum(_estimate(said.content) for said in request.messages)
+        estimate = sum([_estimate(said.content) for said in request.messages])
         reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", estimate)
         await self._journal.write(Change(moment.chat.id, (reserve, moment.turn)))
         heard = await listener.hear(provider, request)
@@ -71,4 +71,5 @@ def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
 
 
 def _estimate(text: str) -> int:
-    return len(text.encode("utf-8", "replace")) // 4 + 1
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return size // 4 + 1

@@ -20,6 +20,7 @@ from anycowork.domain.ports import (
 
 LONGEST_REPLY = 400_000  # characters of answer and thinking together
 _TAIL, _REPEATS = 240, 12
+_AT_A_TIME = 16  # chunks
 
 
 @dataclass(slots=True)
@@ -50,6 +51,7 @@ class Listener:
         self.heard = Heard(message_id)
 
     async def hear(self, provider: Provider, request: ModelRequest) -> Heard:
+        chunks = 0
         async for chunk in provider.answer(request):
             match chunk:
                 case TextChunk(text):
@@ -62,7 +64,9 @@ class Listener:
                     self.heard.finish = reason
                 case _:
                     assert_never(chunk)
-            await asyncio.sleep(0)  # a provider that never waits must not starve stop and the other chats
+            chunks += 1
+            if chunks % _AT_A_TIME == 0:
+                await asyncio.sleep(0)  # a provider that never waits must not starve stop and the other chats
         self._take(self._splitter.flush())
         return self.heard
 

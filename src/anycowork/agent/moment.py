@@ -1,6 +1,5 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
-import re
 from dataclasses import dataclass, field
 
 from anycowork.agent.listening import Listener
@@ -13,8 +12,6 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Hands, Workspace
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import Call, CallState, Status
-
-_SPACE = re.compile(r"\s+")
 
 
 @dataclass(slots=True)
@@ -35,6 +32,8 @@ class Moment:
     spent: list[Spend] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
     _overview: str | None = None
+    _results: list[str] = field(default_factory=list)
+    _looked_through: int = 0
 
     def take_spent(self) -> tuple[tuple[Spend, ...], tuple[Draft, ...]]:
         """What was spent on the last answer, to be booked in the same transaction as what came of it."""
@@ -72,7 +71,9 @@ class Moment:
         """What was read in this turn, with the hash it had then, and the words the user gave."""
         read: dict[str, str] = {}
         for call in self.calls:
-            facts = call.result.facts if call.result and call.result.status is Status.OK else {}
+            facts = call.result.facts if call.result and call.result.status is Status.OK else None
+            if not facts:
+                continue
             path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
             if not isinstance(path, str):
                 continue
@@ -85,12 +86,12 @@ class Moment:
 
     def stands_in_a_result(self, source: str) -> bool:
         """The call's own text occurs in an earlier tool result, whatever the white space: someone may have planted it there."""
-        wanted = _SPACE.sub("", source)
-        return any(
-            wanted in _SPACE.sub("", message.content)
-            for message in self.history
-            if message.message_type is MessageType.TOOL_RESULT
-        )
+        for message in self.history[self._looked_through :]:
+            if message.message_type is MessageType.TOOL_RESULT:
+                self._results.append(_without_space(message.content))
+        self._looked_through = len(self.history)
+        wanted = _without_space(source)
+        return any(wanted in result for result in self._results)
 
     def earlier_failure(self, call: Call) -> Call | None:
         """The same call made before in this turn, if it failed for good or nothing has succeeded since."""
@@ -118,6 +119,10 @@ class Moment:
             ),
             None,
         )
+
+
+def _without_space(text: str) -> str:
+    return "".join(text.split())
 
 
 def _was_a_repeat(call: Call) -> bool:

@@ -81,7 +81,7 @@ class Recorder:
             messages[0] = replace(messages[0], reasoning=None)
         note = [self._note(moment, f"Not every call was taken: {found.dropped}")] if found.dropped else []
         events = tuple(announce.tool_call(call) for call in calls)
-        await self._write(moment, *prose, *messages, *note, *calls, moment.turn, events=events)
+        await self._write(moment, *prose, *messages, *note, *calls, events=events)
         moment.calls.extend(calls)
 
     async def fault(self, moment: Moment, heard: Heard, problem: str) -> None:

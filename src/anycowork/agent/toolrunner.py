@@ -21,7 +21,6 @@ from anycowork.domain.errors import (
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Clock, Journal, Store, Toolbox, Workspaces
-from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import Call, CallState, Status, ToolResult
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
 from anycowork.permissions.roles import RoleBook
@@ -69,7 +68,8 @@ class ToolRunner:
             verdicts = await self._take_all(moment, group)
             if any(verdicts):
                 return Parked()
-        settled = [call for call in moment.calls if call.id in {item.id for item in batch}]
+        taken = {call.id for call in batch}
+        settled = [call for call in moment.calls if call.id in taken]
         return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
 
     async def _ask_for_all(self, moment: Moment) -> bool:
@@ -131,8 +131,7 @@ class ToolRunner:
 
     async def _standing(self, moment: Moment, call: Call) -> Standing:
         """The role now is read anew for each call: a switch meanwhile narrows what is still pending."""
-        chat = await self._store.chat(call.chat_id)
-        now: RoleDefinition = self._roles.stored(chat.role if chat else "")
+        now = self._roles.stored(await self._store.role_of(call.chat_id) or "")
         return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan)
 
     async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int) -> Call:

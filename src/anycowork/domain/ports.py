@@ -60,6 +60,9 @@ class Store(Protocol):
     """Reads. `None` where there is nothing; order is always by sequence."""
 
     async def chat(self, chat_id: str) -> Chat | None: ...
+    async def role_of(self, chat_id: str) -> str | None:
+        """The role that the chat has now."""
+
     async def turn(self, turn_id: str) -> Turn | None: ...
     async def turns_in(self, *states: str) -> list[Turn]: ...
     async def current_turn(self, chat_id: str) -> Turn | None:

@@ -1,9 +1,9 @@
 """A chat's messages as a model is shown them: who said what, merged so that user and assistant take turns. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -25,19 +25,27 @@ def said(message: Message) -> Said | None:
 
 def conversation(messages: Iterable[Message]) -> tuple[Said, ...]:
     """All of them in order, neighbours of one side merged: an assistant's words of one turn by a line break, all else by a blank line."""
-    shown = [(message, one) for message in messages if (one := said(message)) is not None]
+    return merged(with_words(messages))
+
+
+def with_words(messages: Iterable[Message]) -> list[tuple[Message, Said]]:
+    """Those that the model is shown, each with its words."""
+    return [(message, one) for message in messages if (one := said(message)) is not None]
+
+
+def merged(shown: Sequence[tuple[Message, Said]]) -> tuple[Said, ...]:
     if not shown:
         return ()
-    merged = [shown[0][1]]
+    turns = [shown[0][1]]
     for (before, _), (message, one) in pairwise(shown):
-        if merged[-1].role != one.role:
-            merged.append(one)
+        if turns[-1].role != one.role:
+            turns.append(one)
             continue
         if _is_result(before) and not _is_result(message):
-            merged += [Said(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
+            turns += [Said(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
             continue
-        merged[-1] = Said(one.role, f"{merged[-1].content}{_joint(before, message, one.role)}{one.content}")
-    return tuple(merged)
+        turns[-1] = Said(one.role, f"{turns[-1].content}{_joint(before, message, one.role)}{one.content}")
+    return tuple(turns)
 
 
 def _is_result(message: Message) -> bool:
@@ -46,23 +54,25 @@ def _is_result(message: Message) -> bool:
 
 def result_heading(message: Message) -> str:
     """The first line of a tool's result: by it the model tells data from words."""
-    return f"Result of {result_of(message)} ({_payload(message, 'status') or 'ok'}):"
+    payload = message.payload or {}
+    return f"Result of {_word(payload, 'tool') or 'tool'} ({_word(payload, 'status') or 'ok'}):"
 
 
 def result_of(message: Message) -> str:
     """The tool whose result this is."""
-    return _payload(message, "tool") or "tool"
+    return _word(message.payload or {}, "tool") or "tool"
 
 
 def _role_change(message: Message) -> str:
-    before, after = _payload(message, "old_role"), _payload(message, "new_role")
+    payload = message.payload or {}
+    before, after = _word(payload, "old_role"), _word(payload, "new_role")
     if before and after:
         return f"[The person switched the role from {before} to {after}.]"
     return f"[{message.content.strip() or 'The person switched the role.'}]"
 
 
-def _payload(message: Message, key: str) -> str | None:
-    value = (message.payload or {}).get(key)
+def _word(payload: Json, key: str) -> str | None:
+    value = payload.get(key)
     return value if isinstance(value, str) and value else None
 
 

@@ -20,7 +20,8 @@ def tokens(text: str, ratio: float = 1.0) -> int:
 
 def request_tokens(messages: Iterable[Said], ratio: float = 1.0) -> int:
     """What a whole request weighs, each message with the frame around it."""
-    return sum(tokens(said.content, ratio) + FRAME for said in messages)
+    weights = [size(said.content) / BYTES_PER_TOKEN * ratio for said in messages]
+    return sum(map(math.ceil, weights)) + FRAME * len(weights)
 
 
 def size(text: str) -> int:

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Said
-from anycowork.prompts.conversation import SYSTEM, USER, conversation, result_of, said
+from anycowork.prompts.conversation import SYSTEM, USER, conversation, merged, result_of, said, with_words
 from anycowork.prompts.cutting import cut_middle
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, request_tokens, tokens
 
 RESULT_CAP = 16_384  # bytes of one result that a model is shown, whatever the budget
+MOST_BYTES = 4  # of one character
 SHORT_RESULT = 600  # bytes that remain of a result that gave way
 SHORT_MESSAGE = 400  # bytes that remain of the person's newest message at the very least
 LEFT_OUT = "[Earlier messages of this chat are left out here.]"
@@ -33,6 +34,9 @@ def optimize_history_by_tokens(
     """
     head = (Said(SYSTEM, system),) if system else ()
     room = budget - request_tokens(head, ratio)
+    everything = with_words(_cut_result(message, result_cap) for message in history)
+    if request_tokens((one for _, one in everything), ratio) <= room:  # nearly always; then nothing has to give way
+        return (*head, *merged(everything))
     shown = [message for message in history if said(message) is not None]
     kept = fitting(shown, budget=room, ratio=ratio, result_cap=result_cap)
     if len(kept) == len(shown):
@@ -61,7 +65,7 @@ def _with_note(kept: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def _cut_result(message: Message, limit: int) -> Message:
-    if message.message_type is not MessageType.TOOL_RESULT:
+    if message.message_type is not MessageType.TOOL_RESULT or len(message.content) * MOST_BYTES <= limit:
         return message
     way_out = _READ_ON if result_of(message) == "read_file" else _NARROW
     content = cut_middle(message.content, limit, way_out=way_out)

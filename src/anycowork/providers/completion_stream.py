@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import BrokenStream
 from anycowork.domain.ports import Chunk, Finished, UsageChunk
@@ -12,6 +11,9 @@ from anycowork.providers.deltas import DONE, Delta, Unreadable, read_delta, read
 from anycowork.providers.retries import TryAgain
 from anycowork.providers.sse import EventTooLarge, SseReader
 from anycowork.providers.upstream import Upstream
+
+if TYPE_CHECKING:
+    import aiohttp
 
 MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
@@ -29,7 +31,7 @@ class Timeouts:
 class CompletionStream:
     """Reads one response to its end. It is complete with `[DONE]` or a finish reason; with neither it broke off."""
 
-    def __init__(self, response: aiohttp.ClientResponse, upstream: Upstream, timeouts: Timeouts) -> None:
+    def __init__(self, response: "aiohttp.ClientResponse", upstream: Upstream, timeouts: Timeouts) -> None:
         self._response = response
         self._upstream = upstream
         self._timeouts = timeouts
@@ -105,6 +107,8 @@ class CompletionStream:
 
     async def _piece(self, within: float) -> bytes:
         """The next bytes; empty at the end."""
+        import aiohttp  # loaded long since: a response of it is being read
+
         try:
             async with asyncio.timeout(within):
                 return await self._response.content.readany()

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from anycowork.domain.errors import ProviderFault
 from anycowork.providers.config import OPENAI_URL, ProviderConfig
@@ -73,6 +74,8 @@ class Lookout:
 
     async def _models_of(self, server: LocalServer) -> tuple[str, ...]:
         """Its models, the one to talk to by default first; empty if there is no such server."""
+        if not await self._someone_listens(server):
+            return ()
         client = OpenAICompatible(Upstream(name=server.name, base_url=server.base_url), self._registry.pool)
         try:
             models = await client.models(within=self._within)
@@ -80,3 +83,14 @@ class Lookout:
             return ()
         chosen = chat_model(models)
         return tuple(sorted(models, key=lambda model: model != chosen))
+
+    async def _someone_listens(self, server: LocalServer) -> bool:
+        """Asked first with a bare connection: where no one listens, the HTTP client need not even be loaded."""
+        address = urlsplit(server.base_url)
+        try:
+            async with asyncio.timeout(self._within):
+                _, writer = await asyncio.open_connection(address.hostname, address.port)
+        except OSError:  # refused, or no answer in time
+            return False
+        writer.close()
+        return True

@@ -6,8 +6,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-
-import aiohttp
+from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, RejectedRequest, Unreachable
 from anycowork.domain.messages import Json
@@ -18,6 +17,9 @@ from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_mode
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff, TryAgain, retry_after
 from anycowork.providers.upstream import Upstream, waiting_may_help
+
+if TYPE_CHECKING:
+    import aiohttp
 
 MAX_ERROR_BYTES = 64 * 1024
 MAX_LIST_BYTES = 4 * 1024 * 1024
@@ -59,6 +61,8 @@ class OpenAICompatible:
 
     async def models(self, *, within: float = 10.0) -> list[str]:
         """What the server offers, in its own order; empty if it answers something else. Raises: ProviderFault."""
+        import aiohttp  # heavy: here and below it is loaded when a server is first asked
+
         url, headers = self._upstream.url("models"), self._upstream.headers()
         try:
             async with (
@@ -112,7 +116,7 @@ class OpenAICompatible:
             async for chunk in chunks:
                 yield chunk
 
-    async def _accepted(self, body: Json, model: str) -> aiohttp.ClientResponse:
+    async def _accepted(self, body: Json, model: str) -> "aiohttp.ClientResponse":
         """A response that has begun to answer. An optional field that the server refuses by name is left out from then on."""
         refused = self._refused_fields.get(model, frozenset())
         while True:
@@ -128,7 +132,9 @@ class OpenAICompatible:
                 raise self._failure(response, said, model)
             refused |= {named}
 
-    async def _post(self, body: Json) -> aiohttp.ClientResponse:
+    async def _post(self, body: Json) -> "aiohttp.ClientResponse":
+        import aiohttp
+
         url, headers = self._upstream.url("chat/completions"), self._upstream.headers()
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         try:
@@ -146,15 +152,17 @@ class OpenAICompatible:
         except OSError as error:
             raise TryAgain(self._unreachable(error)) from None
 
-    async def _refusal(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _refusal(self, response: "aiohttp.ClientResponse") -> bytes:
         """What came with a refusal; a refusal that cannot be read is still one."""
+        import aiohttp
+
         try:
             async with asyncio.timeout(self._timeouts.tail):
                 return await _at_most(response, MAX_ERROR_BYTES)
         except (TimeoutError, aiohttp.ClientError, OSError):
             return b""
 
-    def _failure(self, response: aiohttp.ClientResponse, said: bytes, model: str) -> Exception:
+    def _failure(self, response: "aiohttp.ClientResponse", said: bytes, model: str) -> Exception:
         fault = self._upstream.fault(response.status, said, model=model)
         if waiting_may_help(response.status, said):
             return TryAgain(fault, retry_after(response.headers))
@@ -200,7 +208,7 @@ def _refused_field(status: int, said: bytes, asked: Json) -> str | None:
     return next((name for name in _OPTIONAL if name in asked and name in words), None)
 
 
-async def _at_most(response: aiohttp.ClientResponse, limit: int) -> bytes:
+async def _at_most(response: "aiohttp.ClientResponse", limit: int) -> bytes:
     body = b""
     while len(body) < limit and (piece := await response.content.readany()):
         body += piece

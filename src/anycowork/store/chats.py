@@ -100,6 +100,11 @@ def find(connection: Connection, chat_id: str) -> Chat | None:
     return None if row is None else _chat(row)
 
 
+def role_of(connection: Connection, chat_id: str) -> str | None:
+    row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else ChatConfig.from_stored(unpacked(row[0])).agent_role
+
+
 def imported(connection: Connection, import_hash: str) -> bool:
     return connection.execute("SELECT id FROM chats WHERE import_hash = ?", (import_hash,)).fetchone() is not None
 

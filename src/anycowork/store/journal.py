@@ -25,6 +25,10 @@ from anycowork.store.writes import Numbered, commit
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
+# Names for what a nested function takes: written out there, these would be put together anew at every write.
+Placed = Done[list[Record]] | Failed
+Kept = Done[None] | Failed
+
 log = logging.getLogger(__name__)
 
 
@@ -49,7 +53,7 @@ class SqliteJournal:
         drops = self._drop_pieces(change)
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-        def settle(outcome: Done[list[Record]] | Failed) -> None:
+        def settle(outcome: Placed) -> None:
             match outcome:
                 case Done(placed):
                     settle_future(done, Done(None))  # whoever waits goes on in the loop's next round, when all is shown
@@ -142,10 +146,10 @@ class SqliteJournal:
         self._timer = None
         self._make_durable(self._pieces.take_off(open_too=True))
 
-    def _make_durable(self, pieces: list[Piece], then: Callable[[Done[None] | Failed], None] | None = None) -> None:
+    def _make_durable(self, pieces: list[Piece], then: Callable[[Kept], None] | None = None) -> None:
         next_seqs = {chat_id: self._lines.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}}
 
-        def settle(outcome: Done[None] | Failed) -> None:
+        def settle(outcome: Kept) -> None:
             self._land(pieces, outcome)
             if then is not None:
                 then(outcome)
@@ -153,7 +157,7 @@ class SqliteJournal:
         entries = [piece.entry() for piece in pieces]
         self._writer.submit(partial(_write_pieces, entries=entries, next_seqs=next_seqs), settle)
 
-    def _land(self, pieces: list[Piece], outcome: Done[None] | Failed) -> None:
+    def _land(self, pieces: list[Piece], outcome: Kept) -> None:
         match outcome:
             case Done():
                 self._pieces.land(pieces, durable=True)

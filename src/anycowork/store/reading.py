@@ -32,6 +32,9 @@ class SqliteStore:
         chat = chats.find(self._reader, chat_id)
         return None if chat is None else replace(chat, last_seq=last_seq)
 
+    async def role_of(self, chat_id: str) -> str | None:
+        return chats.role_of(self._reader, chat_id)
+
     async def chats_page(
         self, *, limit: int, cursor: str | None = None, q: str | None = None
     ) -> tuple[list[Chat], str | None]:

@@ -39,11 +39,11 @@ def append_piece(connection: Connection, entry: Entry) -> None:
 
 def _insert(connection: Connection, entry: Entry, hash_: str | None) -> int:
     record = entry.record
-    row = connection.execute(
-        "INSERT INTO records (chat_id, seq, id, type, message_id, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING position",
+    inserted = connection.execute(
+        "INSERT INTO records (chat_id, seq, id, type, message_id, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (record.chat_id, record.seq, entry.id, record.type.value, entry.message_id, record.body, hash_),
-    ).fetchone()
-    return int(row[0])
+    )
+    return inserted.lastrowid or 0  # the position; RETURNING it would cost half as much again
 
 
 def compact(connection: Connection, chat_id: str, message_id: str) -> None:
@@ -83,7 +83,7 @@ def last_seq(connection: Connection, chat_id: str) -> int:
 def first_unfinished(connection: Connection, chat_id: str) -> int | None:
     """The first delta whose message has not come yet."""
     row = connection.execute(
-        "SELECT MIN(seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL", (chat_id,)
+        "SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL", (chat_id,)
     ).fetchone()
     return None if row[0] is None else int(row[0])
 

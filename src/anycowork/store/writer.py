@@ -50,6 +50,10 @@ class Tally:
     faults: int = 0
 
 
+# What the work itself did wrong. Every other error of SQLite is the disk's, and undoes the group.
+_OF_THE_WORK = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
+
+
 class Writer:
     """Works are done in the order they were submitted, each wholly or not at all, and settled in that order on the event loop."""
 
@@ -62,7 +66,10 @@ class Writer:
         self._thread.start()
 
     def submit(self, work: Work[T], settle: Settle[T]) -> None:
-        """`work` runs on the writer's thread in a transaction; `settle` is called on this event loop when it is durable, or failed."""
+        """`work` runs on the writer's thread in a transaction; `settle` is called on this event loop when it is durable, or failed.
+
+        It may run a second time, after a roll-back: what it does, it does through its connection alone.
+        """
         if self._closed:
             settle(Failed(StorageFault("The store is closed: the server is shutting down.")))
             return
@@ -103,15 +110,32 @@ class Writer:
 
     def _commit(self, group: list[_Job]) -> list[Done[object] | Failed]:
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            outcomes = [self._attempt(job) for job in group]
-            self._connection.execute("COMMIT")
+            outcomes = self._all_at_once(group) or self._one_by_one(group)
         except sqlite3.Error as error:
             self.tally.faults += 1
             self._roll_back()
             return [Failed(_storage_fault(error)) for _ in group]
         self.tally.works += len(group)
         self.tally.commits += 1
+        return outcomes
+
+    def _all_at_once(self, group: list[_Job]) -> list[Done[object] | Failed] | None:
+        """Nearly always no work raises, and then none needs a savepoint: they would be a quarter of the cost. None if one raised."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            outcomes: list[Done[object] | Failed] = [Done(job.work(self._connection)) for job in group]
+        except BaseException as error:  # whose it is, is found out one by one
+            if isinstance(error, sqlite3.Error) and not isinstance(error, _OF_THE_WORK):
+                raise
+            self._connection.execute("ROLLBACK")
+            return None
+        self._connection.execute("COMMIT")
+        return outcomes
+
+    def _one_by_one(self, group: list[_Job]) -> list[Done[object] | Failed]:
+        self._connection.execute("BEGIN IMMEDIATE")
+        outcomes = [self._attempt(job) for job in group]
+        self._connection.execute("COMMIT")
         return outcomes
 
     def _attempt(self, job: _Job) -> Done[object] | Failed:
@@ -121,7 +145,7 @@ class Writer:
             outcome: Done[object] | Failed = Done(job.work(self._connection))
         except sqlite3.IntegrityError as error:
             outcome = Failed(Conflict(f"This is there already, or contradicts what is there ({error})."))
-        except (sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError) as error:
+        except _OF_THE_WORK as error:
             outcome = Failed(error)
         except sqlite3.Error:
             raise

@@ -5,6 +5,7 @@ Whatever would change something must name its file unmistakably: quoted, with a 
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from anycowork.providers.guide.quotes import MARK, Quotes
 from anycowork.providers.guide.wishes import (
@@ -29,7 +30,7 @@ def wishes_in(clause: str, quotes: Quotes) -> list[Wish]:
     if len(clause) > MAX_CLAUSE:
         return []
     for sentence, wishes in _SENTENCES:
-        found = sentence.fullmatch(clause)
+        found = _compiled(sentence).fullmatch(clause)
         if found is None:
             continue
         try:
@@ -175,11 +176,17 @@ def _run(words: _Words) -> list[Wish]:
     return [RunCommand(command)]
 
 
-def _sentence(*parts: str) -> re.Pattern[str]:
-    return re.compile("".join(parts), re.IGNORECASE | re.DOTALL)
+def _sentence(*parts: str) -> str:
+    return "".join(parts)
 
 
-_SENTENCES: tuple[tuple[re.Pattern[str], Callable[[_Words], list[Wish]]], ...] = (
+@cache
+def _compiled(sentence: str) -> re.Pattern[str]:
+    """When it is first listened for: all of them at import would slow every start."""
+    return re.compile(sentence, re.IGNORECASE | re.DOTALL)
+
+
+_SENTENCES: tuple[tuple[str, Callable[[_Words], list[Wish]]], ...] = (
     (_sentence(r"(?:show(?:\s+me)?|look\s+at|what(?:'s|\s+is)\s+(?:in|inside))\s+", _file()), _show),
     (
         _sentence(

@@ -1,0 +1,109 @@
+"""What do a start and an idle server cost? Beside a bare FastAPI app that imports aiohttp, measured the same way."""
+
+import json
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from urllib.request import urlopen
+
+from measuring import REPOSITORY, Ground, Leg, NotMeasured, cpu_seconds_of, environment_of_ours, pss_megabytes_of
+
+QUESTION = "CPU until the server is ready, and memory when it is idle"
+PATIENCE = 60.0
+IDLE_SECONDS = 1.0
+
+
+@contextmanager
+def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
+    with ground.fresh("startup") as folder:
+        used = folder / "used"
+        _ours(used)  # compiles what is not compiled yet, and leaves a data folder behind
+        _bare_app()
+        yield {
+            "first_start": partial(_fresh_start, ground),
+            "second_start": partial(_ours, used),
+            "bare_app": _bare_app,
+        }
+
+
+@contextmanager
+def served(data: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server of ours with this data folder, ready; and its address."""
+    workspace = data / "workspace"
+    workspace.mkdir(parents=True, exist_ok=True)
+    words = ["-m", "anycowork.cli", "serve", "--port", "0", "--no-open", "--data-dir", f"{data}/data"]
+    with _running([*words, "--workspace", str(workspace)]) as process:
+        _line_with(process, "ready")
+        url = json.loads((data / "data" / "server.json").read_text())["url"]
+        _probe(f"{url}/readyz")
+        yield process, url
+
+
+def _fresh_start(ground: Ground) -> dict[str, float]:
+    with ground.fresh("first") as folder:
+        return _ours(folder)
+
+
+def _ours(data: Path) -> dict[str, float]:
+    with served(data) as (process, _):
+        return _figures(process)
+
+
+def _bare_app() -> dict[str, float]:
+    with _running([str(REPOSITORY / "benchmarks" / "peers" / "bare_app.py")]) as process:
+        _probe(f"http://127.0.0.1:{_line_with(process, 'port').split()[-1]}/healthz")
+        return _figures(process)
+
+
+def _figures(process: subprocess.Popen[str]) -> dict[str, float]:
+    cpu = cpu_seconds_of(process.pid)
+    time.sleep(IDLE_SECONDS)
+    return {"cpu_s": cpu, "pss_mb": pss_megabytes_of(process.pid)}
+
+
+@contextmanager
+def _running(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment_of_ours() | {"PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        if process.stdout:
+            process.stdout.close()
+
+
+def _line_with(process: subprocess.Popen[str], word: str) -> str:
+    """The first line that has this word in it. Raises: NotMeasured if none comes."""
+    assert process.stdout is not None
+    end, seen = time.monotonic() + PATIENCE, ""
+    while select.select([process.stdout], [], [], max(0.0, end - time.monotonic()))[0]:
+        line = process.stdout.readline()
+        if word in line or not line:
+            break
+        seen += line
+    else:
+        raise NotMeasured("the server said nothing")
+    if not line:
+        raise NotMeasured(f"the server did not start: {seen.strip()[-300:]}")
+    return line
+
+
+def _probe(url: str) -> None:
+    with urlopen(url, timeout=PATIENCE) as answer:
+        if answer.status != 200:
+            raise NotMeasured(f"the server answered {answer.status}")

@@ -1,0 +1,195 @@
+"""Our side, composed as `app.py` does it: the real agent, gate, tool runner, journal and store. Only the model is made of wood."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anycowork.app import build_agent
+from anycowork.chats.desk import FrontDesk
+from anycowork.chats.settling import Settler
+from anycowork.chats.turns import TurnKeeper
+from anycowork.clock import SystemClock
+from anycowork.domain.chats import Chat, ChatConfig, Limits
+from anycowork.domain.events import EventType, Record
+from anycowork.domain.journal import AddChat, Change
+from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.ports import Chunk, Finished, Hands, ModelRequest, Prepared, Provider, TextChunk, UsageChunk
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
+from anycowork.events.hub import Hub
+from anycowork.permissions.roles import RoleBook
+from anycowork.store.opening import Database, open_store
+from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.workspaces import LocalWorkspaces
+
+PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner")
+LOOK_UP = "look_up"
+CONTEXT_TOKENS = 32_768
+
+
+class InstantModel:
+    """A provider that answers at once: so many calls of one tool, each with other parameters, then a sentence."""
+
+    name = "instant"
+
+    def __init__(self, calls: int, tool: str, parameters: dict[str, str]) -> None:
+        self._calls = calls
+        self._tool = tool
+        self._parameters = parameters
+
+    async def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
+        made = sum(said.role == "assistant" for said in request.messages)
+        yield TextChunk(self._call(made) if made < self._calls else "All of it was looked up.")
+        yield UsageChunk(prompt=500, completion=40)
+        yield Finished("stop")
+
+    def _call(self, number: int) -> str:
+        parameters = {name: value.format(number=number) for name, value in self._parameters.items()}
+        return json.dumps({"tool": self._tool, "parameters": parameters, "terminate": False})
+
+
+class OneProvider:
+    """The `Providers` of the domain's ports, with one in it."""
+
+    def __init__(self, provider: Provider) -> None:
+        self._provider = provider
+
+    def find(self, model_id: str | None) -> tuple[Provider, str]:
+        return self._provider, "instant"
+
+    def context_tokens(self, model_id: str | None) -> int:
+        return CONTEXT_TOKENS
+
+
+class LookUp:
+    """A tool that only reads and costs nothing: what is left is the loop itself."""
+
+    spec = ToolSpec(
+        name=LOOK_UP,
+        category="facts",
+        description="Look a word up.",
+        permissions=frozenset({Permission.READ_FILES}),
+        schema={"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]},
+        requires_approval=False,
+    )
+
+    def problems(self, parameters: Parameters) -> list[str]:
+        return [] if isinstance(parameters.get("word"), str) else ["'word' must be text"]
+
+    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+        return Prepared(LOOK_UP, parameters, resource=str(parameters["word"]))
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        return ToolResult(Status.OK, looked_up(prepared.resource))
+
+
+def looked_up(word: str) -> str:
+    return f"{word}: " + "a short definition that says what the word means. " * 4
+
+
+_CLOCK = SystemClock()
+_TEXT = "The quick brown fox jumps over the lazy dog, and then it does so once more. " * 5
+
+
+def new_message(chat_id: str) -> Message:
+    """A message of a person; 600 bytes as it is stored."""
+    return Message(_CLOCK.new_id(), chat_id, Speaker.USER, _TEXT, created_at=_CLOCK.now())
+
+
+async def new_chat(database: Database) -> str:
+    """The id of an empty chat, for benchmarks of the store alone."""
+    chat = Chat(_CLOCK.new_id(), "Bench", "/", ChatConfig("actor"), created_at=_CLOCK.now(), updated_at=_CLOCK.now())
+    await database.journal.write(Change(chat.id, (AddChat(chat, PERSON.label()),)))
+    return chat.id
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    database: Database
+    hub: Hub
+    desk: FrontDesk
+    resting: "Resting"
+
+    async def open_chat(self) -> Chat:
+        return await self.desk.open_chat(
+            PERSON, title="Bench", workspace=None, role=None, model=None, system_prompt_id=None
+        )
+
+    async def turn(self, chat: Chat) -> None:
+        """One message in, and the agent at rest again."""
+        ended = self.resting.next_end_of(chat.id)
+        await self.desk.send(PERSON, chat.id, "Look all the words up, one after the other.")
+        await asyncio.wait_for(ended, 120)
+
+
+class Resting:
+    """Sees every record on its way to the hub, and tells who waits for the end of a turn."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+
+    def publish(self, record: Record) -> None:
+        self._hub.publish(record)
+        if record.type is EventType.TURN_ENDED and (waiter := self._waiting.pop(record.chat_id, None)):
+            waiter.set_result(None)
+
+    def next_end_of(self, chat_id: str) -> "asyncio.Future[None]":
+        waiter = self._waiting[chat_id] = asyncio.get_running_loop().create_future()
+        return waiter
+
+
+@asynccontextmanager
+async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) -> AsyncIterator[Workplace]:
+    workspace = folder / "workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "words.txt").write_text(looked_up("word"))
+    clock, hub = SystemClock(), Hub()
+    resting = Resting(hub)
+    database = open_store(folder / "anycowork.db", clock, resting.publish)
+    built_in = built_in_tools(None, 60.0)
+    toolbox = Toolbox([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
+    journal, store, roles = database.journal, database.store, RoleBook([])
+    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
+    providers = OneProvider(provider)
+
+    async def find_workspace(wanted: str | None) -> str:
+        return str(workspace)
+
+    agent = build_agent(
+        database,
+        providers=providers,
+        toolbox=toolbox,
+        workspaces=workspaces,
+        roles=roles,
+        clock=clock,
+        limits=lambda: Limits(steps=steps, seconds=300, faults=3),
+    )
+    settler = Settler(journal=journal, store=store, workspaces=workspaces, clock=clock)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            keeper = TurnKeeper(
+                agent=agent,
+                settler=settler,
+                journal=journal,
+                store=store,
+                workspaces=workspaces,
+                roles=roles,
+                tasks=tasks,
+            )
+            desk = FrontDesk(
+                journal=journal,
+                store=store,
+                keeper=keeper,
+                roles=roles,
+                providers=providers,
+                clock=clock,
+                find_workspace=find_workspace,
+            )
+            yield Workplace(database, hub, desk, resting)
+    finally:
+        await database.aclose()

@@ -1,0 +1,105 @@
+"""The benchmarks' own bookkeeping: targets that mean something, and a comparison that fails when it must. Nothing is measured here."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import judging
+from judging import BadTarget, Judgement, Op, Target, Verdict, breached, judge, read_targets
+from measuring import NotMeasured, in_rounds
+from run import BENCHMARKS, HERE, result, targets, verdicts
+
+AT_MOST_TWICE = Target("ours costs at most twice theirs", "loop.ours.cpu_us", "loop.theirs.cpu_us", Op.AT_MOST, 2.0)
+COSTS = st.lists(st.floats(min_value=0.001, max_value=1e6), min_size=1, max_size=9)
+
+
+def test_every_target_names_a_leg_of_a_benchmark_that_exists() -> None:
+    found = targets()
+    assert len({target.name for target in found}) == len(found) >= 6
+    for target in found:
+        for figure in filter(None, (target.ratio, target.vs)):
+            benchmark, leg, _ = figure.split(".")
+            assert benchmark in BENCHMARKS
+            assert f'"{leg}"' in (HERE / f"{benchmark}.py").read_text("utf-8"), figure
+
+
+def test_every_benchmark_is_a_file_and_every_peer_is_pinned_by_hash() -> None:
+    assert all((HERE / f"{name}.py").is_file() for name in BENCHMARKS)
+    pinned = list(Path(HERE, "peers").glob("*.txt"))
+    assert pinned and all("--hash=sha256:" in file.read_text("utf-8") for file in pinned)
+
+
+def test_a_ratio_above_its_bound_is_missed_and_breaches_the_run() -> None:
+    judgement = judge(AT_MOST_TWICE, {"loop.ours.cpu_us": [21.0], "loop.theirs.cpu_us": [10.0]})
+    assert judgement == Judgement(AT_MOST_TWICE, Verdict.MISSED, 2.1)
+    assert breached([judgement])
+    assert "MISSED" in verdicts([judgement]) and AT_MOST_TWICE.name in verdicts([judgement])
+
+
+def test_a_ratio_at_its_bound_is_met() -> None:
+    judgement = judge(AT_MOST_TWICE, {"loop.ours.cpu_us": [20.0], "loop.theirs.cpu_us": [10.0]})
+    assert judgement.verdict is Verdict.MET and not breached([judgement])
+
+
+def test_at_least_fails_below_its_bound() -> None:
+    target = Target("many", "appends.ours.per_cpu_second", None, Op.AT_LEAST, 100)
+    assert judge(target, {"appends.ours.per_cpu_second": [99.0]}).verdict is Verdict.MISSED
+    assert judge(target, {"appends.ours.per_cpu_second": [100.0]}).verdict is Verdict.MET
+
+
+def test_the_ratio_is_taken_inside_each_round_before_the_median() -> None:
+    # Medians of each side alone would say 10 / 10; side by side, ours cost four times theirs in most rounds.
+    figures = {"loop.ours.cpu_us": [4.0, 10.0, 40.0], "loop.theirs.cpu_us": [1.0, 100.0, 10.0]}
+    assert judge(AT_MOST_TWICE, figures).value == 4.0
+
+
+def test_what_was_not_measured_is_neither_met_nor_a_breach_and_says_so() -> None:
+    judgement = judge(AT_MOST_TWICE, {"loop.ours.cpu_us": [1.0]})
+    assert judgement.verdict is Verdict.NOT_MEASURED and judgement.value is None
+    assert not breached([judgement]) and "not measured" in verdicts([judgement])
+
+
+@given(COSTS, st.floats(min_value=0.01, max_value=100))
+def test_one_slow_side_is_found_whatever_the_machine_does(costs: list[float], slower: float) -> None:
+    figures = {"loop.ours.cpu_us": [cost * slower for cost in costs], "loop.theirs.cpu_us": costs}
+    value = judge(AT_MOST_TWICE, figures).value
+    assert value == pytest.approx(slower)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        'name = "a"\nratio = "b.c.d"\nop = "<"\nbound = 1',
+        'name = "a"\nratio = "b.c.d"\nop = "<="\nbound = "1"',
+        'name = "a"\nratio = "b.c.d"\nop = "<="\nbound = true',
+        'name = "a"\nop = "<="\nbound = 1',
+        'name = "a"\nratio = "b.c.d"\nop = "<="\nbound = 1\nwall_clock = 3',
+    ],
+)
+def test_a_target_that_cannot_be_judged_is_refused(words: str) -> None:
+    with pytest.raises(BadTarget):
+        read_targets(f"[[target]]\n{words}")
+
+
+def test_every_leg_has_its_turn_in_every_round_and_a_missing_peer_is_named() -> None:
+    order: list[str] = []
+
+    def leg(name: str) -> dict[str, float]:
+        order.append(name)
+        if name == "peer":
+            raise NotMeasured("no registry can be reached")
+        return {"cpu_us": 1.0}
+
+    measured = in_rounds({name: (lambda name=name: leg(name)) for name in ("a", "b", "peer")}, 6)
+    assert measured.figures == {"a.cpu_us": [1.0] * 6, "b.cpu_us": [1.0] * 6}
+    assert measured.missing == {"peer": "no registry can be reached"}
+    assert {"a", "b"} <= set(order[:3]) and order.count("peer") == 1
+    assert len({tuple(pair) for pair in zip(order[3::2], order[4::2], strict=False)}) == 2, "the order never changed"
+
+
+def test_a_result_keeps_every_round_beside_the_median() -> None:
+    kept = result({"cores": 2}, 3, {"a.b.c": [1.0, 3.0, 2.0]}, {}, [judge(AT_MOST_TWICE, {})])
+    assert kept["figures"] == {"a.b.c": {"median": 2.0, "rounds": [1.0, 3.0, 2.0]}}
+    assert judging.Verdict.NOT_MEASURED.value in str(kept["targets"])
