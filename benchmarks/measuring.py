@@ -3,6 +3,7 @@
 import os
 import platform
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -140,7 +141,7 @@ def machine() -> dict[str, object]:
 
 
 def _cpu_model() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.machine()
+    told = dict(re.findall(r"^([^\t:]+)\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE))
+    if name := told.get("model name"):
+        return name
+    return f"{platform.machine()}, implementer {told.get('CPU implementer')}, part {told.get('CPU part')}"  # ARM has no name
