@@ -62,7 +62,7 @@ class Settler:
         events: list[Draft] = []
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
-                result = self._what_became_of(call, chat, stopped=reason is EndReason.STOPPED)
+                result = self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
@@ -71,7 +71,7 @@ class Settler:
             writes += [self._broken_off(turn, left), Compact(left.message_id)]
         await self._withdraw(turn, writes, events, principal)
         ended = replace(turn, state=TurnState.ENDED, reason=reason, error=announce.error_json(error) if error else None)
-        writes += [self._note(turn, said), ended, SetChat(state=ChatState.IDLE)]
+        writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
         events += [*([announce.error(turn.id, error)] if error else []), announce.turn_ended(ended)]
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
 
@@ -88,8 +88,8 @@ class Settler:
             except (BadWorkspace, Refusal, ToolFault) as error:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
-    def _what_became_of(self, call: Call, chat: Chat, *, stopped: bool) -> ToolResult:
-        lost = Status.CANCELLED if stopped else Status.INTERRUPTED
+    def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+        lost = Status.INTERRUPTED if crashed else Status.CANCELLED
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
         if call.intent is None or not call.intent.paths:
@@ -141,12 +141,14 @@ class Settler:
             created_at=self._clock.now(),
         )
 
-    def _note(self, turn: Turn, said: str) -> Message:
+    def _note(self, turn: Turn, said: str, error: AnyCoworkError | None) -> Message:
+        """The person is told in a message of its own, after what was already said."""
         return Message(
             id=self._clock.new_id(),
             chat_id=turn.chat_id,
             role=Speaker.SYSTEM,
             content=said,
+            payload={"error": announce.error_json(error)} if error else None,
             agent_role=turn.role,
             turn_id=turn.id,
             created_at=self._clock.now(),

@@ -137,6 +137,19 @@ async def test_a_turn_out_of_time_ends_with_a_clear_message_and_keeps_what_was_s
         hold.set()
 
 
+@proves("LOOP-4", "LOOP-5")
+async def test_a_command_cut_off_by_the_turns_time_leaves_a_result_behind(tmp_path: Path) -> None:
+    async with at_home(tmp_path, replies=[call("execute_command", command="sleep 600")], turn_seconds=1.0) as guest:
+        chat = await guest.chat()
+        await chat.send("wait for ever")
+        await chat.decide()
+        assert [r["status"] for r in await chat.results()] == ["cancelled"]
+        assert (await chat.events())[-1]["reason"] == "limit"
+        guest.model.replies[:] = ["Here."]
+        await chat.send("and now?")
+        assert (await chat.last())["content"] == "Here."
+
+
 @proves("LOOP-5")
 async def test_stop_ends_a_running_turn_at_once_and_the_history_is_consistent(tmp_path: Path) -> None:
     hold = asyncio.Event()
