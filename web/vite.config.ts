@@ -10,5 +10,5 @@ export default defineConfig({
   build: { outDir: "dist", assetsDir: "assets", sourcemap: false, target: "es2022", modulePreload: { polyfill: false }, assetsInlineLimit: 0, chunkSizeWarningLimit: 1000 },
   worker: { format: "es" },
   server: { proxy: Object.fromEntries(PATHS.map((path) => [path, { target: SERVER, changeOrigin: true }])) },
-  test: { environment: "jsdom", setupFiles: ["src/testing/setup.ts"], include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true },
+  test: { environment: "jsdom", setupFiles: ["src/testing/setup.ts"], include: ["src/**/*.test.{ts,tsx}"], restoreMocks: true, isolate: false },
 });

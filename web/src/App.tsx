@@ -104,7 +104,7 @@ function useLineBack(): void {
 /** The tab's title says where one is, and how much waits. */
 function useTitle(): void {
   const title = useLive(({ chatId, title: own }) => (chatId ? own : ""));
-  const chats = useChats("").data?.pages.flatMap((page) => page.contexts) ?? [];
+  const { chats } = useChats("");
   const waiting = chats.filter(({ state }) => state === "awaiting_approval" || state === "awaiting_answer").length;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}AnyCowork`;

@@ -2,7 +2,7 @@
 import clsx from "clsx";
 import { DiffView } from "../messages/DiffView";
 import { Output } from "../messages/Output";
-import { lookOfTool } from "../messages/tools";
+import { lookOfTool, subjectOf } from "../messages/tools";
 import { Fold } from "../ui/Fold";
 import type { Approval } from "../wire/nouns";
 import { RiskMark } from "./RiskMark";
@@ -25,7 +25,7 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <Icon size={16} aria-hidden className="shrink-0 text-ink-2" />
         <span className="min-w-0 break-all">
-          <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{approval.resource}</code>
+          <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
         </span>
         <RiskMark risk={approval.risk} />
         {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}

@@ -49,7 +49,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
           <PanelLeft size={18} aria-hidden />
         </IconButton>
       </div>
-      <div className="m-auto w-full max-w-2xl px-4 pb-16 sm:px-6">
+      <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
         <p className="mt-2 mb-7 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
@@ -114,7 +114,7 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
             title={tooltip}
             data-colour={colour}
             onClick={() => onChoose(name)}
-            className={clsx("inline-flex min-h-9 items-center gap-2 rounded-full border px-3.5 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
+            className={clsx("inline-flex min-h-9 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
           >
             <Icon size={15} strokeWidth={2.3} aria-hidden /> {title}
           </button>

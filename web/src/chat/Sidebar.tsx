@@ -18,7 +18,7 @@ interface Props {
 export function Sidebar({ current, onLeave, onPalette }: Props) {
   const [words, setWords] = useState("");
   const chats = useChats(useDeferredValue(words.trim()));
-  const list = chats.data?.pages.flatMap((page) => page.contexts) ?? [];
+  const list = chats.chats;
   return (
     <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react";
 import type { PlanState } from "../state/reduce";
 import { Button } from "../ui/Button";
 import type { Message, Plan, PlanStep } from "../wire/nouns";
+import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
@@ -44,7 +45,11 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
           <Standing state={state} />
         </header>
         <div className="px-5 py-4">
-          {plan.goal && <p className="mb-3.5 font-medium break-words">{plan.goal}</p>}
+          {plan.goal && (
+            <p className="mb-3.5 font-medium break-words">
+              <Inline text={plan.goal} />
+            </p>
+          )}
           {editing ? (
             <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
           ) : (
@@ -76,7 +81,9 @@ function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: 
         {notes.map((note) => (
           <li key={note} className="flex gap-2 text-ink-2">
             {icon ?? <span aria-hidden>·</span>}
-            <span className="min-w-0 break-words">{note}</span>
+            <span className="min-w-0 break-words">
+              <Inline text={note} />
+            </span>
           </li>
         ))}
       </ul>
@@ -98,7 +105,7 @@ function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecu
       <Button look="quiet" disabled={busy} onClick={onRevise}>
         Ask for changes
       </Button>
-      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files and commands that the plan names need no further approval.</p>
+      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Changes to the files that the plan names need no further approval.</p>
     </footer>
   );
 }

@@ -61,7 +61,7 @@ function StepFields({ step, at, last, edit }: StepProps) {
         </IconButton>
       </div>
       <div className="min-w-0 flex-1 space-y-1.5">
-        <textarea rows={1} aria-label={`What to do in ${name}`} placeholder="What should be done?" value={step.action} onChange={({ target }) => change({ action: target.value })} className={`${FIELD} resize-none text-sm`} />
+        <textarea rows={1} aria-label={`What to do in ${name}`} placeholder="What should be done?" value={step.action} onChange={({ target }) => change({ action: target.value })} className={`${FIELD} block resize-none text-sm`} />
         <div className="flex flex-col gap-1.5 sm:flex-row">
           <WordsField label={`Files of ${name}`} placeholder="Files it may touch, with commas" words={step.paths} onChange={(paths) => change({ paths })} />
           <WordsField label={`Command of ${name}`} placeholder="Command it may run" words={step.commands} separator={"\n"} onChange={(commands) => change({ commands })} />

@@ -1,5 +1,6 @@
 import { Clock, CornerDownRight } from "lucide-react";
 import type { PlanStep } from "../wire/nouns";
+import { Inline } from "./Inline";
 
 export function PlanSteps({ steps }: { steps: readonly PlanStep[] }) {
   const numbers = new Map(steps.map(({ id }, at) => [id, at + 1]));
@@ -11,8 +12,14 @@ export function PlanSteps({ steps }: { steps: readonly PlanStep[] }) {
             {at + 1}
           </span>
           <div className="min-w-0 flex-1">
-            <p className="break-words">{step.action}</p>
-            {step.reason && <p className="text-sm break-words text-ink-2">{step.reason}</p>}
+            <p className="break-words">
+              <Inline text={step.action} />
+            </p>
+            {step.reason && (
+              <p className="text-sm break-words text-ink-2">
+                <Inline text={step.reason} />
+              </p>
+            )}
             <Details step={step} numbers={numbers} />
           </div>
         </li>

@@ -30,5 +30,6 @@ export function subjectOf(parameters: Record<string, unknown>): string {
   const { path, to, command, pattern, query, name } = parameters;
   if (text(command)) return text(command);
   if (text(path) && text(to)) return `${text(path)} → ${text(to)}`;
-  return text(pattern) || text(query) || text(name) || text(path);
+  const subject = text(pattern) || text(query) || text(name) || text(path);
+  return subject === "." ? "the workspace" : subject;
 }

@@ -1,6 +1,7 @@
 // The list of chats: read over REST, kept true by the events of all chats.
 import { type InfiniteData, type QueryClient, useInfiniteQuery } from "@tanstack/react-query";
-import { useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
+import { create } from "zustand";
 import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
 import { type Chat, type WireEvent, loose, text } from "../wire/nouns";
@@ -14,14 +15,26 @@ interface Page {
 
 export const CHATS = ["chats"];
 
+/** The newest chats with these words in their titles, as the list and the events together say they are. */
 export function useChats(words: string) {
-  return useInfiniteQuery({
+  const heardOf = useHeard();
+  const query = useInfiniteQuery({
     queryKey: [...CHATS, words],
     queryFn: ({ pageParam }) =>
       given(api.GET("/context", { params: { query: { limit: 50, q: words || undefined, cursor: pageParam ?? undefined } as never } })) as Promise<Page>,
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
+  const chats = useMemo(() => (query.data?.pages ?? []).flatMap((page) => page.contexts).map((chat) => withHeard(chat, heardOf[chat.id] ?? [])), [query.data, heardOf]);
+  return { ...query, chats };
+}
+
+/** What was heard of each chat. The list is read while events come: kept apart, neither overwrites the other. */
+const useHeard = create<Readonly<Record<string, readonly WireEvent[]>>>(() => ({}));
+const KEPT = 20;
+
+export function withHeard(chat: Chat, events: readonly WireEvent[]): Chat {
+  return events.filter(({ seq }) => seq > chat.last_seq).reduce(updated, chat);
 }
 
 /** Follows the events of all chats for as long as the page lives. */
@@ -37,21 +50,9 @@ export function followAll(queries: QueryClient): () => void {
 }
 
 function heard(queries: QueryClient, event: WireEvent): void {
-  let known = false;
-  queries.setQueriesData<InfiniteData<Page>>({ queryKey: CHATS }, (list) => {
-    if (!list) return list;
-    return {
-      ...list,
-      pages: list.pages.map((page) => ({
-        ...page,
-        contexts: page.contexts.map((chat) => {
-          if (chat.id !== event.chat_id) return chat;
-          known = true;
-          return updated(chat, event);
-        }),
-      })),
-    };
-  });
+  const known = queries.getQueriesData<InfiniteData<Page>>({ queryKey: CHATS }).some(([, list]) => list?.pages.some((page) => page.contexts.some(({ id }) => id === event.chat_id)));
+  useHeard.setState((all) => ({ ...all, [event.chat_id]: [...(all[event.chat_id] ?? []), event].slice(-KEPT) }));
+  // A new chat, or one that just got its title from its first message.
   if (!known || event.type === "turn-started") void queries.invalidateQueries({ queryKey: CHATS });
   notify(event);
 }

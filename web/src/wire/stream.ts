@@ -95,6 +95,7 @@ export class Stream {
       },
     });
     const reader = body.getReader();
+    patience.signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
