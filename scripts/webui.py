@@ -1,7 +1,9 @@
 """Builds, checks and tests the web UI with the Node that came as a wheel (else the system's). Standard library only: the wheel's
 build hook uses it too.
 
-    python scripts/webui.py build | test
+    python scripts/webui.py build      builds it, or fails
+    python scripts/webui.py offer      builds it where there is a Node and a network; says so where there is not
+    python scripts/webui.py test       types and unit tests
 """
 
 import hashlib
@@ -19,6 +21,7 @@ BUILT = ROOT / "src" / "anycowork" / "api" / "static" / "dist"
 STAMP = BUILT / ".stamp"
 INSTALLED = WEB / "node_modules" / ".installed"
 OLDEST_NODE = (22, 18)
+WISHES = ("auto", "require", "skip")
 _NOT_SOURCE = ("node_modules", "dist", "coverage")
 
 
@@ -26,33 +29,64 @@ class NoNode(Exception):
     """There is no Node to build with."""
 
 
+class NoNetwork(Exception):
+    """What the UI is built with cannot be loaded here."""
+
+
 class BuildFailed(Exception):
     """npm was there and failed: this is never passed over."""
 
 
 def build(*, quiet: bool = False) -> bool:
-    """Leaves the built UI beside the API; False if it was fresh already. Raises: NoNode, BuildFailed."""
-    stamp = source_hash()
-    if STAMP.is_file() and STAMP.read_text("utf-8") == stamp:
+    """Leaves the built UI beside the API; False if it was fresh already. Raises: NoNode, NoNetwork, BuildFailed."""
+    if is_fresh():
         return False
     install(quiet=quiet)
     _say("Building the web UI", quiet)
     _run(_tool("vite", "bin/vite.js"), "build", "--logLevel", "warn", "--outDir", str(BUILT), "--emptyOutDir")
     _run(WEB / "scripts" / "size.mjs", str(BUILT))
-    STAMP.write_text(stamp, "utf-8")
+    STAMP.write_text(source_hash(), "utf-8")
     return True
 
 
+def offer(wish: str, *, quiet: bool = False) -> None:
+    """Builds it as wished: `require` or fail, `skip`, or `auto`: where it can be. Raises: NoNode, NoNetwork, BuildFailed."""
+    if wish not in WISHES:
+        raise BuildFailed(f"ANYCOWORK_WEB is '{wish}'; it can be {', '.join(WISHES)}.")
+    if wish == "skip":
+        return
+    try:
+        build(quiet=quiet)
+    except (NoNode, NoNetwork) as reason:
+        if wish == "require":
+            raise
+        older = " The one built before stays, and may be older than this source." if is_built() else ""
+        print(f"==> No web UI was built: {reason}{older}", file=sys.stderr, flush=True)
+
+
+def is_built() -> bool:
+    return (BUILT / "index.html").is_file()
+
+
+def is_fresh() -> bool:
+    return STAMP.is_file() and is_built() and STAMP.read_text("utf-8") == source_hash()
+
+
 def install(*, quiet: bool = False) -> None:
-    """node_modules as the lock says. Raises: NoNode, BuildFailed."""
+    """node_modules as the lock says. Raises: NoNode, NoNetwork, BuildFailed."""
     lock = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
     if INSTALLED.is_file() and INSTALLED.read_text("utf-8") == lock:
         return
     _say("Installing what the web UI is built with", quiet)
     npm = _npm()
-    arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error"]
-    # The sources of a wheel may be built by root in a container; npm then needs no scripts of strangers to run.
-    _execute([*npm, *arguments, "--ignore-scripts"], "npm ci")
+    # No package of ours needs its install scripts, so nobody's scripts are run.
+    arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts"]
+    try:
+        _execute([*npm, *arguments], "npm ci")
+    except BuildFailed:
+        if _succeeds([*npm, "ping", "--fetch-timeout=5000", "--fetch-retries=0"]):
+            raise
+        raise NoNetwork("the packages it is built with cannot be loaded (npm reaches no registry).") from None
     INSTALLED.write_text(lock, "utf-8")
 
 
@@ -94,9 +128,9 @@ def find_node() -> Path:
 
 
 def _sources() -> Iterator[Path]:
-    for path in sorted(WEB.rglob("*")):
-        if path.is_file() and not set(path.relative_to(WEB).parts) & set(_NOT_SOURCE):
-            yield path
+    for folder, folders, names in os.walk(WEB):
+        folders[:] = sorted(set(folders) - set(_NOT_SOURCE))
+        yield from (Path(folder, name) for name in sorted(names))
 
 
 def _npm() -> list[str]:
@@ -127,6 +161,13 @@ def _execute(command: list[str], name: str) -> None:
         raise BuildFailed(f"{name} ended with exit code {done.returncode}; its own words stand above.")
 
 
+def _succeeds(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, cwd=WEB, capture_output=True, check=False, timeout=30).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def _version(node: str) -> tuple[int, ...]:
     said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False, timeout=10).stdout
     return tuple(int(part) for part in said.strip().lstrip("v").split(".") if part.isdecimal())
@@ -142,12 +183,14 @@ def main(arguments: list[str]) -> int:
         match arguments:
             case ["build"]:
                 build()
+            case ["offer"]:
+                offer(os.environ.get("ANYCOWORK_WEB", "auto"))
             case ["test"]:
                 test()
             case _:
                 print(__doc__, file=sys.stderr)
                 return 2
-    except (NoNode, BuildFailed) as error:
+    except (NoNode, NoNetwork, BuildFailed) as error:
         print(f"web UI: {error}", file=sys.stderr)
         return 1
     return 0

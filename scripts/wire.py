@@ -9,10 +9,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "scripts")]
+sys.path.insert(0, str(ROOT / "src"))
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "scripts"))
 
-from support.house import at_home  # the line above makes these importable
-from webui import BuildFailed, NoNode, write_types
+from webui import BuildFailed, NoNetwork, NoNode, write_types
+
+from support.house import at_home  # the lines above make these importable
 
 TYPES = ROOT / "web" / "src" / "wire" / "api.gen.ts"
 
@@ -23,7 +26,7 @@ def main(arguments: list[str]) -> int:
         description.write_text(json.dumps(asyncio.run(described(Path(folder)))), "utf-8")
         try:
             write_types(description, fresh)
-        except (NoNode, BuildFailed) as error:
+        except (NoNode, NoNetwork, BuildFailed) as error:
             print(f"web UI: {error}", file=sys.stderr)
             return 1
         if arguments != ["--check"]:
