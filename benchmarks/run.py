@@ -29,7 +29,8 @@ def main(words: Sequence[str]) -> int:
     wanted = asked.names or BENCHMARKS
     judgements = [judge(target, figures) for target in targets() if target.benchmark in wanted]
     print(verdicts(judgements))
-    kept = _keep(asked.save, result(began, asked.rounds, figures, missing, judgements))
+    on = {**began, "load_at_the_end": machine()["load"]}
+    kept = _keep(asked.save, result(on, asked.rounds, figures, missing, judgements))
     print(f"\nKept in {kept.relative_to(HERE.parent)}")
     return 1 if breached(judgements) else 0
 
