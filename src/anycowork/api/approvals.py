@@ -13,7 +13,8 @@ from anycowork.api.shapes import ApprovalList, DecidedList
 from anycowork.chats.decisions import Decided
 from anycowork.domain.approvals import Decision
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.rules import OwnRule
+from anycowork.domain.messages import Json
+from anycowork.domain.rules import OwnRule, Rule
 
 routes = APIRouter(tags=["approvals"])
 
@@ -46,8 +47,9 @@ async def list_approvals(chat_id: str, principal: Reader, rooms: House) -> Respo
 async def decide(chat_id: str, wanted: Decisions, principal: Decider, rooms: House) -> Response:
     decided = [Decided(each.id, each.decision, each.note, each.rule) for each in wanted.decisions]
     rules = await rooms.desk.decide(principal, chat_id, decided)
-    shown = [
-        {"id": each.id, "decision": each.decision.value, "rule": rules[each.id].to_json() if each.id in rules else None}
-        for each in decided
-    ]
-    return answer(200, {"approvals": shown})
+    return answer(200, {"approvals": [_shown(each, rules.get(each.id)) for each in decided]})
+
+
+def _shown(decided: Decided, rule: Rule | None) -> Json:
+    made: Json = {"rule": rule.to_json()} if rule else {}
+    return {"id": decided.id, "decision": decided.decision.value, **made}

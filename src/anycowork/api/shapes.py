@@ -164,7 +164,7 @@ class PreviewShape(BaseModel):
 class DecidedShape(BaseModel):
     id: str
     decision: Decision
-    rule: RuleShape | None
+    rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
 
 
 class DecidedList(BaseModel):

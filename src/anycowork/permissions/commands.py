@@ -11,16 +11,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from anycowork.permissions import shellwords
+from anycowork.permissions.grammar import require_as_bash_reads, syntax_tree
 from anycowork.permissions.shellwords import Unjudgeable, Word, require_no_rebinding
 from anycowork.permissions.wrappers import Part, is_networked, is_privileged, part_of
 
 if TYPE_CHECKING:  # heavy: imported when the first command is judged
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node
 
 LONGEST = 32_000
 DEEPEST = 40
 _HARMLESS_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _RAW = re.compile(r"[^\s;&|()<>`$\"'{}\\]+")
+_PLAIN_TEST = re.compile(r"\[ [\w \t./=!\"'@:,+%*?~{}-]+ \]")
 _HEREDOC = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|'[A-Za-z_][A-Za-z0-9_]*'|\"[A-Za-z_][A-Za-z0-9_]*\"")
 # Statements that only hold others; their own words (`if`, `&&`, `done` …) run nothing.
 # fmt: off
@@ -82,13 +84,6 @@ def _odd_text(text: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1)
-def _parser() -> "Parser":
-    from tree_sitter_language_pack import get_parser
-
-    return get_parser("bash")
-
-
 @dataclass(slots=True)
 class _Reader:
     """Walks the syntax tree and collects. Every kind of node is either known here or makes the command unjudgeable."""
@@ -103,11 +98,11 @@ class _Reader:
         if self.depth > 3:
             raise Unjudgeable("commands stand inside commands too deeply")
         self.source = text.encode()
-        root = _parser().parse(self.source).root_node
-        broken = root.has_error
+        root = syntax_tree(self.source)
         self.statement(root, 0)
-        if broken:
+        if root.has_error:
             raise Unjudgeable("it is not a command line that can be parsed")
+        require_as_bash_reads(root, self.source)
 
     # --- statements
 
@@ -129,7 +124,7 @@ class _Reader:
         elif kind == "test_command":
             self.test(node, depth)
         elif kind == "comment":
-            self.comment(node)
+            return
         elif kind == "file_redirect":  # $(< file)
             self.file_redirect(node, depth)
         else:
@@ -168,7 +163,7 @@ class _Reader:
             elif child.type.endswith("_redirect"):
                 self.redirect(child, depth)
             elif child.type == "comment":
-                self.comment(child)
+                continue
             else:
                 words.append(self.word(child, depth))
         shellwords.require_apart(node)
@@ -204,17 +199,11 @@ class _Reader:
     def test(self, node: "Node", depth: int) -> None:
         if node.children[0].type != "[":
             raise Unjudgeable("it computes a condition with [[ ]] or (( )), which can run commands by itself")
-        for child in _descendants(node):
-            if child.type in ("command_substitution", "process_substitution", "expansion", "simple_expansion"):
-                self.word(child, depth)
         written = shellwords.text(node)
-        certain = not re.search(r"[\"'\\$`*?~{]", written)
+        if not _PLAIN_TEST.fullmatch(written):
+            raise Unjudgeable("it tests a condition with more than plain words")
+        certain = not re.search(r"[\"'*?~{\\]", written)
         self.parts.append(Part.plain([Word(word, certain=certain) for word in written.split()]))
-
-    def comment(self, node: "Node") -> None:
-        before = self.source[: node.start_byte]
-        if before and before[-1:] not in b" \t\n;&|()":
-            raise Unjudgeable("a '#' stands where it may or may not begin a comment")
 
     # --- words
 
@@ -244,6 +233,8 @@ class _Reader:
 
     def file_redirect(self, node: "Node", depth: int) -> None:
         operator = next(child.type for child in node.children if not child.is_named)
+        if len([child for child in node.named_children if child.type != "file_descriptor"]) > 1:
+            raise Unjudgeable("words of the command stand behind a redirection")
         for child in node.named_children:
             if child.type == "file_descriptor":
                 continue
@@ -278,13 +269,3 @@ class _Reader:
                 self.redirect(child, depth)
             elif child.type not in ("heredoc_start", "heredoc_end", "file_descriptor"):
                 self.word(child, depth)
-
-
-def _descendants(node: "Node") -> "list[Node]":
-    found = []
-    waiting = list(node.named_children)
-    while waiting:
-        child = waiting.pop()
-        found.append(child)
-        waiting.extend(child.named_children)
-    return found
