@@ -1,9 +1,9 @@
 """Rules of one tool and one effect, put where they are found quickly: by exact path, by one expression for all patterns, by words. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from anycowork.domain.rules import EVERYTHING, Rule
 from anycowork.permissions.commands import ParsedCommand, parse
@@ -12,6 +12,8 @@ from anycowork.permissions.wrappers import Part, Through, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"
+_PLAIN_WORDS = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?: [A-Za-z0-9_./:@%+,-]+)*")
+_FOLDER = re.compile(r"(?:[^*?/]+/)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,13 @@ class CommandPattern:
     tail: bool
 
 
+@lru_cache(maxsize=8192)
 def command_pattern(text: str) -> CommandPattern:
     tail = text.endswith(_TAIL)
-    parsed = parse(text.removesuffix(_TAIL) if tail else text)
+    fixed = text.removesuffix(_TAIL) if tail else text
+    if _PLAIN_WORDS.fullmatch(fixed):
+        return CommandPattern(text, tuple(fixed.split()), tail)  # a thousand rules need not be parsed one by one
+    parsed = parse(fixed)
     only = parsed.parts[0] if len(parsed.parts) == 1 and not parsed.writes and not parsed.reads else None
     words = only.words if only is not None and only.known == len(only.words) else None
     return CommandPattern(text, words, tail)
@@ -49,8 +55,10 @@ class Shelf:
         wanted = plain(path)
         if (rule := self._paths.literal.get(wanted)) is not None:
             return rule
-        found = self._paths.regex.fullmatch(wanted) if self._paths.regex else None
-        return self._paths.rules[found.lastindex - 1] if found and found.lastindex else None
+        for folder in _folders(wanted):
+            if (globs := self._paths.globs.get(folder)) is not None and (rule := globs.match(wanted)) is not None:
+                return rule
+        return None
 
     def below(self, folder: str) -> Rule | None:
         """One that something in this folder may match."""
@@ -115,19 +123,15 @@ class Shelf:
 
     @cached_property
     def _paths(self) -> "_Paths":
-        found = _Paths()
-        sources = []
+        literal: dict[str, Rule] = {}
+        below: dict[str, list[Rule]] = {}
         for rule in self._rules:
-            regex = path_regex(rule.resource)
-            if regex is None or rule.resource == EVERYTHING:
-                continue
+            pattern = plain(rule.resource)
             if is_literal(rule.resource):
-                found.literal.setdefault(plain(rule.resource), rule)
-            else:
-                sources.append(f"({regex})")
-                found.rules.append(rule)
-        found.regex = re.compile("|".join(sources), re.DOTALL) if sources else None
-        return found
+                literal.setdefault(pattern, rule)
+            elif path_regex(rule.resource) is not None:
+                below.setdefault(_folder_of(pattern), []).append(rule)
+        return _Paths(literal, {folder: _Globs(rules) for folder, rules in below.items()})
 
     @cached_property
     def _commands(self) -> "_Commands":
@@ -142,11 +146,40 @@ class Shelf:
         return found
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Paths:
-    literal: dict[str, Rule] = field(default_factory=dict)
-    regex: re.Pattern[str] | None = None
-    rules: list[Rule] = field(default_factory=list)
+    """Patterns are kept under the folder that they begin with, so that a path meets only those above it."""
+
+    literal: dict[str, Rule]
+    globs: dict[str, "_Globs"]
+
+
+class _Globs:
+    """Many patterns as one expression; which of them matched is the number of its group."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self._rules = rules
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"({path_regex(rule.resource)})" for rule in self._rules), re.DOTALL)
+
+    def match(self, path: str) -> Rule | None:
+        found = self._regex.fullmatch(path)
+        return self._rules[found.lastindex - 1] if found and found.lastindex else None
+
+
+def _folder_of(pattern: str) -> str:
+    found = _FOLDER.match(pattern)
+    return found.group() if found else ""
+
+
+def _folders(path: str) -> Iterator[str]:
+    """`a/b/c` lies in ``, `a/` and `a/b/`."""
+    yield ""
+    for at, letter in enumerate(path):
+        if letter == "/":
+            yield path[: at + 1]
 
 
 @dataclass(slots=True)

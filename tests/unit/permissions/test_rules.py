@@ -94,8 +94,8 @@ def test_several_rules_together_cover_a_compound_command() -> None:
         "sh -c 'rm x'",
         "find . -exec rm {} ;",
         "echo $(rm x)",
-    ]
-    + ["eval rm x", "ls | xargs rm", "'r'm x", "timeout 5 rm x", "f() { rm x; }", "PATH=. rm x", "cat <(rm x)"],
+        *("eval rm x", "ls | xargs rm", "'r'm x", "timeout 5 rm x", "f() { rm x; }", "PATH=. rm x", "cat <(rm x)"),
+    ],
 )
 def test_a_denied_command_is_found_wherever_it_stands(text: str) -> None:
     assert effect(command(text), rule(ALLOW, "*"), rule(DENY, "rm *")) is DENY
