@@ -20,6 +20,7 @@ from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
 from anycowork.chats.desk import FrontDesk
+from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper, settle_after_crash
 from anycowork.clock import SystemClock
@@ -137,6 +138,16 @@ async def _furnish(
     stopping = asyncio.Event()
     rooms = Rooms(
         desk=desk,
+        rules=RuleDesk(
+            rules=database.rules,
+            store=store,
+            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
+            toolbox=toolbox,
+            roles=roles,
+            workspaces=workspaces,
+            clock=clock,
+            find_workspace=grounds.find,
+        ),
         store=store,
         keys=database.principals,
         receipts=database.idempotency,
@@ -174,7 +185,7 @@ def build_agent(
             journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox), window=_window
         ),
         toolrunner=ToolRunner(
-            gate=Gate(toolbox=toolbox, store=store, clock=clock),
+            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
             journal=journal,
             store=store,
             toolbox=toolbox,

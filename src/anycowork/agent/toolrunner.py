@@ -76,8 +76,6 @@ class ToolRunner:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
         approvals: list[Approval] = []
         for call in moment.open_calls():
-            if self._only_reads(call):
-                continue
             verdict = await self._verdict(moment, call)
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)

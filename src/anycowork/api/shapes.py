@@ -8,6 +8,7 @@ from anycowork.domain.approvals import Decision, Risk
 from anycowork.domain.chats import ChatState
 from anycowork.domain.messages import Json, MessageType, Speaker
 from anycowork.domain.roles import OutputFormat, Permission
+from anycowork.domain.rules import Effect, RuleScope
 
 
 class Shape(BaseModel):
@@ -118,9 +119,52 @@ class ApprovalList(BaseModel):
     approvals: list[ApprovalShape]
 
 
+class RuleShape(BaseModel):
+    id: str
+    tool: str
+    resource: str
+    effect: Effect
+    scope: RuleScope
+    context_id: str | None
+    workspace: str | None
+    expires_at: str | None
+    created_by: str
+    created_at: str
+
+
+class RuleList(BaseModel):
+    rules: list[RuleShape]
+
+
+class WrittenRule(RuleShape):
+    warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
+
+
+class ExplainedShape(BaseModel):
+    effect: Effect
+    rule: RuleShape | None = Field(description="None where no rule spoke.")
+    why: str
+
+
+class ForeseenShape(BaseModel):
+    id: str
+    tool: str
+    resource: str
+    decided: Effect = Field(description="By the rules as they are.")
+    would: Effect = Field(description="With this rule added.")
+
+
+class PreviewShape(BaseModel):
+    calls: list[ForeseenShape] = Field(description="Newest first, at most 100.")
+    matched: int
+    looked_at: int
+    warnings: list[str]
+
+
 class DecidedShape(BaseModel):
     id: str
     decision: Decision
+    rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
 
 
 class DecidedList(BaseModel):

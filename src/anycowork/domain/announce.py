@@ -5,6 +5,7 @@ from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.rules import Rule
 from anycowork.domain.tools import Call, ToolResult
 
 
@@ -51,13 +52,17 @@ def permission_request(approval: Approval) -> Draft:
     )
 
 
-def permission_decided(approval: Approval, state: ApprovalState, note: str | None, principal: str) -> Draft:
+def permission_decided(
+    approval: Approval, state: ApprovalState, note: str | None, principal: str, rule: Rule | None = None
+) -> Draft:
+    """`rule` is the standing rule that the decision made, if it made one."""
     decided: Json = {
         "id": approval.id,
         "batch_id": approval.batch_id,
         "tool": approval.tool,
         "state": state.value,
         "note": note,
+        "rule": rule.to_json() if rule else None,
     }
     return Draft(
         EventType.PERMISSION_DECIDED,

@@ -221,10 +221,6 @@ class UnknownRole(Invalid):
     code = "unknown_role"
 
 
-class RulesNotAvailable(Invalid):
-    code = "rules_not_available"
-
-
 class BadWorkspace(Invalid):
     code = "bad_workspace"
 

@@ -11,6 +11,7 @@ from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.roles import Permission
+from anycowork.domain.rules import Rule
 from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
 
 # --- time
@@ -43,6 +44,15 @@ class UnfinishedText:
     message_id: str
     kind: EventType
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """`resource` is what was shown to a person, if one was asked."""
+
+    call: Call
+    workspace: str
+    resource: str | None
 
 
 class Journal(Protocol):
@@ -79,11 +89,34 @@ class Store(Protocol):
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         """Newest last."""
 
+    async def past_calls(
+        self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
+    ) -> list[PastCall]:
+        """Newest first; of one chat, one workspace, or all."""
+
     async def question(self, message_id: str) -> QuestionRow | None: ...
     async def open_question(self, chat_id: str) -> QuestionRow | None: ...
     async def plan(self, message_id: str) -> PlanRow | None: ...
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that never came, as far as it was persisted."""
+
+
+class Rules(Protocol):
+    """Standing rules. Writing returns when the rule is durable, and it holds for the next call."""
+
+    async def add(self, rule: Rule) -> None: ...
+    async def change(self, rule: Rule) -> None:
+        """Raises: NotFound."""
+
+    async def remove(self, rule_id: str) -> None:
+        """Raises: NotFound."""
+
+    async def find(self, rule_id: str) -> Rule | None: ...
+    async def all(self) -> Sequence[Rule]:
+        """Oldest first, the expired ones too."""
+
+    async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
+        """Those that hold there now. The same object as long as they are the same."""
 
 
 # --- who answers
@@ -191,7 +224,8 @@ class Hands:
 class Prepared:
     """A call looked at, with nothing changed yet: the resource it touches, what it would change, and how that looks.
 
-    `state` identifies what was looked at (a hash): an approval is bound to it.
+    `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
+    file is moved to stands here even if nothing of it can be hashed.
     """
 
     tool: str
@@ -200,6 +234,7 @@ class Prepared:
     intent: Intent | None = None
     diff: str | None = None
     state: str = ""
+    others: tuple[str, ...] = ()
     payload: object = None  # the tool's own, for its `run`
 
 

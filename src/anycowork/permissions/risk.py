@@ -18,6 +18,15 @@ _NETWORK = re.compile(
 _DESTRUCTIVE = re.compile(r"\b(rm|rmdir|shred|dd|mkfs\S*|truncate|git\s+(reset|clean|checkout))\b")
 _PRIVILEGED = re.compile(r"\b(sudo|su|doas|pkexec|chown|setcap)\b")
 
+_KEYS = re.compile(
+    r"(^|/)(\.env(?!\.(example|sample|template)$)[^/]*|\.ssh/.*|\.aws/.*|\.netrc|\.pgpass|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx))$"
+)
+
+
+def holds_keys(resource: str) -> bool:
+    """By its name the file holds keys or passwords: narrower than what only looks like a secret, since it makes reading ask."""
+    return _KEYS.search(resource) is not None
+
 
 def judge(spec: ToolSpec, call: Call, resource: str) -> tuple[Risk, tuple[str, ...]]:
     """The level, and every reason for it."""

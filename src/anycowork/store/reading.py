@@ -7,7 +7,7 @@ from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import MessagePage, UnfinishedText
+from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
 from anycowork.domain.tools import Call
 from anycowork.store import answers, approvals, calls, chain, chats, messages, records, turns, usage
 from anycowork.store.chain import Broken
@@ -71,6 +71,11 @@ class SqliteStore:
 
     async def calls(self, turn_id: str) -> list[Call]:
         return calls.of_turn(self._reader, turn_id)
+
+    async def past_calls(
+        self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
+    ) -> list[PastCall]:
+        return calls.past(self._reader, chat_id=chat_id, workspace=workspace, limit=limit)
 
     async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]:
         return approvals.of_chat(self._reader, chat_id, pending_only=pending_only)

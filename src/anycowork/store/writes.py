@@ -25,8 +25,9 @@ from anycowork.domain.journal import (
     Write,
 )
 from anycowork.domain.messages import Message
+from anycowork.domain.rules import Rule
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chats, messages, records, turns, usage, workspaces
+from anycowork.store import answers, approvals, calls, chats, messages, records, rules, turns, usage, workspaces
 from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
@@ -92,6 +93,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             approvals.add(connection, write, seq=seq, ordinal=ordinal)
         case DecideApproval():
             approvals.decide(connection, chat_id, write)
+        case Rule():
+            rules.add(connection, write)
         case QuestionRow():
             answers.add_question(connection, write)
         case SettleQuestion():

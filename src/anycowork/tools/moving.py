@@ -70,6 +70,7 @@ class MoveFile(BuiltIn[MoveFileParameters]):
             intent=Intent(paths=tuple(_moves(source, target, looked))),
             diff=moved(source.path, target.path).text,
             state=looked.state,
+            others=(target.resource,),
             payload=Move(source, target, looked),
         )
 
