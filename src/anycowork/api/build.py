@@ -19,6 +19,7 @@ from anycowork.api import (
     questions,
     roles,
     settings,
+    snapshots,
     workspaces,
 )
 from anycowork.api.auth import Credentials, Door, Reader
@@ -32,7 +33,21 @@ from anycowork.api.rooms import Rooms
 from anycowork.api.slowdown import Slowdown
 from anycowork.api.sse import EventStreams
 
-_NOUNS = (chats, messages, roles, approvals, questions, plans, providers, settings, keys, workspaces, health, page)
+_NOUNS = (
+    chats,
+    messages,
+    roles,
+    approvals,
+    questions,
+    plans,
+    snapshots,
+    providers,
+    settings,
+    keys,
+    workspaces,
+    health,
+    page,
+)
 
 
 def create_api(rooms: Rooms) -> ASGIApp:

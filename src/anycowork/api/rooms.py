@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from pydantic import JsonValue
 
 from anycowork.chats.desk import FrontDesk
+from anycowork.chats.rollback import RollbackDesk
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, MessagePage, Store
@@ -111,6 +112,7 @@ class Rooms:
     """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
 
     desk: FrontDesk
+    rollback: RollbackDesk
     store: Shelves
     keys: Keys
     receipts: Receipts

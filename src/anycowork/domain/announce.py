@@ -5,6 +5,7 @@ from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
 
 
@@ -40,6 +41,10 @@ def tool_result(call: Call, result: ToolResult) -> Draft:
         call_id=call.id,
         step_id=call.plan_step,
     )
+
+
+def snapshot(taken: Snapshot) -> Draft:
+    return Draft(EventType.SNAPSHOT, {"snapshot": taken.to_json()}, turn_id=taken.turn_id, call_id=taken.call_id)
 
 
 def permission_request(approval: Approval) -> Draft:

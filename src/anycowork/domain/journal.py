@@ -7,6 +7,7 @@ from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
 from anycowork.domain.events import Draft
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 
 
@@ -120,6 +121,7 @@ Write = (
     | Reserve
     | Spend
     | Compact
+    | Snapshot  # added
     | RequireState
     | RequireLease
 )

@@ -20,6 +20,7 @@ from anycowork.store.pieces import Pieces
 from anycowork.store.principals import Principals
 from anycowork.store.reading import SqliteStore
 from anycowork.store.schema import migrate
+from anycowork.store.snapshots import Shelf
 from anycowork.store.workspaces import Leases, Roots
 from anycowork.store.writer import Writer
 
@@ -38,6 +39,7 @@ class Database:
     leases: Leases
     idempotency: Idempotency
     blobs: Blobs
+    shelf: Shelf
     writer: Writer
     ended_cleanly: bool
     _clock: Clock
@@ -113,6 +115,7 @@ def _put_together(
         leases=Leases(writer),
         idempotency=Idempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
+        shelf=Shelf(reader, writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
         _clock=clock,

@@ -8,8 +8,9 @@ from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, UnfinishedText
+from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chain, chats, messages, records, turns, usage
+from anycowork.store import answers, approvals, calls, chain, chats, messages, records, snapshots, turns, usage
 from anycowork.store.chain import Broken
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
@@ -101,6 +102,29 @@ class SqliteStore:
         count = "SELECT (SELECT count(*) FROM chats), (SELECT count(*) FROM turns)"
         chat_count, turn_count = self._reader.execute(count).fetchone()
         return {"chats": chat_count, "turns": turn_count, "events": records.last_position(self._reader)}
+
+    # --- snapshots
+
+    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        return snapshots.find(self._reader, chat_id, snapshot_id)
+
+    async def snapshots_page(
+        self, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        return snapshots.page(self._reader, chat_id, before=before, limit=limit)
+
+    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        return snapshots.changes_since(self._reader, snapshot)
+
+    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
+        return snapshots.change(self._reader, snapshot.change_id)
+
+    async def before_of_call(self, call_id: str) -> Snapshot | None:
+        change = snapshots.change(self._reader, call_id)
+        return None if change is None else change.before
+
+    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        return snapshots.unfinished_restores(self._reader)
 
     # --- records
 

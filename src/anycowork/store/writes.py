@@ -25,8 +25,9 @@ from anycowork.domain.journal import (
     Write,
 )
 from anycowork.domain.messages import Message
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chats, messages, records, turns, usage, workspaces
+from anycowork.store import answers, approvals, calls, chats, messages, records, snapshots, turns, usage, workspaces
 from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
@@ -106,6 +107,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             usage.spend(connection, write)
         case Compact():
             records.compact(connection, chat_id, write.message_id)
+        case Snapshot():
+            snapshots.add(connection, write)
         case RequireState():
             chats.require_state(connection, chat_id, write)
         case RequireLease():
