@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork import __version__
 from anycowork.api import (
     approvals,
+    audit,
     chats,
     health,
     keys,
@@ -41,6 +42,7 @@ _NOUNS = (
     questions,
     plans,
     snapshots,
+    audit,
     providers,
     settings,
     keys,

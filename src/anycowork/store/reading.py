@@ -4,14 +4,14 @@ import sqlite3
 from dataclasses import replace
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.audit import Broken, ChainEnd, Link
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chain, chats, messages, records, snapshots, turns, usage
-from anycowork.store.chain import Broken
+from anycowork.store import answers, approvals, audit, calls, chats, messages, records, snapshots, turns, usage
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
@@ -145,10 +145,16 @@ class SqliteStore:
     async def last_position(self) -> int:
         return records.last_position(self._reader)
 
+    async def chain_end(self, chat_id: str) -> ChainEnd | None:
+        return audit.end_of(self._reader, chat_id)
+
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+        """A page of the chat's chain, ascending."""
+        return audit.links_after(self._reader, chat_id, seq, up_to=up_to, limit=limit)
+
     async def verify_chain(self, chat_id: str) -> Broken | None:
         """None if every record of the chat is there and as it was written."""
-        end = chats.chain(self._reader, chat_id) or chain.START
-        return chain.verify(records.chained(self._reader, chat_id), end=end)
+        return audit.verify_chat(self._reader, chat_id)
 
     def _last_seq(self, chat_id: str) -> int:
         """From here on a reader of the history has to follow: the last number shown, but before any text whose message has not come."""

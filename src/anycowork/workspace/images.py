@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from anycowork.domain.errors import FileMissing, NotKept, StateChanged, ToolFault, WrongKind
+from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Image, Kind, absent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail, saying
@@ -29,8 +29,11 @@ class Keeping:
 
 
 def place_of(path: str) -> Place:
-    """A path as images name it: from the workspace's root, every link on the way resolved already."""
-    return Place(tuple(part for part in path.split("/") if part not in ("", ".")))
+    """A path as images name it: from the workspace's root, every link on the way resolved already. Raises: OutsideWorkspace."""
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise OutsideWorkspace(f"'{shown(path)}' climbs with '..'; images name every path from the workspace's root.")
+    return Place(parts)
 
 
 def touched(folder: Folder, paths: Iterable[str]) -> list[Place]:

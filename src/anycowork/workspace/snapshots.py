@@ -61,7 +61,8 @@ class PackedSnapshots:
         except _NoRoom as full:
             raise NotKept(
                 f"There is no room to keep the {full.needs:,} bytes that this would change: snapshots may take"
-                f" {self._quota:,} in all, and without them it could not be undone. Nothing was changed. Raise 'snapshot_quota_bytes', or do it yourself."
+                f" {self._quota:,} in all, and without them it could not be undone. Nothing was changed."
+                " Raise 'snapshot_quota_bytes', or do it yourself."
             ) from None
         except OSError as error:
             raise NotKept(
