@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from anycowork.domain.snapshots import FileDifference, Image, Kind, absent
-from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved
+from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, remembered
 from anycowork.workspace.paths import shown
 
 MOST_COMPARED = 1_000  # files whose content is compared; of the others only the names are told
@@ -83,6 +83,8 @@ def _one(was: Image, now: Image, old: Content, new: Content) -> tuple[Diff, str,
         return Diff(f"{verb} {name}\n{_modes(was, now)}"), status, was.path
     if was.hash == now.hash:
         return Diff(f"--- a/{name}\n+++ b/{name}\n{_modes(was, now)}"), status, was.path
+    if (known := remembered(was.hash, now.hash, was.path)) is not None:
+        return Diff(_modes(was, now) + known.text, known.additions, known.deletions), status, was.path
     before, after = old(was) if was.has_content else None, new(now) if now.has_content else None
     if (was.has_content and before is None) or (now.has_content and after is None):
         return Diff(f"--- a/{name}\n+++ b/{name}\nToo large to be compared, or no longer kept.\n"), status, was.path

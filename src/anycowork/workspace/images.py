@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Image, Kind, absent
@@ -36,55 +37,62 @@ def place_of(path: str) -> Place:
     return Place(parts)
 
 
-def touched(folder: Folder, paths: Iterable[str]) -> list[Place]:
-    """Every place that a change of these paths touches: folders whole, and the missing folders above that it would make.
+Seen = tuple[Place, os.stat_result | None]
+
+
+def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
+    """Every place that a change of these paths touches, as it is: folders whole, and the missing folders above that it would make.
 
     Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
     """
-    found: dict[Place, None] = {}
+    found: dict[Place, os.stat_result | None] = {}
     for place in map(place_of, paths):
         if place.is_root or is_git_control(place.parts) or place in found:
             continue
-        for entry in (*_missing_above(folder.jail, place), *_whole(folder.jail, place)):
-            found[entry] = None
+        for entry, stat_ in chain(_whole(folder.jail, place), _missing_above(folder.jail, place)):
+            found[entry] = stat_
             if len(found) > MOST_IMAGED:
                 raise NotKept(f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts.")
-    return sorted(found, key=lambda place: place.parts)
+    return sorted(found.items(), key=lambda seen: seen[0].parts)
 
 
-def _missing_above(jail: Jail, place: Place) -> Iterator[Place]:
+def _missing_above(jail: Jail, place: Place) -> Iterator[Seen]:
     above = place.parent
     while not above.is_root and jail.stat(above) is None:
-        yield above
+        yield above, None
         above = above.parent
 
 
-def _whole(jail: Jail, place: Place) -> Iterator[Place]:
+def _whole(jail: Jail, place: Place) -> Iterator[Seen]:
     waiting = [place]
     while waiting:
         here = waiting.pop()
-        yield here
         found = jail.stat(here)
+        yield here, found
         if found is not None and stat.S_ISDIR(found.st_mode):
             waiting += [here.child(name) for name in jail.names(here) if not is_git_control((name,))]
 
 
-def bytes_in(folder: Folder, places: Iterable[Place]) -> int:
+def bytes_in(seen: Iterable[Seen]) -> int:
     """How much keeping these would take, at most."""
-    stats = (folder.jail.stat(place) for place in places)
-    return sum(found.st_size for found in stats if found is not None and not stat.S_ISDIR(found.st_mode))
+    return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
 
 
-def image(folder: Folder, place: Place, keeping: Keeping | None = None) -> Image:
-    """What stands at the place. Raises: ToolFault if it cannot be read; OSError if the pack cannot take it."""
+def image(folder: Folder, place: Place) -> Image:
+    """What stands at the place now. Raises: ToolFault if it cannot be read."""
+    return image_of(folder, (place, folder.jail.stat(place)))
+
+
+def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> Image:
+    """What was seen, with its content looked at. Raises: ToolFault if it cannot be read; OSError if the pack cannot take it."""
+    place, found = seen
     try:
-        return _image(folder.jail, place, keeping)
+        return _image(folder.jail, place, found, keeping)
     except FileMissing:
         return absent(place.path)
 
 
-def _image(jail: Jail, place: Place, keeping: Keeping | None) -> Image:
-    found = jail.stat(place)
+def _image(jail: Jail, place: Place, found: os.stat_result | None, keeping: Keeping | None) -> Image:
     if found is None:
         return absent(place.path)
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)

@@ -13,7 +13,7 @@ from anycowork.domain.tools import Call
 from anycowork.workspace.comparing import Comparison, comparable, compare
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.images import Keeping, bytes_in, image, place_of, refuse_special, touched
+from anycowork.workspace.images import Keeping, bytes_in, image, image_of, place_of, refuse_special, touched
 from anycowork.workspace.jail import saying
 from anycowork.workspace.pack import Damaged, Pack
 from anycowork.workspace.paths import shown
@@ -72,12 +72,13 @@ class PackedSnapshots:
         return self._snapshot(cause, folder.root, images)
 
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
+        folder = _folder(workspace)
         try:
-            images, found = await asyncio.to_thread(self._look_again, _folder(workspace), before)
+            images, found, diff = await asyncio.to_thread(self._look_again, folder, before)
         except (ToolFault, OutsideWorkspace, OSError):
             return None
-        text = found.text.encode("utf-8", "replace")
-        diff = await self._keep_text(text, before.workspace) if text else None
+        if diff is None and found.text:
+            diff = await self._keep_text_later(found.text, folder.root)
         return replace(
             before,
             id=self._clock.new_id(),
@@ -87,20 +88,14 @@ class PackedSnapshots:
             additions=found.additions,
             deletions=found.deletions,
             diff=diff,
-            diff_size=len(text) if diff else 0,
+            diff_size=len(found.text.encode("utf-8", "replace")) if diff else 0,
             created_at=self._clock.now(),
         )
 
-    async def _keep_text(self, text: bytes, owner: str) -> str | None:
-        """None if there is no room for it: then the numbers are recorded, the text is not."""
-        if self._pack.size + len(text) > self._quota:
-            await self._make_room(len(text))
-        if self._pack.size + len(text) > self._quota:
-            return None
-        try:
-            return await asyncio.to_thread(self._pack.put, text, owner=owner)
-        except OSError:
-            return None
+    async def _keep_text_later(self, text: str, owner: str) -> str | None:
+        """When there was no room: some is made. None if that did not help; then the numbers are recorded, the text is not."""
+        await self._make_room(len(text.encode("utf-8", "replace")))
+        return await asyncio.to_thread(self._keep_text, text, owner)
 
     async def difference(self, snapshot: Snapshot) -> str | None:
         if snapshot.diff is None:
@@ -133,20 +128,30 @@ class PackedSnapshots:
     def _keep(self, folder: Folder, paths: Sequence[str]) -> list[Image]:
         # One writer per workspace: that it writes again proves that what it kept last is recorded.
         self._pack.begin(folder.root)
-        places = touched(folder, paths)
-        needs = bytes_in(folder, places)
+        seen = touched(folder, paths)
+        needs = bytes_in(seen)
         if needs and self._pack.size + needs > self._quota:
             raise _NoRoom(needs)
         keeping = Keeping(self._pack, folder.root, room=self._quota)
-        images = [image(folder, place, keeping) for place in places]
+        images = [image_of(folder, each, keeping) for each in seen]
         refuse_special(images)
         self._pack.sync()
         return images
 
-    def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[Image], Comparison]:
-        images = [image(folder, place) for place in touched(folder, [found.path for found in before.images])]
+    def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[Image], Comparison, str | None]:
+        images = [image_of(folder, each) for each in touched(folder, [found.path for found in before.images])]
         found = compare(before.images, images, old=self._kept_content, new=lambda now: _live_content(folder, now))
-        return images, found
+        return images, found, self._keep_text(found.text, folder.root)
+
+    def _keep_text(self, text: str, owner: str) -> str | None:
+        """The hash of the text; None if there is none, or no room for it."""
+        data = text.encode("utf-8", "replace")
+        if not data or self._pack.size + len(data) > self._quota:
+            return None
+        try:
+            return self._pack.put(data, owner=owner)
+        except OSError:
+            return None
 
     def _outlook(self, folder: Folder, undos: Sequence[Undo]) -> Outlook:
         conflicts: dict[str, str] = {}
