@@ -20,6 +20,7 @@ from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
 from anycowork.chats.desk import FrontDesk
+from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper, settle_after_crash
@@ -28,7 +29,7 @@ from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.chats import Limits
 from anycowork.domain.errors import BadWorkspace
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Providers, Said, Workspaces
+from anycowork.domain.ports import Clock, Providers, Said, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
@@ -46,6 +47,8 @@ from anycowork.settings import Settings, save_settings
 from anycowork.store.opening import Database, open_store
 from anycowork.store.workspaces import Root
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.workspaces import LocalWorkspaces, check_root, under_a_root
 
 log = logging.getLogger(__name__)
@@ -112,19 +115,27 @@ async def _furnish(
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner=f"{os.getpid()}"))
     toolbox = built_in_tools(None, settings.command_timeout)
     journal, store = database.journal, database.store
+    snapshots = PackedSnapshots(
+        Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
+    )
     agent = build_agent(
         database,
         providers=providers,
         toolbox=toolbox,
         workspaces=workspaces,
+        snapshots=snapshots,
         roles=roles,
         clock=clock,
         limits=drawer.limits,
     )
-    settler = Settler(journal=journal, store=store, workspaces=workspaces, clock=clock)
+    settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
     keeper = TurnKeeper(
         agent=agent, settler=settler, journal=journal, store=store, workspaces=workspaces, roles=roles, tasks=tasks
     )
+    rollback = RollbackDesk(
+        journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
+    )
+    await rollback.settle_after_crash()
     await settle_after_crash(store, settler, keeper)
     desk = FrontDesk(
         journal=journal,
@@ -148,6 +159,7 @@ async def _furnish(
             clock=clock,
             find_workspace=grounds.find,
         ),
+        rollback=rollback,
         store=store,
         keys=database.principals,
         receipts=database.idempotency,
@@ -173,6 +185,7 @@ def build_agent(
     providers: Providers,
     toolbox: Toolbox,
     workspaces: Workspaces,
+    snapshots: Snapshots,
     roles: RoleBook,
     clock: Clock,
     limits: Callable[[], Limits],
@@ -190,6 +203,7 @@ def build_agent(
             store=store,
             toolbox=toolbox,
             workspaces=workspaces,
+            snapshots=snapshots,
             roles=roles,
             clock=clock,
         ),

@@ -5,7 +5,6 @@ import time
 from datetime import UTC, datetime
 from threading import Lock
 
-
 _RANDOM_BLOCK = 4096  # one system call for 512 ids: asking for 8 bytes each time costs more than all the rest
 
 

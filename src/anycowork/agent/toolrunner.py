@@ -20,7 +20,8 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.ports import Clock, Journal, Store, Toolbox, Workspaces
+from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Status, ToolResult
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
 from anycowork.permissions.roles import RoleBook
@@ -48,6 +49,7 @@ class ToolRunner:
         store: Store,
         toolbox: Toolbox,
         workspaces: Workspaces,
+        snapshots: Snapshots,
         roles: RoleBook,
         clock: Clock,
     ) -> None:
@@ -56,6 +58,7 @@ class ToolRunner:
         self._store = store
         self._toolbox = toolbox
         self._workspaces = workspaces
+        self._snapshots = snapshots
         self._roles = roles
         self._clock = clock
 
@@ -112,9 +115,18 @@ class ToolRunner:
                 moment, call, _refused(verdict) if isinstance(verdict, Refusal) else ToolResult.failed(verdict)
             )
             return None
-        if epoch is not None:
-            call = await self._intend(moment, call, verdict, epoch)
-        await self._settle(moment, call, await self._effect(moment, call, verdict))
+        if epoch is None:
+            await self._settle(moment, call, await self._effect(moment, call, verdict))
+            return None
+        try:
+            before = await self._images(moment, call, verdict)
+        except (ToolFault, Refusal) as error:
+            await self._settle(moment, call, ToolResult.failed(error))
+            return None
+        call = await self._intend(moment, call, verdict, epoch, before)
+        result = await self._effect(moment, call, verdict)
+        after = await self._snapshots.after(before, moment.workspace) if before else None
+        await self._settle(moment, call, result, after)
         return None
 
     async def _verdict(self, moment: Moment, call: Call) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
@@ -132,11 +144,21 @@ class ToolRunner:
         now = self._roles.stored(await self._store.role_of(call.chat_id) or "")
         return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan)
 
-    async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int) -> Call:
+    async def _images(self, moment: Moment, call: Call, admitted: Admitted) -> Snapshot | None:
+        """What the call is about to change, kept so that it can be undone; None if it names no files."""
+        paths = admitted.prepared.touched
+        return await self._snapshots.before(call, moment.workspace, paths) if paths else None
+
+    async def _intend(
+        self, moment: Moment, call: Call, admitted: Admitted, epoch: int, before: Snapshot | None
+    ) -> Call:
         """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=admitted.plan_step)
         lease = RequireLease(moment.workspace.root, epoch)
-        await self._journal.write(Change(call.chat_id, (lease, intended)))
+        taken = (before,) if before else ()
+        await self._journal.write(
+            Change(call.chat_id, (lease, intended, *taken), tuple(announce.snapshot(each) for each in taken))
+        )
         moment.put(intended)
         return intended
 
@@ -147,13 +169,15 @@ class ToolRunner:
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 
-    async def _settle(self, moment: Moment, call: Call, result: ToolResult) -> None:
-        """Result, message and event in one transaction."""
+    async def _settle(self, moment: Moment, call: Call, result: ToolResult, after: Snapshot | None = None) -> None:
+        """Result, message, snapshot and events in one transaction."""
         settled = replace(call, state=CallState.SETTLED, result=result)
         message = result_message(
             settled, result, message_id=self._clock.new_id(), at=self._clock.now(), role=moment.role.name
         )
-        await self._journal.write(Change(call.chat_id, (settled, message), (announce.tool_result(settled, result),)))
+        taken = (after,) if after else ()
+        events = (announce.tool_result(settled, result), *(announce.snapshot(each) for each in taken))
+        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
         moment.put(settled)
         moment.history.append(message)
 

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork import __version__
 from anycowork.api import (
     approvals,
+    audit,
     chats,
     health,
     keys,
@@ -20,6 +21,7 @@ from anycowork.api import (
     roles,
     rules,
     settings,
+    snapshots,
     workspaces,
 )
 from anycowork.api.auth import Credentials, Door, Reader
@@ -41,6 +43,8 @@ _NOUNS = (
     rules,
     questions,
     plans,
+    snapshots,
+    audit,
     providers,
     settings,
     keys,

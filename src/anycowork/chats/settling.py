@@ -21,8 +21,9 @@ from anycowork.domain.errors import (
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import Clock, Journal, Store, Workspaces
+from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspaces
 from anycowork.domain.principals import HOUSE
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 
 log = logging.getLogger(__name__)
@@ -38,10 +39,21 @@ class Unfinished:
 
 
 class Settler:
-    def __init__(self, *, journal: Journal, store: Store, workspaces: Workspaces, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        store: Store,
+        rows: SnapshotRows,
+        workspaces: Workspaces,
+        snapshots: Snapshots,
+        clock: Clock,
+    ) -> None:
         self._journal = journal
         self._store = store
+        self._rows = rows
         self._workspaces = workspaces
+        self._snapshots = snapshots
         self._clock = clock
 
     async def end(
@@ -67,6 +79,9 @@ class Settler:
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(announce.tool_result(settled, result))
+                for after in await self._as_left(call, chat):
+                    writes.append(after)
+                    events.append(announce.snapshot(after))
         for left in unfinished:
             writes += [self._broken_off(turn, left), Compact(left.message_id)]
         await self._withdraw(turn, writes, events, principal)
@@ -106,6 +121,17 @@ class Settler:
             case _:
                 message = f"'{call.tool}' was interrupted, and the file is neither as it was nor as meant. Look at it before going on."
                 return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+
+    async def _as_left(self, call: Call, chat: Chat) -> list[Snapshot]:
+        """What the call left at the paths that it was about to change, so that it can be undone like any other."""
+        before = await self._rows.before_of_call(call.id) if call.state is CallState.INTENT else None
+        if before is None:
+            return []
+        try:
+            after = await self._snapshots.after(before, self._workspaces.open(chat.workspace))
+        except BadWorkspace:
+            return []
+        return [after] if after else []
 
     def _on_disk(self, intent: Intent, root: str) -> str:
         try:

@@ -8,6 +8,7 @@ from anycowork.domain.errors import RequestFault
 from anycowork.domain.events import Draft
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 
 
@@ -122,6 +123,7 @@ Write = (
     | Reserve
     | Spend
     | Compact
+    | Snapshot  # added
     | RequireState
     | RequireLease
 )

@@ -12,6 +12,7 @@ from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
 
 # --- time
@@ -117,6 +118,26 @@ class Rules(Protocol):
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
         """Those that hold there now. The same object as long as they are the same."""
+
+
+class SnapshotRows(Protocol):
+    """What is recorded of snapshots."""
+
+    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        """With its images. `meant` ones are nobody's to ask for."""
+
+    async def snapshots_page(
+        self, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        """The newest before this position, ascending, without images; and the position for the page of older ones."""
+
+    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        """Every change in the snapshot's workspace, whichever chat, that came after it, oldest first: its own too if it was taken before it."""
+
+    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
+    async def before_of_call(self, call_id: str) -> Snapshot | None: ...
+    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        """Before and meant of each restore that was begun and never finished."""
 
 
 # --- who answers
@@ -226,6 +247,7 @@ class Prepared:
 
     `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
     file is moved to stands here even if nothing of it can be hashed.
+    `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
     """
 
     tool: str
@@ -236,6 +258,11 @@ class Prepared:
     state: str = ""
     others: tuple[str, ...] = ()
     payload: object = None  # the tool's own, for its `run`
+    touches: tuple[str, ...] = ()
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        return self.touches or tuple(item.path for item in (self.intent.paths if self.intent else ()))
 
 
 class Tool(Protocol):
@@ -257,3 +284,28 @@ class Tool(Protocol):
 class Toolbox(Protocol):
     def find(self, name: str) -> Tool | None: ...
     def specs(self) -> Sequence[ToolSpec]: ...
+
+
+class Snapshots(Protocol):
+    """Keeps what a change touches, and brings it back. Only ever used by the holder of the workspace's lease."""
+
+    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+        """Images of these paths as they are now, folders whole, git's own left out; durable when this returns, not yet recorded.
+
+        Raises: NotKept, OutsideWorkspace.
+        """
+
+    async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
+        """The same paths as they are now, and how they differ. None if nobody can look any more."""
+
+    async def difference(self, snapshot: Snapshot) -> str | None:
+        """The text of the difference that an `after` snapshot recorded; None if it is gone."""
+
+    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
+        """What bringing this back would do to the files as they are now. Raises: SnapshotDamaged."""
+
+    def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
+        """What a restore is about to bring back, to be recorded with its `before`."""
+
+    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
+        """Brings it back, each file in one step; what is not as expected is left alone and told. Goes to its end even if cancelled."""

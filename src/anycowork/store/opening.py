@@ -21,6 +21,7 @@ from anycowork.store.principals import Principals
 from anycowork.store.reading import SqliteStore
 from anycowork.store.rules import Rules
 from anycowork.store.schema import migrate
+from anycowork.store.snapshots import Shelf
 from anycowork.store.workspaces import Leases, Roots
 from anycowork.store.writer import Writer
 
@@ -40,6 +41,7 @@ class Database:
     leases: Leases
     idempotency: Idempotency
     blobs: Blobs
+    shelf: Shelf
     writer: Writer
     ended_cleanly: bool
     _clock: Clock
@@ -117,6 +119,7 @@ def _put_together(
         leases=Leases(writer),
         idempotency=Idempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
+        shelf=Shelf(reader, writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
         _clock=clock,

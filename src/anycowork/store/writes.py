@@ -26,8 +26,21 @@ from anycowork.domain.journal import (
 )
 from anycowork.domain.messages import Message
 from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chats, messages, records, rules, turns, usage, workspaces
+from anycowork.store import (
+    answers,
+    approvals,
+    calls,
+    chats,
+    messages,
+    records,
+    rules,
+    snapshots,
+    turns,
+    usage,
+    workspaces,
+)
 from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
@@ -109,6 +122,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             usage.spend(connection, write)
         case Compact():
             records.compact(connection, chat_id, write.message_id)
+        case Snapshot():
+            snapshots.add(connection, write)
         case RequireState():
             chats.require_state(connection, chat_id, write)
         case RequireLease():
