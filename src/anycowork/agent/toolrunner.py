@@ -2,7 +2,7 @@
 Each passes the door, is written down, and only then takes effect."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -20,10 +20,12 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Store, Toolbox, Workspaces
 from anycowork.domain.roles import RoleDefinition
-from anycowork.domain.tools import Call, CallState, Status, ToolResult
+from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
+from anycowork.permissions.grants import names_file
 from anycowork.permissions.roles import RoleBook
 
 
@@ -114,9 +116,12 @@ class ToolRunner:
                 moment, call, _refused(verdict) if isinstance(verdict, Refusal) else ToolResult.failed(verdict)
             )
             return None
-        if epoch is not None:
-            call = await self._intend(moment, call, verdict, epoch)
-        await self._settle(moment, call, await self._effect(moment, call, verdict))
+        if epoch is None:
+            await self._settle(moment, call, await self._effect(moment, verdict))
+            return None
+        await self._intend(moment, call, verdict, epoch)
+        result = await self._effect(moment, verdict, self._commit_intent(moment, call.id, epoch))
+        await self._settle(moment, moment.call(call.id), result)
         return None
 
     async def _verdict(self, moment: Moment, call: Call) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
@@ -135,16 +140,28 @@ class ToolRunner:
         now: RoleDefinition = self._roles.stored(chat.role if chat else "")
         return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan)
 
-    async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int) -> Call:
+    async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int) -> None:
         """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=admitted.plan_step)
         lease = RequireLease(moment.workspace.root, epoch)
         await self._journal.write(Change(call.chat_id, (lease, intended)))
         moment.put(intended)
-        return intended
 
-    async def _effect(self, moment: Moment, call: Call, admitted: Admitted) -> ToolResult:
-        hands = replace(moment.hands(), permissions=admitted.permissions)
+    def _commit_intent(self, moment: Moment, call_id: str, epoch: int) -> Callable[[Intent], Awaitable[None]]:
+        """For a tool that learns only while it runs what it will change: the same promise, made then."""
+
+        async def intend(intent: Intent) -> None:
+            intended = replace(moment.call(call_id), intent=intent)
+            await self._journal.write(Change(intended.chat_id, (RequireLease(moment.workspace.root, epoch), intended)))
+            moment.put(intended)
+
+        return intend
+
+    async def _effect(
+        self, moment: Moment, admitted: Admitted, intend: Callable[[Intent], Awaitable[None]] | None = None
+    ) -> ToolResult:
+        named = _named_by(moment.plan, admitted.plan_step)
+        hands = replace(moment.hands(), permissions=admitted.permissions, intend=intend, named=named)
         try:
             return await admitted.tool.run(admitted.prepared, hands)
         except (ToolFault, Refusal) as error:
@@ -204,6 +221,12 @@ def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[
 
 def _refused(error: Refusal) -> ToolResult:
     return ToolResult.failed(error, status=Status.DENIED if isinstance(error, RejectedByUser) else Status.REFUSED)
+
+
+def _named_by(plan: Plan | None, step_id: str | None) -> Callable[[str], bool]:
+    """Whether the step that covers a call names a file by its own name."""
+    patterns = [path for step in (plan.steps if plan else ()) if step.id == step_id for path in step.paths]
+    return lambda path: any(names_file(pattern, path) for pattern in patterns)
 
 
 def _terminates(calls: list[Call]) -> bool:

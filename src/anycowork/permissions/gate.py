@@ -72,8 +72,10 @@ class Gate:
     def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None) -> bool:
         if tool.spec.read_only:
             return not tool.spec.requires_approval
-        if call.provenance.suspicious or Permission.EXECUTE_COMMANDS in tool.spec.permissions:
-            return False  # a command is not sandboxed yet, so it always asks, whatever a plan says
+        if call.provenance.suspicious:
+            return False
+        if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
+            return False  # nothing holds such a command, so it always asks, whatever a plan says
         return plan_step is not None or not tool.spec.requires_approval
 
     async def _ask(self, call: Call, standing: Standing, admitted: Admitted) -> Admitted | Asking:

@@ -40,6 +40,11 @@ def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:
     return bool(touched) and all(any(path_matches(pattern, path) for pattern in step.paths) for path in touched)
 
 
+def names_file(pattern: str, path: str) -> bool:
+    """Whether the pattern means this very file or a folder around it; one with wildcards names no file in particular."""
+    return not any(sign in pattern for sign in "*?") and path_matches(pattern, path)
+
+
 def path_matches(pattern: str, path: str) -> bool:
     """Git-style from the workspace root: `src/` and `src/**` are all below, `*` stays in its folder. `.` and the like name nothing."""
     wanted = pattern.strip().removeprefix("./").lstrip("/")
