@@ -25,6 +25,7 @@ from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper, settle_after_crash
 from anycowork.clock import SystemClock
+from anycowork.containment import Containment, find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.chats import Limits
 from anycowork.domain.errors import BadWorkspace
@@ -108,12 +109,15 @@ async def _furnish(
     providers: ProviderRegistry,
     tasks: asyncio.TaskGroup,
 ) -> House:
-    drawer = Drawer(settings, providers)
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
     await grounds.register_default()
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner=f"{os.getpid()}"))
-    toolbox = built_in_tools(None, settings.command_timeout)
+    contained = await asyncio.to_thread(find_containment, settings.data_dir)
+    drawer = Drawer(settings, providers, contained)
+    workspaces = LocalWorkspaces(
+        lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
+    )
+    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox)
     journal, store = database.journal, database.store
     snapshots = PackedSnapshots(
         Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
@@ -137,6 +141,7 @@ async def _furnish(
     )
     await rollback.settle_after_crash()
     await settle_after_crash(store, settler, keeper)
+    await asyncio.to_thread(contained.staging.sweep)
     desk = FrontDesk(
         journal=journal,
         store=store,
@@ -248,12 +253,14 @@ async def serve(
 class Drawer:
     """The settings in force. A change is stored, and holds from the next turn on."""
 
-    def __init__(self, settings: Settings, providers: ProviderRegistry) -> None:
+    def __init__(self, settings: Settings, providers: ProviderRegistry, contained: Containment) -> None:
         self._settings = settings
         self._providers = providers
+        self._contained = contained
 
     def shown(self) -> Json:
-        return self._settings.public_dump()
+        """With what holds commands on this machine: it is found, not set."""
+        return {**self._settings.public_dump(), "sandbox": self._contained.as_json()}
 
     def limits(self) -> Limits:
         now = self._settings

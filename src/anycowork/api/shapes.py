@@ -194,10 +194,17 @@ class ProviderList(BaseModel):
     providers: list[Json]
 
 
+class SandboxShape(BaseModel):
+    level: Literal["full", "landlock", "none"]
+    enforces: list[str]
+    does_not: list[str] = Field(description="What this level does not hold, in plain words.")
+
+
 class SettingsShape(Shape):
-    """Every setting by its name; of secrets only whether they are set."""
+    """Every setting by its name; of secrets only whether they are set. What holds commands is found, not set."""
 
     token_set: bool
+    sandbox: SandboxShape
 
 
 class KeyShape(BaseModel):

@@ -3,8 +3,11 @@
 What is on the disk decides what became of a call in flight; nothing is run again.
 """
 
+import asyncio
 import logging
 from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
 
 from anycowork.agent.toolrunner import result_message
 from anycowork.domain import announce
@@ -74,7 +77,7 @@ class Settler:
         events: list[Draft] = []
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
-                result = self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
+                result = await self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
@@ -103,10 +106,12 @@ class Settler:
             except (BadWorkspace, Refusal, ToolFault) as error:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
-    def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+    async def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
         lost = Status.INTERRUPTED if crashed else Status.CANCELLED
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
+        if call.intent is not None and call.intent.contained:
+            return await self._of_command(call, call.intent, chat, lost)
         if call.intent is None or not call.intent.paths:
             return ToolResult.failed(
                 Interrupted(f"'{call.tool}' was ended while it ran; what it had done so far stands."), status=lost
@@ -132,6 +137,31 @@ class Settler:
         except BadWorkspace:
             return []
         return [after] if after else []
+
+    async def _of_command(self, call: Call, intent: Intent, chat: Chat, lost: Status) -> ToolResult:
+        """Before its commit was intended a command has changed nothing; after that the commit is finished, never undone."""
+        if intent.staged is None:
+            return ToolResult.failed(
+                Interrupted(f"'{call.tool}' was ended while it ran; nothing that it had changed was kept."), status=lost
+            )
+        try:
+            async with self._workspaces.writing(chat.workspace):
+                done = await asyncio.to_thread(self._workspaces.roll_forward, chat.workspace, intent)
+        except (BadWorkspace, ToolFault) as error:
+            message = f"'{call.tool}' was interrupted while its changes were being made, and they could not be finished. {error.message}"
+            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+        if done.conflicts:
+            named = ", ".join(f"'{path}'" for path in done.conflicts[:10])
+            message = (
+                f"'{call.tool}' was interrupted while its changes were being made. They were finished, but for {named}: somebody "
+                "else changed it meanwhile, and that was left alone. Look at it before going on."
+            )
+            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+        facts: dict[str, JsonValue] = {
+            "files": [item.path for item in intent.paths[:500]],
+            "changed": len(intent.paths),
+        }
+        return ToolResult(Status.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts)
 
     def _on_disk(self, intent: Intent, root: str) -> str:
         try:

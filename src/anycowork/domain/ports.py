@@ -1,6 +1,6 @@
 """The Protocols that inner rooms are written against; adapters implement them and `app.py` introduces the two."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -229,16 +229,39 @@ class Workspaces(Protocol):
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
         """Waits until no one else writes in this workspace; yields the lease's epoch."""
 
+    def roll_forward(self, root: str, intent: Intent) -> "RolledForward":
+        """Finishes a commit that was intended and cut off. Blocking; under the lease.
+
+        Raises: BadWorkspace if the folder is gone; ToolFault if the disk refuses.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RolledForward:
+    """`conflicts` are the paths that were neither as they had been nor as meant: they are left as they are."""
+
+    conflicts: tuple[str, ...] = ()
+
+
+def _names_nothing(path: str) -> bool:
+    return False
+
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words."""
+    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words.
+
+    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
+    `named` says whether the approved step that covers this call names a path.
+    """
 
     workspace: Workspace
     permissions: frozenset[Permission]
     read: Mapping[str, str] = field(default_factory=dict)
     user_text: str = ""
     progress: Callable[[str], None] | None = None
+    intend: Callable[[Intent], Awaitable[None]] | None = None
+    named: Callable[[str], bool] = _names_nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,10 @@ class Gate:
             return False  # a rule that asks is stronger than what a plan grants
         if tool.spec.read_only:
             return judged.effect is Effect.ALLOW
-        if call.provenance.suspicious or Permission.EXECUTE_COMMANDS in tool.spec.permissions:
-            return False  # a command is not sandboxed yet, so it always asks, whatever a plan says
+        if call.provenance.suspicious:
+            return False
+        if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
+            return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return plan_step is not None or judged.effect is Effect.ALLOW
 
     async def _ask(self, call: Call, standing: Standing, admitted: Admitted) -> Admitted | Asking:

@@ -38,3 +38,8 @@ def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:
     intended = {item.path for item in prepared.intent.paths} if prepared.intent else set()
     touched = {prepared.resource, *prepared.others, *intended} if prepared.intent else intended
     return bool(touched) and all(any(path_matches(pattern, path) for pattern in step.paths) for path in touched)
+
+
+def names_file(pattern: str, path: str) -> bool:
+    """Whether the pattern means this very file or a folder around it; one with wildcards names no file in particular."""
+    return not any(sign in pattern for sign in "*?") and path_matches(pattern, path)

@@ -40,7 +40,12 @@ def judge(spec: ToolSpec, call: Call, resource: str) -> tuple[Risk, tuple[str, .
 def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     found: list[tuple[Risk, str]] = []
     if Permission.EXECUTE_COMMANDS in spec.permissions:
-        found.append((Risk.HIGH, "It runs a command, which this version does not sandbox yet."))
+        held = (
+            "It runs a command, in the sandbox."
+            if spec.contained
+            else "It runs a command, and this machine gives no sandbox."
+        )
+        found.append((Risk.MEDIUM if spec.contained else Risk.HIGH, held))
     if Permission.DELETE_FILES in spec.permissions and Permission.CREATE_FILES not in spec.permissions:
         found.append((Risk.HIGH, "It deletes."))
     if Permission.WRITE_FILES in spec.permissions:

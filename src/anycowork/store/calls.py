@@ -99,7 +99,12 @@ def _call(
 
 def _intent(stored: Json) -> Intent:
     paths = msgspec.convert(stored["paths"], tuple[PathIntent, ...])
-    return Intent(paths=paths, command=msgspec.convert(stored["command"], str | None))
+    return Intent(
+        paths=paths,
+        command=msgspec.convert(stored["command"], str | None),
+        contained=stored.get("contained") is True,
+        staged=msgspec.convert(stored.get("staged"), str | None),
+    )
 
 
 def _result(stored: Json) -> ToolResult:
