@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test check browser bench web docs lock clean
+.PHONY: help install run test check browser bench web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -16,7 +16,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## set everything up in .venv (needs Python 3.11+, make and git; no root)
-	@:
+	@$(BIN)/python scripts/webui.py offer
 
 $(STAMP): $(LOCKED)
 	@PYTHON="$(PYTHON)" sh scripts/install.sh
@@ -27,6 +27,8 @@ run: install ## set up, then serve on http://127.0.0.1:8484 (WORKSPACE=folder, A
 	@exec $(BIN)/anycowork serve --workspace "$(WORKSPACE)" $(ARGS)
 
 test: check browser ## set up, check, then run every test there is (ARGS="-k words" narrows)
+	@echo "==> Testing the web UI"
+	@$(BIN)/python scripts/webui.py test
 	@echo "==> Running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
 
@@ -37,6 +39,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi
+	@$(BIN)/python scripts/wire.py --check > /dev/null
 
 browser: install
 	@sh scripts/browser.sh
@@ -44,8 +47,14 @@ browser: install
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi
 
-web: install ## build the web UI
-	@if [ -d web ]; then sh scripts/web.sh; else echo "The web UI comes with a later part: there is no web/ folder yet."; fi
+web: $(STAMP) ## build the web UI
+	@$(BIN)/python scripts/webui.py build
+
+wire: $(STAMP) ## write the web UI's types from the server's own description
+	@$(BIN)/python scripts/wire.py
+
+screens: install browser ## look at every screen in a real browser: pictures into docs/screens/
+	@$(BIN)/python scripts/screens.py
 
 docs: install ## write the generated pages of docs/
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py; else echo "There are no generated pages yet."; fi
@@ -57,6 +66,6 @@ lock: install ## pin the newest fitting versions with their hashes (LOCK=--upgra
 	done
 
 clean: ## remove what was set up or built; data folders and workspaces stay
-	@rm -rf .venv dist build .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules web/dist
+	@rm -rf .venv dist build .mypy_cache .ruff_cache .hypothesis .import_linter_cache web/node_modules src/anycowork/api/static/dist
 	@find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 	@echo "Clean."

@@ -24,6 +24,8 @@ from anycowork.events.hub import Hub
 from anycowork.permissions.roles import RoleBook
 from anycowork.store.opening import Database, open_store
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.workspaces import LocalWorkspaces
 
 PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner")
@@ -155,6 +157,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     toolbox = Toolbox([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
     journal, store, roles = database.journal, database.store, RoleBook([])
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
+    snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.shelf, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
 
     async def find_workspace(wanted: str | None) -> str:
@@ -165,11 +168,12 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         providers=providers,
         toolbox=toolbox,
         workspaces=workspaces,
+        snapshots=snapshots,
         roles=roles,
         clock=clock,
         limits=lambda: Limits(steps=steps, seconds=300, faults=3),
     )
-    settler = Settler(journal=journal, store=store, workspaces=workspaces, clock=clock)
+    settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
     try:
         async with asyncio.TaskGroup() as tasks:
             keeper = TurnKeeper(

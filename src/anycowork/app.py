@@ -20,14 +20,17 @@ from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
 from anycowork.chats.desk import FrontDesk
+from anycowork.chats.rollback import RollbackDesk
+from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper, settle_after_crash
 from anycowork.clock import SystemClock
+from anycowork.containment import Containment, find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.chats import Limits
 from anycowork.domain.errors import BadWorkspace
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Providers, Said, Workspaces
+from anycowork.domain.ports import Clock, Providers, Said, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
@@ -45,6 +48,8 @@ from anycowork.settings import Settings, save_settings
 from anycowork.store.opening import Database, open_store
 from anycowork.store.workspaces import Root
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.workspaces import LocalWorkspaces, check_root, under_a_root
 
 log = logging.getLogger(__name__)
@@ -104,27 +109,39 @@ async def _furnish(
     providers: ProviderRegistry,
     tasks: asyncio.TaskGroup,
 ) -> House:
-    drawer = Drawer(settings, providers)
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
     await grounds.register_default()
-    workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner=f"{os.getpid()}"))
-    toolbox = built_in_tools(None, settings.command_timeout)
+    contained = await asyncio.to_thread(find_containment, settings.data_dir)
+    drawer = Drawer(settings, providers, contained)
+    workspaces = LocalWorkspaces(
+        lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
+    )
+    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox)
     journal, store = database.journal, database.store
+    snapshots = PackedSnapshots(
+        Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
+    )
     agent = build_agent(
         database,
         providers=providers,
         toolbox=toolbox,
         workspaces=workspaces,
+        snapshots=snapshots,
         roles=roles,
         clock=clock,
         limits=drawer.limits,
     )
-    settler = Settler(journal=journal, store=store, workspaces=workspaces, clock=clock)
+    settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
     keeper = TurnKeeper(
         agent=agent, settler=settler, journal=journal, store=store, workspaces=workspaces, roles=roles, tasks=tasks
     )
+    rollback = RollbackDesk(
+        journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
+    )
+    await rollback.settle_after_crash()
     await settle_after_crash(store, settler, keeper)
+    await asyncio.to_thread(contained.staging.sweep)
     desk = FrontDesk(
         journal=journal,
         store=store,
@@ -137,6 +154,17 @@ async def _furnish(
     stopping = asyncio.Event()
     rooms = Rooms(
         desk=desk,
+        rules=RuleDesk(
+            rules=database.rules,
+            store=store,
+            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
+            toolbox=toolbox,
+            roles=roles,
+            workspaces=workspaces,
+            clock=clock,
+            find_workspace=grounds.find,
+        ),
+        rollback=rollback,
         store=store,
         keys=database.principals,
         receipts=database.idempotency,
@@ -162,6 +190,7 @@ def build_agent(
     providers: Providers,
     toolbox: Toolbox,
     workspaces: Workspaces,
+    snapshots: Snapshots,
     roles: RoleBook,
     clock: Clock,
     limits: Callable[[], Limits],
@@ -174,11 +203,12 @@ def build_agent(
             journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox), window=_window
         ),
         toolrunner=ToolRunner(
-            gate=Gate(toolbox=toolbox, store=store, clock=clock),
+            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
             journal=journal,
             store=store,
             toolbox=toolbox,
             workspaces=workspaces,
+            snapshots=snapshots,
             roles=roles,
             clock=clock,
         ),
@@ -223,12 +253,14 @@ async def serve(
 class Drawer:
     """The settings in force. A change is stored, and holds from the next turn on."""
 
-    def __init__(self, settings: Settings, providers: ProviderRegistry) -> None:
+    def __init__(self, settings: Settings, providers: ProviderRegistry, contained: Containment) -> None:
         self._settings = settings
         self._providers = providers
+        self._contained = contained
 
     def shown(self) -> Json:
-        return self._settings.public_dump()
+        """With what holds commands on this machine: it is found, not set."""
+        return {**self._settings.public_dump(), "sandbox": self._contained.as_json()}
 
     def limits(self) -> Limits:
         now = self._settings

@@ -81,6 +81,7 @@ class Settings(BaseModel):
     # where things are
     data_dir: Annotated[Path, Knob("folder")] = Field(default_factory=lambda: default_data_dir())
     workspace: Annotated[Path | None, Knob("folder; naming it here registers it")] = None
+    snapshot_quota_bytes: Annotated[Count, Knob("bytes that kept file contents may take")] = 2 * 1024**3
     database_url: Annotated[SecretStr | None, Knob("postgresql://…; none = SQLite in the data folder")] = None
 
     # who answers
@@ -129,6 +130,10 @@ class Settings(BaseModel):
     def database_path(self) -> Path:
         """The SQLite file, where no `database_url` names another database."""
         return self.data_dir / "anycowork.db"
+
+    @property
+    def snapshots_folder(self) -> Path:
+        return self.data_dir / "snapshots"
 
     def public_dump(self) -> dict[str, JsonValue]:
         """What may be shown: everything but secrets, of which only whether they are set."""

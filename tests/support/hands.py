@@ -8,21 +8,26 @@ from pydantic import JsonValue
 
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import ToolResult
+from anycowork.domain.tools import Intent, ToolResult
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workspace.folder import Folder
+from support.boxes import sandbox_in
 
 EVERYTHING = frozenset(Permission)
 
 
 @dataclass
 class Bench:
-    """`root` is the workspace; `outside` lies beside it and must never be touched."""
+    """`root` is the workspace; `outside` lies beside it and must never be touched. `intended` is what tools wrote down on their way."""
 
     root: Path
     outside: Path
-    toolbox: Toolbox = field(default_factory=lambda: built_in_tools(None, command_timeout=5.0))
     read: dict[str, str] = field(default_factory=dict)
+    intended: list[Intent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.sandbox = sandbox_in(self.root.parent / "data")
+        self.toolbox: Toolbox = built_in_tools(None, command_timeout=5.0, sandbox=self.sandbox)
 
     def write(self, path: str, content: str | bytes = "") -> Path:
         target = self.root / path
@@ -31,7 +36,11 @@ class Bench:
         return target
 
     def hands(self, *, user_text: str = "", permissions: frozenset[Permission] = EVERYTHING, **more: object) -> Hands:
+        more.setdefault("intend", self._intend)
         return Hands(Folder(str(self.root)), permissions, read=self.read, user_text=user_text, **more)  # type: ignore[arg-type]
+
+    async def _intend(self, intent: Intent) -> None:
+        self.intended.append(intent)
 
     async def prepare(self, tool: str, hands: Hands | None = None, **parameters: JsonValue) -> Prepared:
         found = self.toolbox.find(tool)

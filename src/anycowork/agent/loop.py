@@ -23,15 +23,7 @@ from anycowork.agent.reply import (
 )
 from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.chats import EndReason, Limits
-from anycowork.domain.errors import (
-    AnyCoworkError,
-    LimitReached,
-    OutOfTime,
-    Runaway,
-    StorageFault,
-    TooManyFaults,
-    TooManySteps,
-)
+from anycowork.domain.errors import OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 
 log = logging.getLogger(__name__)
@@ -56,7 +48,10 @@ class Agent:
         self._limits = limits
 
     async def run(self, moment: Moment) -> None:
-        """Takes the turn to its end, or to where a person must decide. Only cancellation and storage faults leave it."""
+        """Takes the turn to its end, or to where a person must decide.
+
+        Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and whoever keeps it settles it.
+        """
         limits = self._limits().times(len(moment.plan.steps) if moment.plan else 1)
         moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
         try:
@@ -64,13 +59,7 @@ class Agent:
                 while await self._step(moment, limits):
                     pass
         except TimeoutError:
-            await self._end_with(
-                moment, OutOfTime(f"The turn was ended after {limits.seconds:g} seconds. Send a message to go on.")
-            )
-        except StorageFault:
-            raise
-        except AnyCoworkError as error:
-            await self._end_with(moment, error)
+            raise OutOfTime(f"The turn was ended after {limits.seconds:g} seconds. Send a message to go on.") from None
 
     async def _step(self, moment: Moment, limits: Limits) -> bool:
         """One iteration; False when the segment is over."""
@@ -146,8 +135,3 @@ class Agent:
             raise TooManyFaults(
                 f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. The chat is fine."
             )
-
-    async def _end_with(self, moment: Moment, error: AnyCoworkError) -> None:
-        limit = isinstance(error, LimitReached) and not isinstance(error, TooManyFaults)
-        log.warning("turn %s ended: %s", moment.turn.id, error.message)
-        await self._recorder.failure(moment, EndReason.LIMIT if limit else EndReason.FAILED, error)

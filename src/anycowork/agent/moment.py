@@ -67,6 +67,9 @@ class Moment:
                 return
         self.calls.append(call)
 
+    def call(self, call_id: str) -> Call:
+        return next(call for call in self.calls if call.id == call_id)
+
     def hands(self) -> Hands:
         """What was read in this turn, with the hash it had then, and the words the user gave."""
         read: dict[str, str] = {}

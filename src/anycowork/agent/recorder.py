@@ -10,7 +10,6 @@ from anycowork.agent.reply import Calls
 from anycowork.domain import announce
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, TurnState
-from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
@@ -41,13 +40,6 @@ class Recorder:
 
     async def review(self, moment: Moment, heard: Heard, review: Review) -> None:
         await self.end(moment, EndReason.ANSWERED, self._said(moment, heard, MessageType.REVIEW, review.to_json()))
-
-    async def failure(self, moment: Moment, reason: EndReason, error: AnyCoworkError) -> None:
-        """The person is told in a message of its own, after what was already said."""
-        partial = self._partial(moment)
-        told = self._house_says(moment, error.message, {"error": announce.error_json(error)})
-        moment.turn = replace(moment.turn, error=announce.error_json(error))
-        await self.end(moment, reason, *partial, told, events=(announce.error(moment.turn.id, error),))
 
     async def end(
         self,
@@ -158,13 +150,6 @@ class Recorder:
             turn_id=moment.turn.id,
             created_at=self._clock.now(),
         )
-
-    def _partial(self, moment: Moment) -> list[Message]:
-        """What the model had said when it was broken off, if anything of it was shown."""
-        heard = moment.listener.heard if moment.listener else None
-        if heard is None or not (heard.text.strip() or heard.reasoning):
-            return []
-        return [self._said(moment, heard, payload={"broken_off": True})]
 
     def _seconds(self, moment: Moment) -> float:
         return moment.seconds_at(self._clock.monotonic())

@@ -2,7 +2,7 @@
 Each passes the door, is written down, and only then takes effect."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -20,9 +20,12 @@ from anycowork.domain.errors import (
 )
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.ports import Clock, Journal, Store, Toolbox, Workspaces
-from anycowork.domain.tools import Call, CallState, Status, ToolResult
+from anycowork.domain.plan import Plan
+from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
+from anycowork.permissions.grants import names_file
 from anycowork.permissions.roles import RoleBook
 
 
@@ -48,6 +51,7 @@ class ToolRunner:
         store: Store,
         toolbox: Toolbox,
         workspaces: Workspaces,
+        snapshots: Snapshots,
         roles: RoleBook,
         clock: Clock,
     ) -> None:
@@ -56,6 +60,7 @@ class ToolRunner:
         self._store = store
         self._toolbox = toolbox
         self._workspaces = workspaces
+        self._snapshots = snapshots
         self._roles = roles
         self._clock = clock
 
@@ -76,8 +81,6 @@ class ToolRunner:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
         approvals: list[Approval] = []
         for call in moment.open_calls():
-            if self._only_reads(call):
-                continue
             verdict = await self._verdict(moment, call)
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)
@@ -114,9 +117,18 @@ class ToolRunner:
                 moment, call, _refused(verdict) if isinstance(verdict, Refusal) else ToolResult.failed(verdict)
             )
             return None
-        if epoch is not None:
-            call = await self._intend(moment, call, verdict, epoch)
-        await self._settle(moment, call, await self._effect(moment, call, verdict))
+        if epoch is None:
+            await self._settle(moment, call, await self._effect(moment, verdict))
+            return None
+        try:
+            before = await self._images(moment, call, verdict.prepared.touched)
+        except (ToolFault, Refusal) as error:
+            await self._settle(moment, call, ToolResult.failed(error))
+            return None
+        await self._intend(moment, call, verdict, epoch, before)
+        result = await self._effect(moment, verdict, self._commit_intent(moment, call.id, epoch, before))
+        after = [await self._snapshots.after(each, moment.workspace) for each in before]
+        await self._settle(moment, moment.call(call.id), result, [each for each in after if each])
         return None
 
     async def _verdict(self, moment: Moment, call: Call) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
@@ -134,28 +146,52 @@ class ToolRunner:
         now = self._roles.stored(await self._store.role_of(call.chat_id) or "")
         return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan)
 
-    async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int) -> Call:
+    async def _images(self, moment: Moment, call: Call, paths: Sequence[str]) -> list[Snapshot]:
+        """What the call is about to change, kept so that it can be undone; nothing if it names no files."""
+        return [await self._snapshots.before(call, moment.workspace, tuple(paths))] if paths else []
+
+    async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int, before: list[Snapshot]) -> None:
         """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=admitted.plan_step)
-        lease = RequireLease(moment.workspace.root, epoch)
-        await self._journal.write(Change(call.chat_id, (lease, intended)))
-        moment.put(intended)
-        return intended
+        await self._make_durable(moment, intended, epoch, before)
 
-    async def _effect(self, moment: Moment, call: Call, admitted: Admitted) -> ToolResult:
-        hands = replace(moment.hands(), permissions=admitted.permissions)
+    def _commit_intent(
+        self, moment: Moment, call_id: str, epoch: int, before: list[Snapshot]
+    ) -> Callable[[Intent], Awaitable[None]]:
+        """For a tool that learns only while it runs what it will change: the same promises, made then."""
+
+        async def intend(intent: Intent) -> None:
+            intended = replace(moment.call(call_id), intent=intent)
+            taken = await self._images(moment, intended, [item.path for item in intent.paths])
+            await self._make_durable(moment, intended, epoch, taken)
+            before.extend(taken)
+
+        return intend
+
+    async def _make_durable(self, moment: Moment, intended: Call, epoch: int, taken: list[Snapshot]) -> None:
+        lease = RequireLease(moment.workspace.root, epoch)
+        events = tuple(announce.snapshot(each) for each in taken)
+        await self._journal.write(Change(intended.chat_id, (lease, intended, *taken), events))
+        moment.put(intended)
+
+    async def _effect(
+        self, moment: Moment, admitted: Admitted, intend: Callable[[Intent], Awaitable[None]] | None = None
+    ) -> ToolResult:
+        named = _named_by(moment.plan, admitted.plan_step)
+        hands = replace(moment.hands(), permissions=admitted.permissions, intend=intend, named=named)
         try:
             return await admitted.tool.run(admitted.prepared, hands)
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 
-    async def _settle(self, moment: Moment, call: Call, result: ToolResult) -> None:
-        """Result, message and event in one transaction."""
+    async def _settle(self, moment: Moment, call: Call, result: ToolResult, taken: Sequence[Snapshot] = ()) -> None:
+        """Result, message, snapshot and events in one transaction."""
         settled = replace(call, state=CallState.SETTLED, result=result)
         message = result_message(
             settled, result, message_id=self._clock.new_id(), at=self._clock.now(), role=moment.role.name
         )
-        await self._journal.write(Change(call.chat_id, (settled, message), (announce.tool_result(settled, result),)))
+        events = (announce.tool_result(settled, result), *(announce.snapshot(each) for each in taken))
+        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
         moment.put(settled)
         moment.history.append(message)
 
@@ -203,6 +239,12 @@ def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[
 
 def _refused(error: Refusal) -> ToolResult:
     return ToolResult.failed(error, status=Status.DENIED if isinstance(error, RejectedByUser) else Status.REFUSED)
+
+
+def _named_by(plan: Plan | None, step_id: str | None) -> Callable[[str], bool]:
+    """Whether the step that covers a call names a file by its own name."""
+    patterns = [path for step in (plan.steps if plan else ()) if step.id == step_id for path in step.paths]
+    return lambda path: any(names_file(pattern, path) for pattern in patterns)
 
 
 def _terminates(calls: list[Call]) -> bool:

@@ -16,6 +16,7 @@ _WHY = {
     404: ("chat_not_found", "There is no chat '0197f3f0'."),
     408: ("too_slow", "The body did not arrive within 30 seconds."),
     409: ("turn_running", "A turn is running in this chat. Wait for its end, or stop it."),
+    410: ("snapshot_pruned", "This snapshot's content was pruned to make room for newer ones."),
     413: ("too_large", "The body is larger than 10485760 bytes."),
     421: ("wrong_host", "This server does not answer to the host 'example.com'."),
     422: ("invalid", "'content' is missing."),

@@ -10,23 +10,19 @@ from anycowork.api.auth import Decider, Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
 from anycowork.api.shapes import ApprovalList, DecidedList
-from anycowork.chats.desk import Decided
+from anycowork.chats.decisions import Decided
 from anycowork.domain.approvals import Decision
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.rules import OwnRule, Rule
 
 routes = APIRouter(tags=["approvals"])
-
-
-class RulesNotAvailable(Invalid):
-    code = "rules_not_available"
 
 
 class OneDecision(Boundary):
     id: Annotated[str, Field(min_length=1, max_length=100)]
     decision: Annotated[Decision, Field(strict=False)]
-    rule: Json | None = None
+    rule: OwnRule | None = None
     note: Annotated[str, Field(max_length=10_000, description="A word to the model, with a denial.")] | None = None
 
 
@@ -49,16 +45,11 @@ async def list_approvals(chat_id: str, principal: Reader, rooms: House) -> Respo
 
 @routes.post("/context/{chat_id}/approvals", response_model=DecidedList, responses=faults(404, body=True))
 async def decide(chat_id: str, wanted: Decisions, principal: Decider, rooms: House) -> Response:
-    decided = [_without_rules(decision, place) for place, decision in enumerate(wanted.decisions)]
-    await rooms.desk.decide(principal, chat_id, decided)
-    return answer(200, {"approvals": [{"id": each.id, "decision": each.decision.value} for each in decided]})
+    decided = [Decided(each.id, each.decision, each.note, each.rule) for each in wanted.decisions]
+    rules = await rooms.desk.decide(principal, chat_id, decided)
+    return answer(200, {"approvals": [_shown(each, rules.get(each.id)) for each in decided]})
 
 
-def _without_rules(wanted: OneDecision, place: int) -> Decided:
-    standing = wanted.decision in (Decision.ALLOW_SESSION, Decision.ALLOW_ALWAYS)
-    if standing or wanted.rule is not None:
-        field = "decision" if standing else "rule"
-        raise RulesNotAvailable(
-            "Standing rules come with a later version; use allow_once.", param=f"decisions.{place}.{field}"
-        )
-    return Decided(id=wanted.id, decision=wanted.decision, note=wanted.note)
+def _shown(decided: Decided, rule: Rule | None) -> Json:
+    made: Json = {"rule": rule.to_json()} if rule else {}
+    return {"id": decided.id, "decision": decided.decision.value, **made}

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork import __version__
 from anycowork.api import (
     approvals,
+    audit,
     chats,
     health,
     keys,
@@ -18,7 +19,9 @@ from anycowork.api import (
     providers,
     questions,
     roles,
+    rules,
     settings,
+    snapshots,
     workspaces,
 )
 from anycowork.api.auth import Credentials, Door, Reader
@@ -32,7 +35,23 @@ from anycowork.api.rooms import Rooms
 from anycowork.api.slowdown import Slowdown
 from anycowork.api.sse import EventStreams
 
-_NOUNS = (chats, messages, roles, approvals, questions, plans, providers, settings, keys, workspaces, health, page)
+_NOUNS = (
+    chats,
+    messages,
+    roles,
+    approvals,
+    rules,
+    questions,
+    plans,
+    snapshots,
+    audit,
+    providers,
+    settings,
+    keys,
+    workspaces,
+    health,
+    page,
+)
 
 
 def create_api(rooms: Rooms) -> ASGIApp:

@@ -112,7 +112,11 @@ def _event_schema(event: EventType) -> Schema:
 
 
 def _noun_schema(event: EventType) -> Schema:
-    shape = {EventType.MESSAGE: "MessageShape", EventType.PERMISSION_REQUEST: "ApprovalShape"}.get(event)
+    shape = {
+        EventType.MESSAGE: "MessageShape",
+        EventType.PERMISSION_REQUEST: "ApprovalShape",
+        EventType.SNAPSHOT: "SnapshotShape",
+    }.get(event)
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 

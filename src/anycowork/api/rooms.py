@@ -9,6 +9,9 @@ from fastapi import Depends, Request
 from pydantic import JsonValue
 
 from anycowork.chats.desk import FrontDesk
+from anycowork.chats.rollback import RollbackDesk
+from anycowork.chats.rules import RuleDesk
+from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, MessagePage, Store
@@ -26,6 +29,12 @@ class Shelves(Store, Protocol):
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
     ) -> MessagePage:
         """Raises: Invalid for a cursor that is none."""
+
+    async def chain_end(self, chat_id: str) -> ChainEnd | None:
+        """None if there is no such chat."""
+
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+        """A page of the audit chain, ascending."""
 
 
 class Keyholder(Protocol):
@@ -111,6 +120,8 @@ class Rooms:
     """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
 
     desk: FrontDesk
+    rules: RuleDesk
+    rollback: RollbackDesk
     store: Shelves
     keys: Keys
     receipts: Receipts

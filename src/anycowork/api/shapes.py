@@ -8,6 +8,7 @@ from anycowork.domain.approvals import Decision, Risk
 from anycowork.domain.chats import ChatState
 from anycowork.domain.messages import Json, MessageType, Speaker
 from anycowork.domain.roles import OutputFormat, Permission
+from anycowork.domain.rules import Effect, RuleScope
 
 
 class Shape(BaseModel):
@@ -118,9 +119,52 @@ class ApprovalList(BaseModel):
     approvals: list[ApprovalShape]
 
 
+class RuleShape(BaseModel):
+    id: str
+    tool: str
+    resource: str
+    effect: Effect
+    scope: RuleScope
+    context_id: str | None
+    workspace: str | None
+    expires_at: str | None
+    created_by: str
+    created_at: str
+
+
+class RuleList(BaseModel):
+    rules: list[RuleShape]
+
+
+class WrittenRule(RuleShape):
+    warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
+
+
+class ExplainedShape(BaseModel):
+    effect: Effect
+    rule: RuleShape | None = Field(description="None where no rule spoke.")
+    why: str
+
+
+class ForeseenShape(BaseModel):
+    id: str
+    tool: str
+    resource: str
+    decided: Effect = Field(description="By the rules as they are.")
+    would: Effect = Field(description="With this rule added.")
+
+
+class PreviewShape(BaseModel):
+    calls: list[ForeseenShape] = Field(description="Newest first, at most 100.")
+    matched: int
+    looked_at: int
+    warnings: list[str]
+
+
 class DecidedShape(BaseModel):
     id: str
     decision: Decision
+    rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
 
 
 class DecidedList(BaseModel):
@@ -150,10 +194,17 @@ class ProviderList(BaseModel):
     providers: list[Json]
 
 
+class SandboxShape(BaseModel):
+    level: Literal["full", "landlock", "none"]
+    enforces: list[str]
+    does_not: list[str] = Field(description="What this level does not hold, in plain words.")
+
+
 class SettingsShape(Shape):
-    """Every setting by its name; of secrets only whether they are set."""
+    """Every setting by its name; of secrets only whether they are set. What holds commands is found, not set."""
 
     token_set: bool
+    sandbox: SandboxShape
 
 
 class KeyShape(BaseModel):
@@ -180,3 +231,43 @@ class WorkspaceList(BaseModel):
 
 class Health(BaseModel):
     status: Literal["ok", "ready"]
+
+
+class SnapshotShape(Shape):
+    id: str
+    created_at: str
+    moment: Literal["before", "after"]
+    tool_call_id: str | None
+    files: int
+    additions: int
+    deletions: int
+    restores: str | None = Field(description="The snapshot that was gone back to, if this was a restore.")
+    pruned: bool = Field(description="Its content made room for newer ones: it cannot be restored any more.")
+
+
+class SnapshotList(BaseModel):
+    snapshots: list[SnapshotShape]
+    next: str | None
+
+
+class FileDifferenceShape(BaseModel):
+    path: str
+    status: Literal["added", "modified", "deleted", "renamed"]
+    additions: int
+    deletions: int
+
+
+class DifferenceShape(BaseModel):
+    diff: str
+    files: list[FileDifferenceShape]
+
+
+class RestoredShape(BaseModel):
+    restored: list[str]
+    deleted: list[str]
+    kept: list[str] = Field(description="Folders that should have gone but hold what no recorded change put there.")
+    conflicts: list[str] = Field(description="Paths that someone else changed; with a dry run, all of them.")
+    reasons: dict[str, str] = Field(description="Why each of the conflicts is one.")
+    undo_snapshot: str | None = Field(description="Restoring this one takes the restore back; null for a dry run.")
+    diff: str | None
+    files: list[FileDifferenceShape]

@@ -1,15 +1,17 @@
 """The front desk: every wish of a principal about a chat comes in here, is checked, written down, and only then set going."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
+from anycowork.chats.decisions import Decided, Settlement, each_once
 from anycowork.chats.drafting import IDLE, NEW_CHAT, Drafter, only_idle, title_from
 from anycowork.chats.plans import approved_plan, execution_request, proposed_plan
 from anycowork.chats.turns import TurnKeeper
 from anycowork.domain import announce
-from anycowork.domain.approvals import Approval, ApprovalState, Decision, PlanRow, PlanState, QuestionState
+from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.errors import (
     AlreadyAnswered,
@@ -19,7 +21,6 @@ from anycowork.domain.errors import (
     NoSuchModel,
     NotAllowed,
     NotFound,
-    RulesNotAvailable,
     TurnAlreadyRunning,
 )
 from anycowork.domain.events import Draft
@@ -27,7 +28,6 @@ from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
     Change,
-    DecideApproval,
     RemoveChat,
     RequireState,
     SetChat,
@@ -39,6 +39,7 @@ from anycowork.domain.ports import Clock, Journal, Providers, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
+from anycowork.domain.rules import Rule
 from anycowork.permissions.roles import RoleBook
 
 
@@ -53,13 +54,6 @@ class Switched:
     id: str
     old_role: str
     new_role: str
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    id: str
-    decision: Decision
-    note: str | None = None
 
 
 class FrontDesk:
@@ -83,6 +77,7 @@ class FrontDesk:
         self._providers = providers
         self._clock = clock
         self._draft = Drafter(clock)
+        self._settle = Settlement(clock)
         self._find_workspace = find_workspace
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -173,23 +168,21 @@ class FrontDesk:
 
     # --- what a person decides
 
-    async def decide(self, principal: Principal, chat_id: str, decisions: Sequence[Decided]) -> None:
-        """All of them or none. When nothing of the batch is left open, the turn goes on."""
+    async def decide(self, principal: Principal, chat_id: str, decisions: Sequence[Decided]) -> Mapping[str, Rule]:
+        """All of them or none, with the rules that they make, by the approval's id. When nothing is left open, the turn goes on."""
         require(principal, Scope.DECIDE)
-        async with self._alone(chat_id):
+        async with self._alone(chat_id) as chat:
             pending = {approval.id: approval for approval in await self._store.approvals(chat_id)}
-            writes: list[Write] = []
-            events: list[Draft] = []
-            for decided in _each_once(decisions):
-                approval = pending.pop(decided.id, None) or await self._not_pending(chat_id, decided.id)
-                state = _state_of(decided.decision)
-                writes.append(DecideApproval(decided.id, state, decided.note, principal.label()))
-                events.append(announce.permission_decided(approval, state, decided.note, principal.label()))
+            for wanted in each_once(decisions):
+                if wanted.id not in pending:
+                    await self._not_pending(chat_id, wanted.id)
+            settled = self._settle(chat, principal, decisions, pending)
             turn = await self._store.current_turn(chat_id)
-            if turn is None or pending:
-                await self._write(principal, chat_id, *writes, events=tuple(events))
-                return
-            await self._take_up(principal, turn, *writes, events=tuple(events))
+            if turn is None or len(pending) > len(decisions):
+                await self._write(principal, chat_id, *settled.writes, events=settled.events)
+            else:
+                await self._take_up(principal, turn, *settled.writes, events=settled.events)
+        return settled.rules
 
     async def answer(
         self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None
@@ -297,7 +290,7 @@ class FrontDesk:
         except NoSuchModel as error:
             raise Invalid(error.message, param="model") from error
 
-    async def _not_pending(self, chat_id: str, approval_id: str) -> Approval:
+    async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
         """Raises, always: AlreadyDecided if it was pending once in this chat, else NotFound."""
         everything = await self._store.approvals(chat_id, pending_only=False)
         decided = next((approval for approval in everything if approval.id == approval_id), None)
@@ -311,23 +304,3 @@ def require(principal: Principal, scope: Scope) -> None:
     if scope not in principal.scopes:
         kind = principal.kind.value.replace("_", " ")
         raise NotAllowed(f"A {kind} may not do this (needs '{scope.value}'). A person must.")
-
-
-def _each_once(decisions: Sequence[Decided]) -> Sequence[Decided]:
-    if not decisions:
-        raise Invalid("Send at least one decision.", param="decisions")
-    if len({decided.id for decided in decisions}) != len(decisions):
-        raise Invalid("The same approval is decided twice.", param="decisions")
-    return decisions
-
-
-def _state_of(decision: Decision) -> ApprovalState:
-    match decision:
-        case Decision.ALLOW_ONCE:
-            return ApprovalState.ALLOWED
-        case Decision.DENY:
-            return ApprovalState.DENIED
-        case Decision.ALLOW_SESSION | Decision.ALLOW_ALWAYS:
-            raise RulesNotAvailable(
-                "Standing rules come with a later version; decide with 'allow_once' or 'deny'.", param="decision"
-            )

@@ -3,8 +3,11 @@
 What is on the disk decides what became of a call in flight; nothing is run again.
 """
 
+import asyncio
 import logging
 from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
 
 from anycowork.agent.toolrunner import result_message
 from anycowork.domain import announce
@@ -21,8 +24,9 @@ from anycowork.domain.errors import (
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import Clock, Journal, Store, Workspaces
+from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspaces
 from anycowork.domain.principals import HOUSE
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 
 log = logging.getLogger(__name__)
@@ -38,10 +42,21 @@ class Unfinished:
 
 
 class Settler:
-    def __init__(self, *, journal: Journal, store: Store, workspaces: Workspaces, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        store: Store,
+        rows: SnapshotRows,
+        workspaces: Workspaces,
+        snapshots: Snapshots,
+        clock: Clock,
+    ) -> None:
         self._journal = journal
         self._store = store
+        self._rows = rows
         self._workspaces = workspaces
+        self._snapshots = snapshots
         self._clock = clock
 
     async def end(
@@ -62,16 +77,19 @@ class Settler:
         events: list[Draft] = []
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
-                result = self._what_became_of(call, chat, stopped=reason is EndReason.STOPPED)
+                result = await self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(announce.tool_result(settled, result))
+                for after in await self._as_left(call, chat):
+                    writes.append(after)
+                    events.append(announce.snapshot(after))
         for left in unfinished:
             writes += [self._broken_off(turn, left), Compact(left.message_id)]
         await self._withdraw(turn, writes, events, principal)
         ended = replace(turn, state=TurnState.ENDED, reason=reason, error=announce.error_json(error) if error else None)
-        writes += [self._note(turn, said), ended, SetChat(state=ChatState.IDLE)]
+        writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
         events += [*([announce.error(turn.id, error)] if error else []), announce.turn_ended(ended)]
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
 
@@ -88,10 +106,12 @@ class Settler:
             except (BadWorkspace, Refusal, ToolFault) as error:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
-    def _what_became_of(self, call: Call, chat: Chat, *, stopped: bool) -> ToolResult:
-        lost = Status.CANCELLED if stopped else Status.INTERRUPTED
+    async def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+        lost = Status.INTERRUPTED if crashed else Status.CANCELLED
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
+        if call.intent is not None and call.intent.contained:
+            return await self._of_command(call, call.intent, chat, lost)
         if call.intent is None or not call.intent.paths:
             return ToolResult.failed(
                 Interrupted(f"'{call.tool}' was ended while it ran; what it had done so far stands."), status=lost
@@ -106,6 +126,42 @@ class Settler:
             case _:
                 message = f"'{call.tool}' was interrupted, and the file is neither as it was nor as meant. Look at it before going on."
                 return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+
+    async def _as_left(self, call: Call, chat: Chat) -> list[Snapshot]:
+        """What the call left at the paths that it was about to change, so that it can be undone like any other."""
+        before = await self._rows.before_of_call(call.id) if call.state is CallState.INTENT else None
+        if before is None:
+            return []
+        try:
+            after = await self._snapshots.after(before, self._workspaces.open(chat.workspace))
+        except BadWorkspace:
+            return []
+        return [after] if after else []
+
+    async def _of_command(self, call: Call, intent: Intent, chat: Chat, lost: Status) -> ToolResult:
+        """Before its commit was intended a command has changed nothing; after that the commit is finished, never undone."""
+        if intent.staged is None:
+            return ToolResult.failed(
+                Interrupted(f"'{call.tool}' was ended while it ran; nothing that it had changed was kept."), status=lost
+            )
+        try:
+            async with self._workspaces.writing(chat.workspace):
+                done = await asyncio.to_thread(self._workspaces.roll_forward, chat.workspace, intent)
+        except (BadWorkspace, ToolFault) as error:
+            message = f"'{call.tool}' was interrupted while its changes were being made, and they could not be finished. {error.message}"
+            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+        if done.conflicts:
+            named = ", ".join(f"'{path}'" for path in done.conflicts[:10])
+            message = (
+                f"'{call.tool}' was interrupted while its changes were being made. They were finished, but for {named}: somebody "
+                "else changed it meanwhile, and that was left alone. Look at it before going on."
+            )
+            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+        facts: dict[str, JsonValue] = {
+            "files": [item.path for item in intent.paths[:500]],
+            "changed": len(intent.paths),
+        }
+        return ToolResult(Status.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts)
 
     def _on_disk(self, intent: Intent, root: str) -> str:
         try:
@@ -141,12 +197,14 @@ class Settler:
             created_at=self._clock.now(),
         )
 
-    def _note(self, turn: Turn, said: str) -> Message:
+    def _note(self, turn: Turn, said: str, error: AnyCoworkError | None) -> Message:
+        """The person is told in a message of its own, after what was already said."""
         return Message(
             id=self._clock.new_id(),
             chat_id=turn.chat_id,
             role=Speaker.SYSTEM,
             content=said,
+            payload={"error": announce.error_json(error)} if error else None,
             agent_role=turn.role,
             turn_id=turn.id,
             created_at=self._clock.now(),

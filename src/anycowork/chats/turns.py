@@ -9,7 +9,7 @@ from anycowork.agent.loop import Agent
 from anycowork.agent.moment import Moment
 from anycowork.chats.settling import Settler, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, BadWorkspace, NotFound, StorageFault
+from anycowork.domain.errors import AnyCoworkError, LimitReached, NotFound, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.plan import Plan, read_plan
@@ -84,10 +84,10 @@ class TurnKeeper:
             await asyncio.wait([before])
         try:
             await self._run(turn)
-        except StorageFault as fault:
-            log.error("turn %s: %s", turn.id, fault.message)
-            await self._heal(turn, fault)
-        except Exception:
+        except AnyCoworkError as error:
+            log.warning("turn %s ended: %s", turn.id, error.message)
+            await self._heal(turn, error)
+        except Exception:  # the top of a turn: whatever fails, the chat stays usable
             log.exception("turn %s failed inside AnyCowork", turn.id)
             await self._heal(
                 turn, InternalError("Something inside AnyCowork failed; the log says what. The chat is usable.")
@@ -100,12 +100,7 @@ class TurnKeeper:
         if turn.state is not TurnState.RUNNING:
             turn = replace(turn, state=TurnState.RUNNING)
             await self._journal.write(Change(turn.chat_id, (turn,)))
-        try:
-            moment = await self._moment(turn)
-        except (BadWorkspace, NotFound) as error:
-            await self._settler.end(turn, EndReason.FAILED, said=error.message, unfinished=[], error=error)
-            return
-        await self._agent.run(moment)
+        await self._agent.run(await self._moment(turn))
 
     async def _moment(self, turn: Turn) -> Moment:
         chat = await self._store.chat(turn.chat_id)
@@ -126,19 +121,25 @@ class TurnKeeper:
         return read_plan(row.approved) if row and row.approved else None
 
     async def _heal(self, turn: Turn, error: AnyCoworkError) -> None:
-        """Ends the turn as failed as soon as the store takes it."""
+        """Ends the turn for this reason, as soon as the store takes it."""
         wait = 0.5
         while True:
             try:
                 current = await self._store.current_turn(turn.chat_id)
                 if current is not None and current.id == turn.id:
                     left = await broken_off(self._store, current)
-                    await self._settler.end(current, EndReason.FAILED, said=error.message, unfinished=left, error=error)
+                    await self._settler.end(current, _reason(error), said=error.message, unfinished=left, error=error)
                 return
             except StorageFault as again:
                 log.error("turn %s: still cannot be settled: %s", turn.id, again.message)
                 await self._sleep(wait)
                 wait = min(30.0, wait * 2)
+
+
+def _reason(error: AnyCoworkError) -> EndReason:
+    """A model that could not be used has failed; every other limit is just reached."""
+    limit = isinstance(error, LimitReached) and not isinstance(error, TooManyFaults)
+    return EndReason.LIMIT if limit else EndReason.FAILED
 
 
 async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper) -> None:

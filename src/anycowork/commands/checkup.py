@@ -8,6 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from anycowork.daemon import is_held, running_daemon
@@ -47,6 +48,7 @@ def check_everything(settings: Settings, environ: Mapping[str, str]) -> list[Fin
         _program(
             "git", "git", needed=False, way_out="your system's package 'git'; agents find their way better with it"
         ),
+        _web_ui(),
         _program("node", "Node", needed=False, way_out="only for working on the web UI: make install brings it"),
         _keys(settings, environ),
         _local_servers(settings),
@@ -128,6 +130,12 @@ def _bubblewrap() -> Finding:
     return Finding(
         "bubblewrap", found.overlay and found.works, False, detail, "Version 0.11 or newer, and user namespaces."
     )
+
+
+def _web_ui() -> Finding:
+    built = files("anycowork").joinpath("api", "static", "dist", "index.html").is_file()
+    way_out = "In a clone, `make web` builds it; a released wheel has it."
+    return Finding("web UI", built, False, "built in" if built else "not in this installation", way_out)
 
 
 def _program(name: str, title: str, *, needed: bool, way_out: str) -> Finding:

@@ -8,16 +8,13 @@ from pathlib import Path
 from anycowork import __version__
 from anycowork.commands.checkup import Finding, check_everything
 from anycowork.commands.console import Console, stdout
+from anycowork.containment import Containment, tried_out
 from anycowork.domain.errors import AnyCoworkError
-from anycowork.machine import SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
 from anycowork.settings import Settings, default_data_dir, load_settings
-
-SANDBOX_NOW = "none: in this version commands run with your own rights, and each one asks you first"
 
 
 def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
     """Prints the report; 0 if everything needed is there, 1 if something needed is missing."""
-    level = sandbox_level(look_at_kernel(), look_for_bubblewrap())
     try:
         settings = load_settings(flags, environ, cwd=cwd)
     except AnyCoworkError as error:
@@ -29,27 +26,29 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     else:
         findings = [Finding("settings", ok=True, needed=True, detail="readable")]
     findings += check_everything(settings, environ)
+    with tried_out(settings.data_dir) as contained:
+        pass  # what was found stays true after the trial's folders are gone
     healthy = all(finding.ok for finding in findings if finding.needed)
     out = stdout()
     if as_json:
         out.line(
-            json.dumps({**_report(findings, level, healthy=healthy), "data_dir": str(settings.data_dir)}, indent=2)
+            json.dumps({**_report(findings, contained, healthy=healthy), "data_dir": str(settings.data_dir)}, indent=2)
         )
     else:
-        _print_report(out, findings, level, healthy=healthy)
+        _print_report(out, findings, contained, healthy=healthy)
     return 0 if healthy else 1
 
 
-def _report(findings: list[Finding], level: SandboxLevel, *, healthy: bool) -> dict[str, object]:
+def _report(findings: list[Finding], contained: Containment, *, healthy: bool) -> dict[str, object]:
     return {
         "ok": healthy,
         "version": __version__,
-        "sandbox": {"available": level.value, "in_use": SandboxLevel.NONE.value, "note": SANDBOX_NOW},
+        "sandbox": {**contained.as_json(), "note": contained.says},
         "checks": [asdict(finding) for finding in findings],
     }
 
 
-def _print_report(out: Console, findings: list[Finding], level: SandboxLevel, *, healthy: bool) -> None:
+def _print_report(out: Console, findings: list[Finding], contained: Containment, *, healthy: bool) -> None:
     out.line(out.paint(f"AnyCowork {__version__}", "bold"))
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
@@ -57,7 +56,10 @@ def _print_report(out: Console, findings: list[Finding], level: SandboxLevel, *,
         if not finding.ok and finding.way_out:
             out.line(f"  {'':<{width}}  → {finding.way_out}")
     out.line()
-    out.line(f"Sandbox this machine could give: {out.paint(level.value, 'bold')}. In use: {SANDBOX_NOW}.")
+    out.line(f"Sandbox {contained.says}.")
+    out.line("It does not promise:")
+    for lack in contained.does_not:
+        out.line(f"  · {lack}")
     out.line("Everything needed is there." if healthy else "Something needed is missing: see the lines marked ✗.")
 
 

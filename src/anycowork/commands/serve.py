@@ -12,10 +12,9 @@ from pydantic import SecretStr
 from anycowork import __version__
 from anycowork.app import serve as serve_house
 from anycowork.commands.console import Console, stdout
-from anycowork.commands.doctor import SANDBOX_NOW
 from anycowork.commands.house import first_failure
+from anycowork.containment import tried_out
 from anycowork.daemon import TOKEN_FILE, DaemonInfo, stored_token
-from anycowork.machine import look_at_kernel, look_for_bubblewrap, sandbox_level
 from anycowork.settings import Settings
 
 
@@ -44,13 +43,14 @@ def serve(settings: Settings) -> int:
 def banner(settings: Settings, info: DaemonInfo, token: SecretStr | None, out: Console) -> list[str]:
     """At a terminal the address opens the door by itself; anywhere else (logs, pipes) the token is only pointed to."""
     at_terminal = out.stream.isatty()
-    level = sandbox_level(look_at_kernel(), look_for_bubblewrap())
+    with tried_out(settings.data_dir) as contained:
+        sandbox = contained.says
     rows = [
         ("Open", _door(info, token) if at_terminal and token is not None else info.url),
         *([] if at_terminal else [("Token", f"in {settings.data_dir / TOKEN_FILE}")]),
         ("Workspace", str(settings.workspace or "none given; --workspace FOLDER names one")),
         ("Answers", settings.model or "whoever is found first: keys, local model servers, else the guide"),
-        ("Sandbox", f"{SANDBOX_NOW} (this machine could give: {level})"),
+        ("Sandbox", sandbox),
         ("Data", str(settings.data_dir)),
     ]
     return [

@@ -1,10 +1,14 @@
 """The events of what happened, each with its noun nested under its own key. Pure constructors; the journal numbers them."""
 
+from hashlib import sha256
+
 from anycowork.domain.approvals import Approval, ApprovalState
 from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
 
 
@@ -25,7 +29,7 @@ def turn_ended(turn: Turn) -> Draft:
 def tool_call(call: Call) -> Draft:
     return Draft(
         EventType.TOOL_CALL,
-        {"tool_call": call_json(call)},
+        {"tool_call": {**call_json(call), "agent_role": call.role_at_issue}},
         turn_id=call.turn_id,
         call_id=call.id,
         step_id=call.plan_step,
@@ -33,13 +37,20 @@ def tool_call(call: Call) -> Draft:
 
 
 def tool_result(call: Call, result: ToolResult) -> Draft:
+    """Names the role and the content's hash, so that the audit log alone says who did what with which outcome."""
+    digest = sha256(result.content.encode("utf-8", "surrogatepass")).hexdigest()
+    said: Json = {**result_json(call, result), "agent_role": call.role_at_issue, "content_sha256": digest}
     return Draft(
         EventType.TOOL_RESULT,
-        {"tool_result": result_json(call, result)},
+        {"tool_result": said},
         turn_id=call.turn_id,
         call_id=call.id,
         step_id=call.plan_step,
     )
+
+
+def snapshot(taken: Snapshot) -> Draft:
+    return Draft(EventType.SNAPSHOT, {"snapshot": taken.to_json()}, turn_id=taken.turn_id, call_id=taken.call_id)
 
 
 def permission_request(approval: Approval) -> Draft:
@@ -51,13 +62,17 @@ def permission_request(approval: Approval) -> Draft:
     )
 
 
-def permission_decided(approval: Approval, state: ApprovalState, note: str | None, principal: str) -> Draft:
+def permission_decided(
+    approval: Approval, state: ApprovalState, note: str | None, principal: str, rule: Rule | None = None
+) -> Draft:
+    """`rule` is the standing rule that the decision made, if it made one."""
     decided: Json = {
         "id": approval.id,
         "batch_id": approval.batch_id,
         "tool": approval.tool,
         "state": state.value,
         "note": note,
+        "rule": rule.to_json() if rule else None,
     }
     return Draft(
         EventType.PERMISSION_DECIDED,

@@ -10,6 +10,7 @@ AnyCoworkError
 └── RequestFault   the caller erred; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -129,6 +130,12 @@ class StateChanged(ToolFault):
     code = "state_changed"
 
 
+class NotKept(ToolFault):
+    """What a call would change could not be kept for undoing it, so it was not done."""
+
+    code = "not_kept"
+
+
 # --- the turn ends
 
 
@@ -221,10 +228,6 @@ class UnknownRole(Invalid):
     code = "unknown_role"
 
 
-class RulesNotAvailable(Invalid):
-    code = "rules_not_available"
-
-
 class BadWorkspace(Invalid):
     code = "bad_workspace"
 
@@ -285,3 +288,34 @@ class PlanSuperseded(Conflict):
 
 class PlanAlreadyApproved(Conflict):
     code = "plan_already_approved"
+
+
+class SnapshotPruned(Conflict):
+    """It was there once; its content made room for newer ones."""
+
+    code = "snapshot_pruned"
+    status = 410
+
+
+class SnapshotDamaged(Conflict):
+    code = "snapshot_damaged"
+
+
+class RestoreConflict(Conflict):
+    """`conflicts` maps each path to the reason. Nothing was changed."""
+
+    code = "restore_conflict"
+
+    def __init__(self, message: str, conflicts: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.conflicts = dict(conflicts or {})
+
+    @classmethod
+    def over(cls, conflicts: Mapping[str, str]) -> "RestoreConflict":
+        first, reason = min(conflicts.items())
+        more = f" ({len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+        return cls(
+            f"'{first}' would be overwritten: {reason}{more}. Nothing was changed."
+            " Name the paths in 'overwrite' to restore them all the same, or leave them out with 'paths'.",
+            conflicts,
+        )

@@ -7,6 +7,8 @@ from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
 from anycowork.domain.events import Draft
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 
 
@@ -113,6 +115,7 @@ Write = (
     | Call  # put
     | Approval  # added
     | DecideApproval
+    | Rule  # added
     | QuestionRow  # added
     | SettleQuestion
     | PlanRow  # added; older open plans of the chat become superseded
@@ -120,6 +123,7 @@ Write = (
     | Reserve
     | Spend
     | Compact
+    | Snapshot  # added
     | RequireState
     | RequireLease
 )

@@ -1,6 +1,6 @@
 """The Protocols that inner rooms are written against; adapters implement them and `app.py` introduces the two."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,6 +11,8 @@ from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.roles import Permission
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
 
 # --- time
@@ -43,6 +45,15 @@ class UnfinishedText:
     message_id: str
     kind: EventType
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastCall:
+    """`resource` is what was shown to a person, if one was asked."""
+
+    call: Call
+    workspace: str
+    resource: str | None
 
 
 class Journal(Protocol):
@@ -79,11 +90,54 @@ class Store(Protocol):
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
         """Newest last."""
 
+    async def past_calls(
+        self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
+    ) -> list[PastCall]:
+        """Newest first; of one chat, one workspace, or all."""
+
     async def question(self, message_id: str) -> QuestionRow | None: ...
     async def open_question(self, chat_id: str) -> QuestionRow | None: ...
     async def plan(self, message_id: str) -> PlanRow | None: ...
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that never came, as far as it was persisted."""
+
+
+class Rules(Protocol):
+    """Standing rules. Writing returns when the rule is durable, and it holds for the next call."""
+
+    async def add(self, rule: Rule) -> None: ...
+    async def change(self, rule: Rule) -> None:
+        """Raises: NotFound."""
+
+    async def remove(self, rule_id: str) -> None:
+        """Raises: NotFound."""
+
+    async def find(self, rule_id: str) -> Rule | None: ...
+    async def all(self) -> Sequence[Rule]:
+        """Oldest first, the expired ones too."""
+
+    async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
+        """Those that hold there now. The same object as long as they are the same."""
+
+
+class SnapshotRows(Protocol):
+    """What is recorded of snapshots."""
+
+    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        """With its images. `meant` ones are nobody's to ask for."""
+
+    async def snapshots_page(
+        self, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        """The newest before this position, ascending, without images; and the position for the page of older ones."""
+
+    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        """Every change in the snapshot's workspace, whichever chat, that came after it, oldest first: its own too if it was taken before it."""
+
+    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
+    async def before_of_call(self, call_id: str) -> Snapshot | None: ...
+    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        """Before and meant of each restore that was begun and never finished."""
 
 
 # --- who answers
@@ -175,23 +229,48 @@ class Workspaces(Protocol):
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
         """Waits until no one else writes in this workspace; yields the lease's epoch."""
 
+    def roll_forward(self, root: str, intent: Intent) -> "RolledForward":
+        """Finishes a commit that was intended and cut off. Blocking; under the lease.
+
+        Raises: BadWorkspace if the folder is gone; ToolFault if the disk refuses.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RolledForward:
+    """`conflicts` are the paths that were neither as they had been nor as meant: they are left as they are."""
+
+    conflicts: tuple[str, ...] = ()
+
+
+def _names_nothing(path: str) -> bool:
+    return False
+
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words."""
+    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words.
+
+    `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
+    `named` says whether the approved step that covers this call names a path.
+    """
 
     workspace: Workspace
     permissions: frozenset[Permission]
     read: Mapping[str, str] = field(default_factory=dict)
     user_text: str = ""
     progress: Callable[[str], None] | None = None
+    intend: Callable[[Intent], Awaitable[None]] | None = None
+    named: Callable[[str], bool] = _names_nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A call looked at, with nothing changed yet: the resource it touches, what it would change, and how that looks.
 
-    `state` identifies what was looked at (a hash): an approval is bound to it.
+    `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
+    file is moved to stands here even if nothing of it can be hashed.
+    `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
     """
 
     tool: str
@@ -200,7 +279,13 @@ class Prepared:
     intent: Intent | None = None
     diff: str | None = None
     state: str = ""
+    others: tuple[str, ...] = ()
     payload: object = None  # the tool's own, for its `run`
+    touches: tuple[str, ...] = ()
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        return self.touches or tuple(item.path for item in (self.intent.paths if self.intent else ()))
 
 
 class Tool(Protocol):
@@ -222,3 +307,28 @@ class Tool(Protocol):
 class Toolbox(Protocol):
     def find(self, name: str) -> Tool | None: ...
     def specs(self) -> Sequence[ToolSpec]: ...
+
+
+class Snapshots(Protocol):
+    """Keeps what a change touches, and brings it back. Only ever used by the holder of the workspace's lease."""
+
+    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+        """Images of these paths as they are now, folders whole, git's own left out; durable when this returns, not yet recorded.
+
+        Raises: NotKept, OutsideWorkspace.
+        """
+
+    async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
+        """The same paths as they are now, and how they differ. None if nobody can look any more."""
+
+    async def difference(self, snapshot: Snapshot) -> str | None:
+        """The text of the difference that an `after` snapshot recorded; None if it is gone."""
+
+    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
+        """What bringing this back would do to the files as they are now. Raises: SnapshotDamaged."""
+
+    def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
+        """What a restore is about to bring back, to be recorded with its `before`."""
+
+    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
+        """Brings it back, each file in one step; what is not as expected is left alone and told. Goes to its end even if cancelled."""

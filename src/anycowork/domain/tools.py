@@ -23,6 +23,9 @@ class ToolSpec:
     schema: dict[str, JsonValue] = field(hash=False)
     requires_approval: bool = True
     priority: int = 50
+    contained: bool = (
+        False  # what it runs is held by a sandbox: nothing but the workspace can change, and that only at its end
+    )
 
     @property
     def read_only(self) -> bool:
@@ -122,14 +125,24 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent)."""
+    """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent).
+
+    A `contained` command changes nothing until its commit is intended: then `staged` is where its changes wait, and `paths` is the
+    manifest by which the commit can be finished.
+    """
 
     paths: tuple["PathIntent", ...] = ()
     command: str | None = None
+    contained: bool = False
+    staged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PathIntent:
+    """`kind` is file, folder or link; what is no file has a mark of its kind where a file has its hash. `mode` None leaves it alone."""
+
     path: str
     before: str | None
     after: str | None
+    kind: str = "file"
+    mode: int | None = None

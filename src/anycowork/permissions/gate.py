@@ -9,14 +9,18 @@ import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState
 from anycowork.domain.chats import Turn
-from anycowork.domain.errors import BadParameters, RejectedByUser, UnknownTool
+from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Hands, Prepared, Store, Tool, Toolbox
+from anycowork.domain.ports import Clock, Hands, Prepared, Rules, Store, Tool, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.rules import Effect
 from anycowork.domain.tools import Call
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.grants import granted_by
+from anycowork.permissions.judging import Judge, Judged
+from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.risk import judge
+from anycowork.permissions.rules import Decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class Admitted:
     tool: Tool
     prepared: Prepared
     permissions: frozenset[Permission]
+    judged: Judged
     plan_step: str | None = None
 
 
@@ -47,13 +52,40 @@ class Standing:
 
 
 class Gate:
-    def __init__(self, *, toolbox: Toolbox, store: Store, clock: Clock) -> None:
+    def __init__(self, *, toolbox: Toolbox, store: Store, rules: Rules, clock: Clock) -> None:
         self._toolbox = toolbox
         self._store = store
+        self._judge = Judge(rules)
         self._clock = clock
 
     async def admit(self, call: Call, standing: Standing, hands: Hands) -> Admitted | Asking:
         """Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold)."""
+        looked = await self._look(call, standing, hands)
+        if looked.judged.effect is Effect.DENY:
+            raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
+        if self._passes_unasked(looked.tool, call, looked.plan_step, looked.judged):
+            return looked
+        return await self._ask(call, standing, looked)
+
+    async def explain(self, call: Call, standing: Standing, hands: Hands) -> Decided:
+        """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
+        looked = await self._look(call, standing, hands)
+        decided = looked.judged.decided
+        passes = self._passes_unasked(looked.tool, call, looked.plan_step, looked.judged)
+        if decided.effect is Effect.ALLOW and not passes:
+            return Decided(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
+        return decided
+
+    async def _look(self, call: Call, standing: Standing, hands: Hands) -> Admitted:
+        """Every stage but the last: the call as it would run, and what the rules say of it."""
+        tool, granted = self._authorized(call, standing)
+        prepared = await tool.prepare(call.parameters, replace(hands, permissions=granted))
+        judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root)
+        step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
+        return Admitted(tool, prepared, granted, judged, step)
+
+    def _authorized(self, call: Call, standing: Standing) -> tuple[Tool, frozenset[Permission]]:
+        """The tool and what it may do. Raises: UnknownTool, Forbidden, BadParameters."""
         tool = self._toolbox.find(call.tool)
         if tool is None:
             raise UnknownTool(self._unknown(call.tool, standing))
@@ -62,19 +94,18 @@ class Gate:
             raise BadParameters(
                 f"The parameters of '{call.tool}' do not fit: {'; '.join(problem.rstrip('.') for problem in problems)}."
             )
-        prepared = await tool.prepare(call.parameters, replace(hands, permissions=granted))
-        step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
-        admitted = Admitted(tool, prepared, granted, step)
-        if self._passes_unasked(tool, call, step):
-            return admitted
-        return await self._ask(call, standing, admitted)
+        return tool, granted
 
-    def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None) -> bool:
+    def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None, judged: Judged) -> bool:
+        if judged.effect is Effect.ASK and judged.rule is not None:
+            return False  # a rule that asks is stronger than what a plan grants
         if tool.spec.read_only:
-            return not tool.spec.requires_approval
-        if call.provenance.suspicious or Permission.EXECUTE_COMMANDS in tool.spec.permissions:
-            return False  # a command is not sandboxed yet, so it always asks, whatever a plan says
-        return plan_step is not None or not tool.spec.requires_approval
+            return judged.effect is Effect.ALLOW
+        if call.provenance.suspicious:
+            return False
+        if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
+            return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
+        return plan_step is not None or judged.effect is Effect.ALLOW
 
     async def _ask(self, call: Call, standing: Standing, admitted: Admitted) -> Admitted | Asking:
         """An approval counts only for exactly what was shown; if anything of it changed, it is asked again."""
@@ -91,6 +122,7 @@ class Gate:
     def _approval(self, call: Call, standing: Standing, admitted: Admitted, binding: str) -> Approval:
         risk, reasons = judge(admitted.tool.spec, call, admitted.prepared.resource)
         outside = standing.plan is not None and admitted.plan_step is None
+        judged = admitted.judged
         return Approval(
             id=self._clock.new_id(),
             chat_id=call.chat_id,
@@ -101,9 +133,10 @@ class Gate:
             parameters=call.parameters,
             resource=admitted.prepared.resource,
             risk=risk,
-            reasons=(*reasons, *(["It is outside the approved plan."] if outside else [])),
+            reasons=(*reasons, *judged.reasons, *(["It is outside the approved plan."] if outside else [])),
             binding=binding,
             outside_plan=outside,
+            proposed_rule=proposed_rule(judged.touched, judged.workspace),
             diff=admitted.prepared.diff,
             created_at=self._clock.now(),
         )

@@ -1,11 +1,10 @@
 """What an approved plan grants: exactly the tools and paths, and exactly the commands, that its steps name. Pure."""
 
-import re
-
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
+from anycowork.permissions.patterns import path_matches
 
 
 def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> str | None:
@@ -36,21 +35,11 @@ def _names_tool(step: PlanStep, spec: ToolSpec) -> bool:
 
 def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:
     """Every path that would change must be named, as resolved inside the workspace, not as the model spelt it."""
-    touched = {prepared.resource, *(item.path for item in prepared.intent.paths)} if prepared.intent else set()
+    intended = {item.path for item in prepared.intent.paths} if prepared.intent else set()
+    touched = {prepared.resource, *prepared.others, *intended} if prepared.intent else intended
     return bool(touched) and all(any(path_matches(pattern, path) for pattern in step.paths) for path in touched)
 
 
-def path_matches(pattern: str, path: str) -> bool:
-    """Git-style from the workspace root: `src/` and `src/**` are all below, `*` stays in its folder. `.` and the like name nothing."""
-    wanted = pattern.strip().removeprefix("./").lstrip("/")
-    if wanted in ("", ".", ".."):
-        return False
-    if wanted.endswith("/"):
-        wanted += "**"
-    return re.fullmatch(_as_regex(wanted), path.removeprefix("./").lstrip("/"), re.DOTALL) is not None
-
-
-def _as_regex(pattern: str) -> str:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    meaning = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
-    return "".join(meaning.get(part, re.escape(part)) for part in parts)
+def names_file(pattern: str, path: str) -> bool:
+    """Whether the pattern means this very file or a folder around it; one with wildcards names no file in particular."""
+    return not any(sign in pattern for sign in "*?") and path_matches(pattern, path)

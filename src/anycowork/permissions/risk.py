@@ -18,6 +18,15 @@ _NETWORK = re.compile(
 _DESTRUCTIVE = re.compile(r"\b(rm|rmdir|shred|dd|mkfs\S*|truncate|git\s+(reset|clean|checkout))\b")
 _PRIVILEGED = re.compile(r"\b(sudo|su|doas|pkexec|chown|setcap)\b")
 
+_KEYS = re.compile(
+    r"(^|/)(\.env(?!\.(example|sample|template)$)[^/]*|\.ssh/.*|\.aws/.*|\.netrc|\.pgpass|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx))$"
+)
+
+
+def holds_keys(resource: str) -> bool:
+    """By its name the file holds keys or passwords: narrower than what only looks like a secret, since it makes reading ask."""
+    return _KEYS.search(resource) is not None
+
 
 def judge(spec: ToolSpec, call: Call, resource: str) -> tuple[Risk, tuple[str, ...]]:
     """The level, and every reason for it."""
@@ -31,7 +40,12 @@ def judge(spec: ToolSpec, call: Call, resource: str) -> tuple[Risk, tuple[str, .
 def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     found: list[tuple[Risk, str]] = []
     if Permission.EXECUTE_COMMANDS in spec.permissions:
-        found.append((Risk.HIGH, "It runs a command, which this version does not sandbox yet."))
+        held = (
+            "It runs a command, in the sandbox."
+            if spec.contained
+            else "It runs a command, and this machine gives no sandbox."
+        )
+        found.append((Risk.MEDIUM if spec.contained else Risk.HIGH, held))
     if Permission.DELETE_FILES in spec.permissions and Permission.CREATE_FILES not in spec.permissions:
         found.append((Risk.HIGH, "It deletes."))
     if Permission.WRITE_FILES in spec.permissions:

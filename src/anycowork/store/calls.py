@@ -5,6 +5,7 @@ import sqlite3
 import msgspec
 
 from anycowork.domain.messages import Json
+from anycowork.domain.ports import PastCall
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallError, CallState, Intent, PathIntent, Provenance, Status, ToolResult
 from anycowork.store.columns import packed, packed_or_null, unpacked
@@ -43,6 +44,18 @@ def put(connection: Connection, call: Call, *, seq: int) -> None:
 def of_turn(connection: Connection, turn_id: str) -> list[Call]:
     rows = connection.execute(f"SELECT {_FIELDS} FROM calls WHERE turn_id = ? ORDER BY seq, ordinal", (turn_id,))
     return [_call(row) for row in rows]
+
+
+def past(connection: Connection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
+    """Newest first, with what was shown of each when it was last asked."""
+    fields = ", ".join(f"calls.{name}" for name in _FIELDS.split(", "))
+    rows = connection.execute(
+        f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"
+        " FROM calls JOIN chats ON chats.id = calls.chat_id"
+        " WHERE (? IS NULL OR calls.chat_id = ?) AND (? IS NULL OR chats.workspace = ?) ORDER BY calls.id DESC LIMIT ?",
+        (chat_id, chat_id, workspace, workspace, limit),
+    )
+    return [PastCall(_call(row[2:]), workspace=row[0], resource=row[1]) for row in rows]
 
 
 def _call(
@@ -86,7 +99,12 @@ def _call(
 
 def _intent(stored: Json) -> Intent:
     paths = msgspec.convert(stored["paths"], tuple[PathIntent, ...])
-    return Intent(paths=paths, command=msgspec.convert(stored["command"], str | None))
+    return Intent(
+        paths=paths,
+        command=msgspec.convert(stored["command"], str | None),
+        contained=stored.get("contained") is True,
+        staged=msgspec.convert(stored.get("staged"), str | None),
+    )
 
 
 def _result(stored: Json) -> ToolResult:

@@ -53,7 +53,18 @@ def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
     )
 
 
-_ROWS_OF_A_CHAT = ("records", "messages", "turns", "calls", "approvals", "questions", "plans", "rules", "usage")
+_ROWS_OF_A_CHAT = (
+    "records",
+    "messages",
+    "turns",
+    "calls",
+    "approvals",
+    "questions",
+    "plans",
+    "rules",
+    "usage",
+    "snapshots",
+)
 
 
 def remove(connection: Connection, chat_id: str) -> None:

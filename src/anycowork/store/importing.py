@@ -9,13 +9,13 @@ from hashlib import sha256
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.audit import START
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import AddChat
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
 from anycowork.store import chats, messages, records
-from anycowork.store.chain import START
 from anycowork.store.records import Entry
 from anycowork.store.writer import Writer
 

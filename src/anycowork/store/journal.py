@@ -14,6 +14,7 @@ from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import Change, Compact, RemoveChat
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import Clock
+from anycowork.domain.rules import Rule
 from anycowork.store import chats, records
 from anycowork.store.lines import Line, Lines
 from anycowork.store.messages import wire_body
@@ -36,13 +37,20 @@ class SqliteJournal:
     """The `Journal` of the domain's ports. Belongs to one event loop; `publish` is called on it, per chat in ascending order."""
 
     def __init__(
-        self, writer: Writer, lines: Lines, pieces: Pieces, clock: Clock, publish: Callable[[Record], None]
+        self,
+        writer: Writer,
+        lines: Lines,
+        pieces: Pieces,
+        clock: Clock,
+        publish: Callable[[Record], None],
+        rules_changed: Callable[[], None],
     ) -> None:
         self._writer = writer
         self._lines = lines
         self._pieces = pieces
         self._clock = clock
         self._publish = publish
+        self._rules_changed = rules_changed
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -184,6 +192,8 @@ class SqliteJournal:
             self._pieces.finish(drop)
         if any(isinstance(write, RemoveChat) for write in change.writes):
             self._lines.forget(change.chat_id)
+        if any(isinstance(write, Rule | RemoveChat) for write in change.writes):
+            self._rules_changed()
 
     def _take_back(self, drops: list[Drop]) -> None:
         for drop in drops:

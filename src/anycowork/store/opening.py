@@ -19,7 +19,9 @@ from anycowork.store.lines import Lines
 from anycowork.store.pieces import Pieces
 from anycowork.store.principals import Principals
 from anycowork.store.reading import SqliteStore
+from anycowork.store.rules import Rules
 from anycowork.store.schema import migrate
+from anycowork.store.snapshots import Shelf
 from anycowork.store.workspaces import Leases, Roots
 from anycowork.store.writer import Writer
 
@@ -35,9 +37,11 @@ class Database:
     store: SqliteStore
     principals: Principals
     roots: Roots
+    rules: Rules
     leases: Leases
     idempotency: Idempotency
     blobs: Blobs
+    shelf: Shelf
     writer: Writer
     ended_cleanly: bool
     _clock: Clock
@@ -105,14 +109,17 @@ def _put_together(
     writer = Writer(connection)
     lines = Lines(partial(chats.next_seq, reader))
     pieces = Pieces()
+    rules = Rules(reader, writer, clock)
     return Database(
-        journal=SqliteJournal(writer, lines, pieces, clock, publish),
+        journal=SqliteJournal(writer, lines, pieces, clock, publish, rules.changed),
         store=SqliteStore(reader, lines, pieces),
         principals=Principals(reader, writer, clock),
         roots=Roots(reader, writer, clock),
+        rules=rules,
         leases=Leases(writer),
         idempotency=Idempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
+        shelf=Shelf(reader, writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
         _clock=clock,

@@ -4,13 +4,14 @@ import sqlite3
 from dataclasses import replace
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.audit import Broken, ChainEnd, Link
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import MessagePage, UnfinishedText
+from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
+from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chain, chats, messages, records, turns, usage
-from anycowork.store.chain import Broken
+from anycowork.store import answers, approvals, audit, calls, chats, messages, records, snapshots, turns, usage
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
@@ -72,6 +73,11 @@ class SqliteStore:
     async def calls(self, turn_id: str) -> list[Call]:
         return calls.of_turn(self._reader, turn_id)
 
+    async def past_calls(
+        self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
+    ) -> list[PastCall]:
+        return calls.past(self._reader, chat_id=chat_id, workspace=workspace, limit=limit)
+
     async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]:
         return approvals.of_chat(self._reader, chat_id, pending_only=pending_only)
 
@@ -102,6 +108,29 @@ class SqliteStore:
         chat_count, turn_count = self._reader.execute(count).fetchone()
         return {"chats": chat_count, "turns": turn_count, "events": records.last_position(self._reader)}
 
+    # --- snapshots
+
+    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        return snapshots.find(self._reader, chat_id, snapshot_id)
+
+    async def snapshots_page(
+        self, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        return snapshots.page(self._reader, chat_id, before=before, limit=limit)
+
+    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        return snapshots.changes_since(self._reader, snapshot)
+
+    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
+        return snapshots.change(self._reader, snapshot.change_id)
+
+    async def before_of_call(self, call_id: str) -> Snapshot | None:
+        change = snapshots.change(self._reader, call_id)
+        return None if change is None else change.before
+
+    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        return snapshots.unfinished_restores(self._reader)
+
     # --- records
 
     async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
@@ -121,10 +150,16 @@ class SqliteStore:
     async def last_position(self) -> int:
         return records.last_position(self._reader)
 
+    async def chain_end(self, chat_id: str) -> ChainEnd | None:
+        return audit.end_of(self._reader, chat_id)
+
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+        """A page of the chat's chain, ascending."""
+        return audit.links_after(self._reader, chat_id, seq, up_to=up_to, limit=limit)
+
     async def verify_chain(self, chat_id: str) -> Broken | None:
         """None if every record of the chat is there and as it was written."""
-        end = chats.chain(self._reader, chat_id) or chain.START
-        return chain.verify(records.chained(self._reader, chat_id), end=end)
+        return audit.verify_chat(self._reader, chat_id)
 
     def _last_seq(self, chat_id: str) -> int:
         """From here on a reader of the history has to follow: the last number shown, but before any text whose message has not come."""

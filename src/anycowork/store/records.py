@@ -4,9 +4,9 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from anycowork.domain.audit import link
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
-from anycowork.store.chain import link
 from anycowork.store.columns import unpacked
 
 Connection = sqlite3.Connection
@@ -86,14 +86,6 @@ def first_unfinished(connection: Connection, chat_id: str) -> int | None:
         "SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL", (chat_id,)
     ).fetchone()
     return None if row[0] is None else int(row[0])
-
-
-def chained(connection: Connection, chat_id: str) -> Iterable[tuple[int, bytes, str]]:
-    rows = connection.execute(
-        "SELECT seq, body, hash FROM records WHERE chat_id = ? AND message_id IS NULL ORDER BY seq", (chat_id,)
-    )
-    # Whoever tampers with a database may leave text where bytes were.
-    return ((seq, body if isinstance(body, bytes) else str(body).encode(), hash_) for seq, body, hash_ in rows)
 
 
 def deltas(connection: Connection, chat_id: str) -> list[Record]:

@@ -25,8 +25,22 @@ from anycowork.domain.journal import (
     Write,
 )
 from anycowork.domain.messages import Message
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, calls, chats, messages, records, turns, usage, workspaces
+from anycowork.store import (
+    answers,
+    approvals,
+    calls,
+    chats,
+    messages,
+    records,
+    rules,
+    snapshots,
+    turns,
+    usage,
+    workspaces,
+)
 from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
@@ -92,6 +106,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             approvals.add(connection, write, seq=seq, ordinal=ordinal)
         case DecideApproval():
             approvals.decide(connection, chat_id, write)
+        case Rule():
+            rules.add(connection, write)
         case QuestionRow():
             answers.add_question(connection, write)
         case SettleQuestion():
@@ -106,6 +122,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             usage.spend(connection, write)
         case Compact():
             records.compact(connection, chat_id, write.message_id)
+        case Snapshot():
+            snapshots.add(connection, write)
         case RequireState():
             chats.require_state(connection, chat_id, write)
         case RequireLease():

@@ -2,7 +2,6 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import ClassVar, Generic, TypeVar
 
 from anycowork.domain.ports import Hands, Prepared
@@ -63,19 +62,3 @@ def payload_of(prepared: Prepared, kind: type[T]) -> T:
     if not isinstance(prepared.payload, kind):
         raise TypeError(f"this call of {prepared.tool} was not prepared by {prepared.tool}")
     return prepared.payload
-
-
-async def to_the_end(work: Callable[[], T]) -> T:
-    """Runs a change in a thread. A cancellation is passed on, but only once the change is over: the lease outlives the writing."""
-    future = asyncio.get_running_loop().run_in_executor(None, work)
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        while not future.done():
-            try:
-                await asyncio.wait([future])
-            except asyncio.CancelledError:
-                continue
-        if not future.cancelled():
-            future.exception()  # seen; the cancellation is what the caller hears
-        raise

@@ -12,12 +12,14 @@ from typing import IO
 
 _GRACE = 2.0  # seconds between asking a group to end and ending it
 _PIECE = 65_536
+_LOOK_EVERY = 0.2  # seconds
 
 
 class Ending(Enum):
     ITSELF = auto()
     TIMED_OUT = auto()
     TOO_MUCH_OUTPUT = auto()
+    DISK_FULL = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,12 @@ async def run_child(
     stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
     errors_apart: bool = False,
     on_output: Callable[[bytes], None] | None = None,
+    pass_fds: Sequence[int] = (),
+    must_stop: Callable[[], bool] | None = None,
 ) -> Ended:
     """Runs `argv` in a session of its own until it ends or a bound is met; then nothing of its process group is left.
 
+    `must_stop` is asked while it runs whether the disk has become too full for it to go on.
     A cancellation kills the group at once and passes on. What the program left running in the background is ended with it.
     Raises: OSError if it cannot be started.
     """
@@ -62,13 +67,14 @@ async def run_child(
             cwd=cwd,
             env=dict(env),
             start_new_session=True,
+            pass_fds=tuple(pass_fds),
         )
-        timed_out = False
+        how = Ending.TIMED_OUT
         try:
             for pipe in (output, errors):
                 pipe.start(when_full=lambda: _signal_group(process.pid, signal.SIGKILL))
-            timed_out = not await _ends_within(process, bounds.seconds)
-            if timed_out:
+            how = await _first_of(process, bounds.seconds, must_stop)
+            if how is not Ending.ITSELF:
                 _signal_group(process.pid, signal.SIGTERM)
                 await _ends_within(process, _GRACE)
         finally:
@@ -76,9 +82,22 @@ async def run_child(
             await process.wait()
         output.drain()
         errors.drain()
-        too_much = output.full or errors.full
-        how = Ending.TIMED_OUT if timed_out else Ending.TOO_MUCH_OUTPUT if too_much else Ending.ITSELF
+        if how is Ending.ITSELF and (output.full or errors.full):
+            how = Ending.TOO_MUCH_OUTPUT
         return Ended(how, process.returncode or 0, bytes(output.data), bytes(errors.data), time.monotonic() - started)
+
+
+async def _first_of(
+    process: asyncio.subprocess.Process, seconds: float, must_stop: Callable[[], bool] | None
+) -> Ending:
+    """What comes first: its end, the end of its time, or the wish to stop it, which is asked now and then."""
+    ends = time.monotonic() + seconds
+    while (left := ends - time.monotonic()) > 0:
+        if await _ends_within(process, left if must_stop is None else min(left, _LOOK_EVERY)):
+            return Ending.ITSELF
+        if must_stop is not None and must_stop():
+            return Ending.DISK_FULL
+    return Ending.TIMED_OUT
 
 
 async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:

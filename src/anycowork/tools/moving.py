@@ -11,9 +11,10 @@ from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, S
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of, to_the_end
+from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
+from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import Place, is_git_control, shown
@@ -70,7 +71,9 @@ class MoveFile(BuiltIn[MoveFileParameters]):
             intent=Intent(paths=tuple(_moves(source, target, looked))),
             diff=moved(source.path, target.path).text,
             state=looked.state,
+            others=(target.resource,),
             payload=Move(source, target, looked),
+            touches=(source.path, target.path),
         )
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:

@@ -1,35 +1,34 @@
-"""execute_command: bash in the workspace's folder.
+"""execute_command: bash in the workspace, as a transaction in the sandbox.
 
-Not sandboxed yet: what it promises (bounds, no secrets in its environment, nothing left running) is said in `run_child`; what only
-a sandbox can promise, it refuses to do.
+It sees a layer of its own over the workspace. If it ends by itself, what it changed there is checked and committed together; else, or if
+the check objects, nothing of it is kept. Where the machine gives no sandbox, see `Unsandboxed`.
 """
 
 import asyncio
 import codecs
-import os
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import assert_never
+from collections.abc import Callable
+from dataclasses import replace
 
 from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import CommandFailed, Forbidden, ToolFault, ToolTimedOut
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
+from anycowork.domain.tools import Intent, Parameters, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
+from anycowork.tools.endings import Story, committed, dropped, left_alone, said
 from anycowork.tools.parameters import PlainText
-from anycowork.workspace.jail import working_folder
-from anycowork.workspace.paths import Place
+from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
+from anycowork.workspace.checking import may_change_nothing
+from anycowork.workspace.delta import UnusableDelta
+from anycowork.workspace.finishing import to_the_end
+from anycowork.workspace.picture import picture
+from anycowork.workspace.sandbox import Launch, Sandbox, SandboxFailed
+from anycowork.workspace.transaction import Transaction
 
 LONGEST_TIMEOUT = 3600.0
 MOST_OUTPUT = 10_000_000
-_CHANGING = frozenset({Permission.CREATE_FILES, Permission.WRITE_FILES, Permission.DELETE_FILES})
 
 
 class ExecuteCommandParameters(Boundary):
@@ -38,6 +37,8 @@ class ExecuteCommandParameters(Boundary):
 
 
 class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
+    """`sandbox` None: this machine gives none, and commands run with the server's own rights, for those who may do anything."""
+
     name = "execute_command"
     category = "commands"
     description = "Run a command with bash in the workspace folder and get its output and exit code."
@@ -45,65 +46,94 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
     priority = 30
     model = ExecuteCommandParameters
 
-    def __init__(self, *, timeout: float) -> None:
+    def __init__(self, *, timeout: float, sandbox: Sandbox | None) -> None:
         super().__init__()
+        self.spec = replace(self.spec, contained=sandbox is not None)
         self._timeout = timeout
+        self._sandbox = sandbox
 
     def look(self, wish: ExecuteCommandParameters, parameters: Parameters, hands: Hands) -> Prepared:
-        _require_all_changes_allowed(hands)
+        if self._sandbox is None:
+            require_all_changes_allowed(hands)
         return Prepared(
             tool=self.name,
             parameters=parameters,
             resource=f"command:{wish.command}",
-            intent=Intent(command=wish.command),
+            intent=Intent(command=wish.command, contained=self._sandbox is not None),
         )
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
-        _require_all_changes_allowed(hands)
         wish = ExecuteCommandParameters.model_validate(prepared.parameters)
-        seconds = wish.timeout or self._timeout
-        jail = folder_of(hands).jail
-        async with _private_home() as home:
-            with jail.folder(Place(())) as root:
+        bounds = Bounds(seconds=wish.timeout or self._timeout, output=MOST_OUTPUT)
+        on_output = _as_text(hands.progress)
+        if self._sandbox is None:
+            return said(await run_unsandboxed(wish.command, hands, bounds, on_output), bounds, sandbox="none")
+        async with self._sandbox.begin(folder_of(hands).jail) as transaction:
+            ended = await self._watched(self._sandbox, wish.command, transaction, hands, bounds, on_output)
+            story = await _settled(transaction, wish.command, ended, hands)
+        return said(ended, bounds, sandbox="full", story=story)
+
+    async def _watched(
+        self,
+        sandbox: Sandbox,
+        command: str,
+        transaction: Transaction,
+        hands: Hands,
+        bounds: Bounds,
+        on_output: Callable[[bytes], None] | None,
+    ) -> Ended:
+        """The command from its start until nothing of it is left. Raises: SandboxFailed."""
+        kept = not may_change_nothing(hands.permissions)
+        with sandbox.launch(command, transaction.jail.root, transaction.stage, cache_kept=kept) as launch:
+            launch.status.watch()
+            try:
                 ended = await run_child(
-                    [_bash(), "--noprofile", "--norc", "-c", "--", wish.command],
-                    cwd=working_folder(root, jail.root, Place(())),
-                    env=_environment(home),
-                    bounds=Bounds(seconds=seconds, output=MOST_OUTPUT),
-                    on_output=_as_text(hands.progress),
+                    launch.argv,
+                    cwd="/",
+                    env={},  # bubblewrap's own is readable from inside
+                    bounds=bounds,
+                    stdin=launch.stdin,
+                    on_output=on_output,
+                    pass_fds=launch.fds,
+                    must_stop=lambda: sandbox.is_short_of_room(transaction.stage),
                 )
-        return _result(ended, seconds)
+            finally:
+                await asyncio.shield(launch.status.all_gone())
+            _require_begun(launch, ended)
+            return ended
 
 
-def _require_all_changes_allowed(hands: Hands) -> None:
-    """A command may do anything to files; without a sandbox that is only for those who may do anything to files."""
-    missing = sorted(_CHANGING - hands.permissions)
-    if missing:
-        raise Forbidden(
-            f"This role may run commands but not change files (it lacks {', '.join(missing)}), and only a sandbox could hold a "
-            "command to that. Commands for this role come with the sandbox; a person can run it, or switch to Actor."
+def _require_begun(launch: Launch, ended: Ended) -> None:
+    if ended.how is Ending.ITSELF and not launch.status.began:
+        why = ended.output.decode(errors="replace").strip()[-500:] or f"bubblewrap ended with {ended.exit_code}"
+        raise SandboxFailed(
+            f"The sandbox could not be set up, so the command did not run: {why}. `anycowork doctor` says what is missing; "
+            "a workspace that holds other mounts cannot be used for commands."
         )
 
 
-@asynccontextmanager
-async def _private_home() -> AsyncIterator[str]:
-    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="anycowork-home-")
+async def _settled(transaction: Transaction, command: str, ended: Ended, hands: Hands) -> Story:
+    """Commit or drop; what happened, for the result."""
+    if may_change_nothing(hands.permissions):
+        return left_alone()
+    if ended.how is not Ending.ITSELF:
+        return dropped("What it had changed so far was dropped.")
     try:
-        yield home
-    finally:
-        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
-
-
-def _bash() -> str:
-    found = shutil.which("bash")
-    if found is None:
-        raise ToolFault("There is no bash on this machine, so commands cannot be run. Install it and try again.")
-    return str(Path(found).absolute())
-
-
-def _environment(home: str) -> dict[str, str]:
-    """Nothing of the server's own environment but where programs are: the rest may be secret."""
-    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb"}
+        delta = await asyncio.to_thread(transaction.look)
+    except UnusableDelta as unusable:
+        return dropped(unusable.message, code=unusable.code)
+    objection = await asyncio.to_thread(transaction.objection, hands.permissions, hands.named)
+    if objection is not None:
+        return dropped(objection.says, code=objection.why.value, paths=objection.paths)
+    if not delta:
+        return committed(delta, None, ())
+    drawn = await asyncio.to_thread(picture, delta, transaction.stage.upper, transaction.jail)
+    intent = await asyncio.to_thread(transaction.intent, command)
+    transaction.pledged = True
+    if hands.intend is not None:
+        await hands.intend(intent)
+    applied = await to_the_end(transaction.commit)
+    return committed(delta, drawn, tuple(applied.conflicts))
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:
@@ -116,34 +146,3 @@ def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] 
             progress(text)
 
     return tell
-
-
-def _result(ended: Ended, seconds: float) -> ToolResult:
-    output = ended.output.decode(errors="replace").replace("\0", "�")
-    closing, error = _verdict(ended, seconds)
-    lead = output if not output or output.endswith("\n") else output + "\n"
-    return ToolResult(
-        status=Status.OK if error is None else Status.ERROR,
-        content=lead + closing,
-        error=error,
-        facts={"exit_code": ended.exit_code, "seconds": round(ended.seconds, 3)},
-    )
-
-
-def _verdict(ended: Ended, seconds: float) -> tuple[str, CallError | None]:
-    match ended.how:
-        case Ending.TIMED_OUT:
-            says = (
-                f"Stopped: it was still running after {seconds:g} seconds. Give a longer 'timeout', or make it do less."
-            )
-            return says, CallError.of(ToolTimedOut(says))
-        case Ending.TOO_MUCH_OUTPUT:
-            says = (
-                f"Stopped: it printed more than {MOST_OUTPUT:,} bytes. Redirect its output into a file, or filter it."
-            )
-            return says, CallError.of(CommandFailed(says))
-        case Ending.ITSELF:
-            says = f"exit code {ended.exit_code}"
-            return says, CallError.of(CommandFailed(f"The command ended with {says}.")) if ended.exit_code else None
-        case _:
-            assert_never(ended.how)

@@ -15,6 +15,7 @@ from anycowork.tools.search import Grep, SearchCode
 from anycowork.tools.shell import ExecuteCommand
 from anycowork.tools.symbols import SearchSymbol
 from anycowork.tools.writing import CreateFile, UpdateFile
+from anycowork.workspace.sandbox import Sandbox
 
 
 class Toolbox:
@@ -33,8 +34,11 @@ class Toolbox:
         return sorted((tool.spec for tool in self._tools.values()), key=lambda spec: (spec.priority, spec.name))
 
 
-def built_in_tools(rg: str | None, command_timeout: float) -> Toolbox:
-    """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` is in seconds."""
+def built_in_tools(rg: str | None, command_timeout: float, sandbox: Sandbox | None = None) -> Toolbox:
+    """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` is in seconds.
+
+    Without a `sandbox` commands run with the server's own rights, only for roles that may do anything, and always ask.
+    """
     ripgrep = Ripgrep(rg or find_ripgrep())
     return Toolbox(
         [
@@ -48,6 +52,6 @@ def built_in_tools(rg: str | None, command_timeout: float) -> Toolbox:
             UpdateFile(),
             MoveFile(),
             DeleteFile(),
-            ExecuteCommand(timeout=command_timeout),
+            ExecuteCommand(timeout=command_timeout, sandbox=sandbox),
         ]
     )

@@ -10,11 +10,12 @@ from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, 
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of, to_the_end
+from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.checks import check
 from anycowork.tools.edits import Edit, apply_edits, first_lines, replace_lines
 from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.workspace.diffs import Diff, diff
+from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.text import Text, decode, lines_of, with_line_ends

@@ -1,6 +1,11 @@
-"""The one engine for differences: what people approve, what is stored and what is counted come from here. Pure."""
+"""The one engine for differences: what people approve, what is stored and what is counted come from here.
 
+The same difference is wanted when a call is asked about, when it is done and when it is recorded, so the last few are remembered.
+"""
+
+from collections import deque
 from dataclasses import dataclass
+from hashlib import sha256
 
 import patiencediff
 
@@ -8,6 +13,7 @@ from anycowork.workspace.text import decode, lines_of
 
 LARGEST_DIFFED = 4_000_000  # bytes, both sides together
 LONGEST_DIFF = 1_000_000  # characters of diff text
+REMEMBERED = 8
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
@@ -18,6 +24,15 @@ class Diff:
     text: str
     additions: int = 0
     deletions: int = 0
+
+
+_recent: deque[tuple[tuple[str | None, str | None, str], Diff]] = deque(maxlen=REMEMBERED)
+
+
+def remembered(before: str | None, after: str | None, path: str) -> Diff | None:
+    """The difference between two contents by their SHA-256, if it was computed a moment ago."""
+    key = (before, after, path)
+    return next((found for known, found in tuple(_recent) if known == key), None)
 
 
 def diff(before: bytes | None, after: bytes | None, path: str, *, new_path: str | None = None) -> Diff:
@@ -32,7 +47,14 @@ def diff(before: bytes | None, after: bytes | None, path: str, *, new_path: str 
     old_lines, new_lines = _marked_lines(old.body, bom=old.bom), _marked_lines(new.body, bom=new.bom)
     if len(before or b"") + len(after or b"") > LARGEST_DIFFED:
         return Diff(f"{header}Too large to be compared line by line ({sizes}).\n", len(new_lines), len(old_lines))
-    return _compared(old_lines, new_lines, header)
+    found = _compared(old_lines, new_lines, header)
+    if new_path is None:
+        _recent.append(((_hash(before), _hash(after), path), found))
+    return found
+
+
+def _hash(content: bytes | None) -> str | None:
+    return None if content is None else sha256(content).hexdigest()
 
 
 def moved(path: str, new_path: str) -> Diff:
@@ -41,7 +63,9 @@ def moved(path: str, new_path: str) -> Diff:
 
 def _compared(old: list[str], new: list[str], header: str) -> Diff:
     # The engine writes its own two header lines; ours say /dev/null where there is no file.
-    hunks = [_standard(line) for line in patiencediff.unified_diff(old, new)][2:]
+    # Its default matcher would be difflib's, which takes seconds on a repetitive file.
+    matcher = patiencediff.PatienceSequenceMatcher
+    hunks = [_standard(line) for line in patiencediff.unified_diff(old, new, sequencematcher=matcher)][2:]
     additions = sum(line.startswith("+") for line in hunks)
     deletions = sum(line.startswith("-") for line in hunks)
     text = header + "".join(hunks)

@@ -76,7 +76,7 @@ def lexical_parts(path: str, root: str) -> tuple[str, ...]:
 
 def is_git_control(parts: tuple[str, ...]) -> bool:
     """Whether the path is a `.git` or lies in one, under any spelling that some file system takes for `.git`."""
-    return any(_folds_to_git(part) for part in parts)
+    return any(folds_to_git(part) for part in parts)
 
 
 def shown(path: str, longest: int = 200) -> str:
@@ -101,7 +101,7 @@ def _require_usable(path: str) -> None:
         raise OutsideWorkspace(f"'{shown(path)}' holds control characters, which no path here may have.")
 
 
-def _folds_to_git(name: str) -> bool:
+def folds_to_git(name: str) -> bool:
     folded = unicodedata.normalize("NFKC", name.translate(_INVISIBLE)).casefold()
     # NTFS drops trailing dots and blanks, cuts at a stream's colon, and knows .git as git~1.
     folded = folded.split(":", 1)[0].rstrip(". ")

@@ -6,9 +6,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from anycowork.domain.errors import BadWorkspace
+from anycowork.domain.errors import BadWorkspace, ToolFault
+from anycowork.domain.ports import RolledForward
+from anycowork.domain.tools import Intent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import shown
+from anycowork.workspace.stage import Staging
+from anycowork.workspace.transaction import finish
 
 
 class LocalWorkspaces:
@@ -17,8 +21,9 @@ class LocalWorkspaces:
     `take_lease` makes this process the workspace's writer in the store and answers with the new epoch.
     """
 
-    def __init__(self, take_lease: Callable[[str], Awaitable[int]]) -> None:
+    def __init__(self, take_lease: Callable[[str], Awaitable[int]], staging: Staging | None = None) -> None:
         self._take_lease = take_lease
+        self._staging = staging
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def open(self, root: str) -> Folder:
@@ -34,6 +39,14 @@ class LocalWorkspaces:
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
         """Waits until no one else writes in this workspace, under whatever name; yields the lease's epoch."""
         return self._writing(str(_existing_folder(root)))
+
+    def roll_forward(self, root: str, intent: Intent) -> RolledForward:
+        """Finishes a commit that was intended and cut off. Blocking; under the lease. Raises: BadWorkspace, ToolFault."""
+        if self._staging is None:
+            raise ToolFault(
+                "This server has no place where commands' changes wait, so a cut-off commit cannot be finished."
+            )
+        return finish(self._staging, self.open(root).jail, intent)
 
     @asynccontextmanager
     async def _writing(self, real: str) -> AsyncIterator[int]:

@@ -3,9 +3,11 @@
 import asyncio
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
+from support.boxes import running
 from support.house import at_home
 from support.scripted_model import BreakOff, HttpError, Reply, call
 from support.spec import proves
@@ -137,6 +139,19 @@ async def test_a_turn_out_of_time_ends_with_a_clear_message_and_keeps_what_was_s
         hold.set()
 
 
+@proves("LOOP-4", "LOOP-5")
+async def test_a_command_cut_off_by_the_turns_time_leaves_a_result_behind(tmp_path: Path) -> None:
+    async with at_home(tmp_path, replies=[call("execute_command", command="sleep 600")], turn_seconds=1.0) as guest:
+        chat = await guest.chat()
+        await chat.send("wait for ever")
+        await chat.decide()
+        assert [r["status"] for r in await chat.results()] == ["cancelled"]
+        assert (await chat.events())[-1]["reason"] == "limit"
+        guest.model.replies[:] = ["Here."]
+        await chat.send("and now?")
+        assert (await chat.last())["content"] == "Here."
+
+
 @proves("LOOP-5")
 async def test_stop_ends_a_running_turn_at_once_and_the_history_is_consistent(tmp_path: Path) -> None:
     hold = asyncio.Event()
@@ -155,7 +170,8 @@ async def test_stop_ends_a_running_turn_at_once_and_the_history_is_consistent(tm
 
 @proves("LOOP-5")
 async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
-    replies = [call("execute_command", command="echo $$ > pid; sleep 600")]
+    marker = f"marker-{uuid4().hex}"
+    replies = [call("execute_command", command=f"touch made; exec -a {marker} sleep 600")]
     async with at_home(tmp_path, replies=replies) as guest:
         chat = await guest.chat()
         await chat.send("run it")
@@ -163,14 +179,13 @@ async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
         await guest.ask(
             "POST", f"{chat.path}/approvals", {"decisions": [{"id": pending[0]["id"], "decision": "allow_once"}]}
         )
-        pid_file = guest.workspace / "pid"
         async with asyncio.timeout(5):
-            while not (pid_file.exists() and pid_file.read_text().strip()):
-                await asyncio.sleep(0.01)  # another process writes it: there is no event to wait for
-        pid = int(pid_file.read_text())
+            while not running(f"{marker}\x00600"):
+                await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for
         await guest.ask("POST", f"{chat.path}/stop")
-        assert not Path(f"/proc/{pid}").exists()
-        assert [r["status"] for r in await chat.results()] == ["cancelled"]
+        assert running(marker) == [] and not (guest.workspace / "made").exists()
+        [result] = await chat.results()
+        assert result["status"] == "cancelled" and "nothing that it had changed was kept" in result["error"]["message"]
 
 
 @proves("LOOP-6")

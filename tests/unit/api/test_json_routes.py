@@ -148,14 +148,6 @@ async def test_roles_are_listed_without_a_word_of_tools(client):
     }
 
 
-@pytest.mark.parametrize("decision", ["allow_session", "allow_always"])
-async def test_standing_rules_are_refused_with_the_way_out(client, decision):
-    chat = await new_chat(client)
-    answer = await client.post(f"/context/{chat['id']}/approvals", {"decisions": [{"id": "x", "decision": decision}]})
-    assert (answer.status, answer.error["code"]) == (422, "rules_not_available")
-    assert "allow_once" in answer.error["message"]
-
-
 @pytest.mark.parametrize(
     "decisions",
     [

@@ -6,7 +6,8 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
-from anycowork.permissions.grants import granted_by, path_matches
+from anycowork.permissions.grants import granted_by
+from anycowork.permissions.patterns import path_matches
 
 UPDATE = ToolSpec("update_file", "files", "", frozenset({Permission.READ_FILES, Permission.WRITE_FILES}), {})
 DELETE = ToolSpec("delete_file", "files", "", frozenset({Permission.READ_FILES, Permission.DELETE_FILES}), {})

@@ -1,48 +1,90 @@
 import asyncio
 import os
-import select
+import secrets
 from pathlib import Path
 
 import pytest
 
-from anycowork.domain.errors import Forbidden
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent, Status
+from anycowork.domain.tools import Intent, Status, ToolResult
 from anycowork.tools import shell
-from support.hands import EVERYTHING, Bench
+from support.boxes import running
+from support.hands import EVERYTHING, Bench, tree
+from support.spec import proves
 
 TESTER = frozenset({Permission.READ_FILES, Permission.EXECUTE_COMMANDS})
+CREATOR = TESTER | {Permission.CREATE_FILES}
 
 
-async def is_gone(pid: int) -> bool:
-    """Waits for the end of a process that is not ours to wait for."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool((await asyncio.to_thread(select.select, [handle], [], [], 5))[0])
-    finally:
-        os.close(handle)
+async def run(
+    bench: Bench, command: str, permissions: frozenset[Permission] = EVERYTHING, **more: object
+) -> ToolResult:
+    return await bench.call("execute_command", bench.hands(permissions=permissions, **more), command=command)
 
 
-async def test_a_command_runs_in_the_workspace_with_its_output_in_order(bench: Bench) -> None:
-    prepared = await bench.prepare("execute_command", command="pwd; echo err >&2; echo out; touch made")
-    assert prepared.resource == "command:pwd; echo err >&2; echo out; touch made"
-    assert prepared.intent == Intent(command="pwd; echo err >&2; echo out; touch made") and prepared.state == ""
+@pytest.fixture
+def marker() -> str:
+    return f"marker-{secrets.token_hex(8)}"
+
+
+@proves("SNAP-4")
+async def test_what_a_command_changed_is_committed_together_and_told(bench: Bench) -> None:
+    bench.write("a.txt", "old\n")
+    bench.write("gone.txt", "x\n")
+    command = "pwd; echo err >&2; echo out; echo new > a.txt; rm gone.txt; mkdir -p d/empty; ln -s ../a.txt d/link; chmod 755 a.txt"
+    prepared = await bench.prepare("execute_command", command=command)
+    assert prepared.resource == f"command:{command}" and prepared.state == ""
+    assert prepared.intent == Intent(command=command, contained=True)
     result = await bench.run(prepared)
-    assert result.content == f"{bench.root}\nerr\nout\nexit code 0"
-    assert result.status is Status.OK and result.facts["exit_code"] == 0 and (bench.root / "made").exists()
+    assert result.status is Status.OK and result.content.startswith(
+        f"{bench.root}\nerr\nout\nexit code 0\nChanged (+1 −2 "
+    )
+    assert "M a.txt" in result.content and "D gone.txt" in result.content and "A d/empty" in result.content
+    assert result.diff is not None and "-old\n+new\n" in result.diff
+    assert result.facts["exit_code"] == 0 and result.facts["sandbox"] == "full"
+    assert (result.facts["additions"], result.facts["deletions"]) == (1, 2)
+    assert {"path": "gone.txt", "change": "deleted"} in result.facts["files"]  # type: ignore[operator]
+    assert tree(bench.root) == {"a.txt": b"new\n", "d": "folder", "d/empty": "folder", "d/link": "-> ../a.txt"}
+    assert (bench.root / "a.txt").stat().st_mode & 0o777 == 0o755
 
 
-async def test_a_failing_command_is_an_error_with_its_exit_code(bench: Bench) -> None:
-    result = await bench.call("execute_command", command="echo no; exit 3")
-    assert result.status is Status.ERROR and result.content == "no\nexit code 3" and result.facts["exit_code"] == 3
+async def test_the_commit_is_written_down_before_anything_moves(bench: Bench) -> None:
+    bench.write("a.txt", "old\n")
+    seen: list[tuple[Intent, bytes, bytes]] = []
+
+    async def intend(intent: Intent) -> None:
+        assert intent.staged is not None
+        staged = Path(intent.staged, "upper/a.txt").read_bytes()
+        seen.append((intent, (bench.root / "a.txt").read_bytes(), staged))
+
+    await run(bench, "echo new > a.txt", intend=intend)
+    [(intent, on_disk, staged)] = seen
+    assert (on_disk, staged) == (b"old\n", b"new\n") and [item.path for item in intent.paths] == ["a.txt"]
+    assert intent.staged is not None and not Path(intent.staged).exists()
+
+
+async def test_a_commit_that_cannot_be_written_down_is_not_made_and_its_stage_stays(bench: Bench) -> None:
+    async def intend(intent: Intent) -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await run(bench, "echo new > made", intend=intend)
+    assert tree(bench.root) == {} and len(list((bench.root.parent / "data/staging/runs").iterdir())) == 1
+
+
+async def test_a_failing_command_keeps_what_it_changed_and_says_its_exit_code(bench: Bench) -> None:
+    result = await run(bench, "echo no; touch made; exit 3")
+    assert (
+        result.status is Status.ERROR
+        and result.content.startswith("no\nexit code 3\n")
+        and result.facts["exit_code"] == 3
+    )
     assert result.error is not None and (result.error.code, result.error.retryable) == ("command_failed", True)
+    assert (bench.root / "made").exists()
 
 
 async def test_a_command_that_looks_like_an_option_is_still_a_command(bench: Bench) -> None:
-    result = await bench.call("execute_command", command="-i --version")
+    result = await run(bench, "-i --version")
     assert result.facts["exit_code"] == 127 and "command not found" in result.content
 
 
@@ -51,57 +93,142 @@ async def test_nothing_of_the_servers_environment_reaches_a_command(
 ) -> None:
     monkeypatch.setenv("ANYCOWORK_TOKEN", "s3cret")
     monkeypatch.setenv("BASH_ENV", "/nowhere")
-    result = await bench.call("execute_command", command="env | cut -d= -f1 | sort; echo $HOME; ls -A $HOME; cat")
-    names = set(result.content.split("\n"))
-    assert {"HOME", "LANG", "PATH", "TERM"} <= names and not names & {"ANYCOWORK_TOKEN", "BASH_ENV", "USER"}
-    home = next(line for line in result.content.split("\n") if line.startswith("/"))
-    assert home != os.environ.get("HOME") and not Path(home).exists()
+    result = await run(bench, "env; cat /proc/*/environ | tr '\\0' '\\n'; ls -A $HOME; cat")
+    assert "s3cret" not in result.content and "BASH_ENV" not in result.content
+    assert "HOME=/home/sandbox" in result.content and result.status is Status.OK
 
 
-async def test_a_command_past_its_time_is_ended_with_all_its_children(bench: Bench) -> None:
-    command = "trap '' TERM; sleep 300 & echo $! > pid; echo begun; sleep 300; sleep 300"
-    result = await bench.call("execute_command", command=command, timeout=0.3)
+@proves("TOOL-4")
+async def test_a_command_past_its_time_is_ended_with_all_its_children_and_changes_nothing(
+    bench: Bench, marker: str
+) -> None:
+    command = f"trap '' TERM; touch made; (exec -a {marker} sleep 300) & echo begun; sleep 300; sleep 300"
+    result = await bench.call("execute_command", command=command, timeout=0.5)
     assert result.status is Status.ERROR and result.error is not None and result.error.code == "timed_out"
-    assert result.content.startswith("begun\nStopped:")
-    assert await is_gone(int((bench.root / "pid").read_text()))
+    assert result.content.startswith("begun\nStopped:") and "dropped" in result.content and "kill %1" in result.content
+    assert running(marker) == [] and tree(bench.root) == {}
 
 
-async def test_background_processes_do_not_outlive_their_command(bench: Bench) -> None:
-    result = await bench.call("execute_command", command="sleep 300 & echo $!")
-    assert result.status is Status.OK
-    assert await is_gone(int(result.content.split("\n")[0]))
+@proves("TOOL-4")
+async def test_background_processes_do_not_outlive_their_command(bench: Bench, marker: str) -> None:
+    command = f"(setsid bash -c 'exec -a {marker} sleep 300' &) ; (exec -a {marker} sleep 300) & disown; echo on"
+    result = await run(bench, command)
+    assert result.status is Status.OK and result.content == "on\nexit code 0"
+    assert running(marker) == []
 
 
-async def test_stopping_kills_at_once(bench: Bench) -> None:
+async def test_stopping_kills_at_once_and_changes_nothing(bench: Bench, marker: str) -> None:
     begun: asyncio.Queue[str] = asyncio.Queue()
     hands = bench.hands(progress=begun.put_nowait)
-    prepared = await bench.prepare("execute_command", command="trap '' TERM; echo $$; while :; do sleep 0.1; done")
+    command = f"trap '' TERM; touch made; echo on; while :; do (exec -a {marker} sleep 0.1); done"
+    prepared = await bench.prepare("execute_command", command=command)
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
         task = tasks.create_task(bench.run(prepared, hands))
-        pid = int(await begun.get())
+        assert await begun.get() == "on\n"
         task.cancel()
-    assert task.cancelled() and await is_gone(pid)
+    assert task.cancelled() and running(marker) == [] and tree(bench.root) == {}
+    assert list((bench.root.parent / "data/staging/runs").iterdir()) == []
 
 
+@proves("TOOL-4")
 async def test_endless_output_is_stopped_and_what_came_is_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell, "MOST_OUTPUT", 100_000)
-    result = await bench.call("execute_command", command="yes")
+    result = await run(bench, "touch made; yes")
     assert result.status is Status.ERROR and result.content.startswith("y\n" * 50_000)
-    assert "printed more than 100,000 bytes" in result.content
+    assert "printed more than 100,000 bytes" in result.content and tree(bench.root) == {}
 
 
 async def test_progress_is_told_as_text_while_it_runs(bench: Bench) -> None:
     told: list[str] = []
-    await bench.call("execute_command", bench.hands(progress=told.append), command="printf 'a\\xc3'; printf '\\xa9b'")
+    await run(bench, "printf 'a\\xc3'; printf '\\xa9b'", progress=told.append)
     assert "".join(told) == "aéb"
 
 
-@pytest.mark.parametrize("missing", [Permission.CREATE_FILES, Permission.WRITE_FILES, Permission.DELETE_FILES])
-async def test_a_role_that_may_not_change_files_runs_no_unsandboxed_command(bench: Bench, missing: Permission) -> None:
-    allowed = await bench.prepare("execute_command", command="touch made")
-    for permissions in (TESTER, EVERYTHING - {missing}):
-        with pytest.raises(Forbidden, match="sandbox"):
-            await bench.prepare("execute_command", bench.hands(permissions=permissions), command="touch made")
-        with pytest.raises(Forbidden):
-            await bench.run(allowed, bench.hands(permissions=permissions))
-    assert not (bench.root / "made").exists()
+@proves("ROL-5", "TOOL-4", "SNAP-4")
+async def test_a_testers_command_runs_and_leaves_not_a_byte_behind(bench: Bench) -> None:
+    bench.write("src/app.py", "print(1)\n")
+    before = tree(bench.root)
+    result = await run(bench, "python3 src/app.py; echo x > report; rm -r src; mkdir -p .git/hooks; ls", TESTER)
+    assert result.status is Status.OK and result.content.startswith("1\nreport\nexit code 0\nThis role may not change")
+    assert result.facts["files"] == [] and tree(bench.root) == before and bench.intended == []
+
+
+@proves("ROL-5")
+async def test_a_testers_command_leaves_nothing_in_the_cache_for_others(bench: Bench) -> None:
+    await run(bench, "echo mine > ~/.cache/kept")
+    result = await run(bench, "cat ~/.cache/kept; echo other > ~/.cache/kept; cat ~/.cache/kept", TESTER)
+    assert result.content.startswith("mine\nother\n")
+    assert (await run(bench, "cat ~/.cache/kept")).content == "mine\nexit code 0"
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [("echo x > new; mkdir d", True), ("echo x > old", False), ("rm old; touch new", False), ("mv old new", False)],
+)
+async def test_a_role_that_may_only_create_commits_new_paths_alone(bench: Bench, command: str, kept: bool) -> None:
+    bench.write("old", "1")
+    before = tree(bench.root)
+    result = await run(bench, command, CREATOR)
+    assert (tree(bench.root) != before) is kept
+    assert (result.status is Status.OK) is kept and (kept or result.facts["dropped"] == "forbidden_by_role")
+
+
+@proves("SNAP-4")
+async def test_what_changed_underneath_meanwhile_is_a_conflict_and_never_overwritten(bench: Bench) -> None:
+    bench.write("a.txt", "old\n")
+    begun: asyncio.Queue[str] = asyncio.Queue()
+    hands = bench.hands(progress=begun.put_nowait)
+    command = "echo mine > a.txt; echo also > b.txt; echo on; until [ -e /tmp/never ]; do read -t 0.2 <> <(:); break; done; sleep 0.3"
+    prepared = await bench.prepare("execute_command", command=command)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        task = tasks.create_task(bench.run(prepared, hands))
+        await begun.get()
+        bench.write("a.txt", "the person's\n")
+    result = task.result()
+    assert tree(bench.root) == {"a.txt": b"the person's\n"}
+    assert result.status is Status.ERROR and result.facts["dropped"] == "conflict" and "'a.txt'" in result.content
+    kept = next((bench.root.parent / "data/staging/kept").iterdir())
+    assert (kept / "upper/a.txt").read_bytes() == b"mine\n" and str(kept) in result.content
+
+
+async def test_a_change_just_before_the_command_is_no_conflict(bench: Bench) -> None:
+    for round_ in range(5):
+        bench.write("a.txt", f"{round_}\n")
+        assert (await run(bench, "echo more >> a.txt; touch new; rm new")).status is Status.OK
+        assert (bench.root / "a.txt").read_bytes() == f"{round_}\nmore\n".encode()
+
+
+async def test_a_command_may_commit_but_not_steer_git(bench: Bench) -> None:
+    setup = "git init -q -b main . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first"
+    assert os.system(f"cd {bench.root} && {setup}") == 0
+    bench.write("a.txt", "1\n")
+    command = "git add a.txt && git -c user.name=a -c user.email=a@b commit -q -m second && git log --format=%s"
+    result = await run(bench, command)
+    assert result.status is Status.OK and result.content.startswith("second\nfirst\nexit code 0")
+    refused = await run(bench, "git config core.fsmonitor /tmp/x; touch made")
+    assert refused.facts["dropped"] == "never_path" and "'.git/config'" in refused.content
+    assert not (bench.root / "made").exists() and "fsmonitor" not in (bench.root / ".git/config").read_text()
+
+
+async def test_a_steering_file_needs_a_persons_word_or_a_plan_that_names_it(bench: Bench) -> None:
+    command = "echo x > AGENTS.md; touch other"
+    refused = await run(bench, command)
+    assert refused.facts["dropped"] == "needs_a_persons_word" and "'AGENTS.md'" in refused.content
+    assert "update_file" in refused.content and tree(bench.root) == {}
+    allowed = await run(bench, command, named=lambda path: path == "AGENTS.md")
+    assert allowed.status is Status.OK and set(tree(bench.root)) == {"AGENTS.md", "other"}
+
+
+async def test_a_workspace_with_an_awkward_name_works(tmp_path: Path) -> None:
+    root = tmp_path / "a b,c:d\\e'f\"g é"
+    (tmp_path / "outside").mkdir()
+    root.mkdir()
+    bench = Bench(root, tmp_path / "outside")
+    result = await run(bench, "pwd; echo 1 > made")
+    assert result.content.startswith(f"{root}\n") and (root / "made").read_bytes() == b"1\n"
+
+
+async def test_a_machine_without_room_stops_the_command(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.sandbox, "limits", bench.sandbox.limits.__class__(free_space=1 << 60))
+    result = await run(bench, "touch made; sleep 300")
+    assert result.error is not None and "disk was nearly full" in result.content and tree(bench.root) == {}

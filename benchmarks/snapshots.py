@@ -1,0 +1,208 @@
+"""Does a snapshot cost what changed, or what the workspace holds?
+
+Around one `update_file`: images before, rows and event with the intent, images and diff after, rows and event with the result; the
+tool's own work is left out. Beside it the shadow repository that others keep: `git add -A` and `git write-tree` with a warm index.
+"""
+
+import asyncio
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from anycowork.chats.rollback import RollbackDesk, Wish
+from anycowork.clock import SystemClock
+from anycowork.domain import announce
+from anycowork.domain.chats import Chat, ChatConfig
+from anycowork.domain.journal import AddChat, Change
+from anycowork.domain.ports import Hands
+from anycowork.domain.roles import Permission
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call
+from anycowork.store.opening import Database, open_store
+from anycowork.tools.toolbox import built_in_tools
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.snapshots import PackedSnapshots
+from anycowork.workspace.workspaces import LocalWorkspaces
+from measuring import Ground, Leg, NotMeasured
+from workplace import PERSON
+
+QUESTION = "CPU around one update of a file of 3.5 KB, and of taking changes back"
+SIZES = {"1k": 1_000, "100k": 100_000}
+UPDATES = 200
+TEXT = "".join(f"def answer_{n}(question: str) -> str:\n    return question.upper()\n\n" for n in range(52))
+
+
+@contextmanager
+def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
+    with ground.fresh("trees") as folder:
+        trees = {name: _tree(folder / name, count) for name, count in SIZES.items()}
+        found: dict[str, Leg] = {}
+        for name, tree in trees.items():
+            found[f"update_{name}"] = partial(_around_updates, ground, tree)
+            found[f"shadow_git_{name}"] = _ShadowGit(folder / f"{name}.git", tree).snapshot
+        for changed in (10, 100):
+            found[f"restore_{changed}_files"] = partial(_restore, ground, trees["100k"], changed)
+        yield found
+
+
+def _tree(root: Path, count: int) -> Path:
+    """Twenty files to a folder; one of 3.5 KB to work on, the others small: a snapshot by walking looks at each, whatever its size."""
+    for start in range(0, count, 20):
+        folder = root / f"{start // 1000:03d}" / f"{start:06d}"
+        folder.mkdir(parents=True)
+        for number in range(start, min(start + 20, count)):
+            (folder / f"file{number}.py").write_text(f"number = {number}\n")
+    (root / "worked_on.py").write_text(TEXT)
+    return root
+
+
+# --- ours
+
+
+def _around_updates(ground: Ground, tree: Path) -> dict[str, float]:
+    with ground.fresh("data") as data:
+        return asyncio.run(_updates(data, tree))
+
+
+async def _updates(data: Path, tree: Path) -> dict[str, float]:
+    """What the rows cost is the difference to the same changes without them: the call itself is recorded in any case."""
+    spent, plain = [], []
+    tool, hands = built_in_tools(None, 60.0).find("update_file"), Hands(Folder(str(tree)), frozenset(Permission))
+    assert tool is not None
+    async with _Keeping(data, tree) as keeping:
+        for number in range(UPDATES):
+            (tree / "worked_on.py").write_text(TEXT)
+            edit = {"find": "def answer_7(", "replace": f"def answer_{number}_of_7("}
+            prepared = await tool.prepare({"path": "worked_on.py", "edits": [edit]}, hands)
+            call, started = _call(), time.process_time()
+            before = await keeping.before(call, prepared.touched)
+            spent.append(time.process_time() - started)
+            await tool.run(prepared, hands)
+            started = time.process_time()
+            await keeping.after(before)
+            spent[-1] += time.process_time() - started
+            started = time.process_time()
+            await keeping.record(_call())
+            await keeping.record(_call())
+            plain.append(time.process_time() - started)
+    return {"cpu_ms": (sum(spent) - sum(plain)) / UPDATES * 1000}
+
+
+def _restore(ground: Ground, tree: Path, changed: int) -> dict[str, float]:
+    with ground.fresh("data") as data:
+        return asyncio.run(_restore_now(data, tree, changed))
+
+
+async def _restore_now(data: Path, tree: Path, changed: int) -> dict[str, float]:
+    targets = sorted(str(path.relative_to(tree)) for path in (tree / "000").rglob("*.py"))[:changed]
+    async with _Keeping(data, tree) as keeping:
+        first = None
+        for path in targets:
+            before = await keeping.before(_call(), [path])
+            first = first or before
+            (tree / path).write_text("changed = True\n")
+            await keeping.after(before)
+        assert first is not None
+        started = time.process_time()
+        answer = await keeping.desk.restore(PERSON, CHAT, first.id, Wish())
+        spent = time.process_time() - started
+    if len(answer.done.restored) != changed:
+        raise AssertionError("not every file came back")
+    return {"cpu_ms": spent * 1000, "cpu_ms_per_file": spent * 1000 / changed}
+
+
+CHAT = "bench"
+_CLOCK = SystemClock()
+
+
+def _call() -> Call:
+    return Call(_CLOCK.new_id(), CHAT, "turn", "batch", 0, "update_file", {})
+
+
+class _Keeping:
+    """The house's own parts around a tree, as the tool runner uses them."""
+
+    def __init__(self, data: Path, tree: Path) -> None:
+        self._database: Database = open_store(data / "anycowork.db", _CLOCK, lambda record: None)
+        self._snapshots = PackedSnapshots(Pack(data / "snapshots"), self._database.shelf, _CLOCK, quota_bytes=1 << 31)
+        self._tree = tree
+        self._folder = Folder(str(tree))
+        store = self._database.store
+        self.desk = RollbackDesk(
+            journal=self._database.journal,
+            store=store,
+            rows=store,
+            workspaces=LocalWorkspaces(lambda root: self._database.leases.take(root, owner="bench")),
+            snapshots=self._snapshots,
+            clock=_CLOCK,
+        )
+
+    async def __aenter__(self) -> "_Keeping":
+        chat = Chat(CHAT, "Bench", str(self._tree), ChatConfig("actor"), created_at=_CLOCK.now())
+        await self._database.journal.write(Change(CHAT, (AddChat(chat, PERSON.label()),)))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._database.aclose()
+
+    async def before(self, call: Call, paths: Sequence[str]) -> Snapshot:
+        taken = await self._snapshots.before(call, self._folder, paths)
+        await self.record(call, taken)
+        return taken
+
+    async def after(self, before: Snapshot) -> None:
+        taken = await self._snapshots.after(before, self._folder)
+        assert taken is not None
+        await self.record(_call(), taken)
+
+    async def record(self, call: Call, *taken: Snapshot) -> None:
+        """As the tool runner records a call's intent, and later its result."""
+        await self._database.journal.write(
+            Change(CHAT, (call, *taken), (announce.tool_call(call), *map(announce.snapshot, taken)))
+        )
+
+
+# --- what others do
+
+
+class _ShadowGit:
+    """A repository beside the workspace; its index is warm after the first snapshot, which is not counted."""
+
+    def __init__(self, repository: Path, tree: Path) -> None:
+        self._repository = repository
+        self._tree = tree
+        self._count = 0
+
+    def snapshot(self) -> dict[str, float]:
+        if shutil.which("git") is None:
+            raise NotMeasured("git is not installed")
+        if not self._repository.exists():
+            self._git("init", "-q")
+            self._take()
+        self._count += 1
+        (self._tree / "worked_on.py").write_text(TEXT + f"# {self._count}\n")
+        started = _cpu_of_children()
+        self._take()
+        return {"cpu_ms": (_cpu_of_children() - started) * 1000}
+
+    def _take(self) -> None:
+        self._git("add", "-A")
+        self._git("write-tree")
+
+    def _git(self, *words: str) -> None:
+        place = {"GIT_DIR": str(self._repository), "GIT_WORK_TREE": str(self._tree), "GIT_CONFIG_NOSYSTEM": "1"}
+        subprocess.run(
+            ["git", *words], check=True, capture_output=True, cwd=self._tree, env={**os.environ, **place}, timeout=600
+        )
+
+
+def _cpu_of_children() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime

@@ -1,0 +1,50 @@
+"""The audit log of a chat: its hash chain as lines of JSON, from the first record to the last, to be verified anywhere."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from anycowork.api.answers import faults
+from anycowork.api.auth import Reader
+from anycowork.api.rooms import House, Rooms
+from anycowork.domain.audit import ChainEnd, Link
+from anycowork.domain.errors import NotFound
+
+routes = APIRouter(tags=["audit"])
+
+_PAGE = 200
+_EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1}\n'
+
+
+@routes.get(
+    "/context/{chat_id}/audit/log",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One line per record, then the end.",
+            "content": {"application/x-ndjson": {"example": _EXAMPLE}},
+        },
+        **faults(404, 422),
+    },
+)
+async def audit_log(chat_id: str, principal: Reader, rooms: House) -> StreamingResponse:
+    """`hash` is SHA-256 over the previous line's hash (empty at first) and `record` as UTF-8; the last line holds the chain's end."""
+    end = await rooms.store.chain_end(chat_id)
+    if end is None:
+        raise NotFound("chat", chat_id)
+    return StreamingResponse(_lines(rooms, chat_id, end), media_type="application/x-ndjson")
+
+
+async def _lines(rooms: Rooms, chat_id: str, end: ChainEnd) -> AsyncIterator[bytes]:
+    seq, count = 0, 0
+    while page := await rooms.store.chained_after(chat_id, seq, up_to=end.seq, limit=_PAGE):
+        yield b"".join(_line(link) for link in page)
+        seq, count = page[-1].seq, count + len(page)
+    yield msgspec.json.encode({"chat_id": chat_id, "end": end.hash, "records": count}) + b"\n"
+
+
+def _line(link: Link) -> bytes:
+    record = link.body.decode("utf-8", "replace")  # what is no text was tampered with, and will not verify
+    return msgspec.json.encode({"seq": link.seq, "hash": link.hash, "record": record}) + b"\n"

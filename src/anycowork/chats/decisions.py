@@ -1,0 +1,139 @@
+"""What a person's decisions become: the recorded answers and, for "this session" and "always", the standing rules they make. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from anycowork.domain import announce
+from anycowork.domain.approvals import Approval, ApprovalState, Decision
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import Invalid
+from anycowork.domain.events import Draft
+from anycowork.domain.journal import DecideApproval, Write
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal
+from anycowork.domain.rules import Effect, OwnRule, Rule, RuleScope, RuleWish, new_rule
+from anycowork.permissions.resources import touched_then
+from anycowork.permissions.rules import check_pattern, matches
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """`rule` is the person's own, in place of the proposed one."""
+
+    id: str
+    decision: Decision
+    note: str | None = None
+    rule: OwnRule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Written as one change, so that no rule ever stands without the decision that made it."""
+
+    writes: tuple[Write, ...]
+    events: tuple[Draft, ...]
+    rules: Mapping[str, Rule]
+
+
+class Settlement:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def __call__(
+        self, chat: Chat, principal: Principal, decisions: Sequence[Decided], pending: Mapping[str, Approval]
+    ) -> Settled:
+        """Raises: Invalid, naming the decision at fault."""
+        writes: list[Write] = []
+        events: list[Draft] = []
+        rules: dict[str, Rule] = {}
+        by = principal.label()
+        for place, decided in enumerate(decisions):
+            approval, state = pending[decided.id], _state_of(decided.decision)
+            rule = self._rule(chat, by, approval, decided, at=f"decisions.{place}")
+            writes.append(DecideApproval(decided.id, state, decided.note, by))
+            events.append(announce.permission_decided(approval, state, decided.note, by, rule))
+            if rule is not None:
+                writes.append(rule)
+                rules[decided.id] = rule
+        return Settled(tuple(writes), tuple(events), rules)
+
+    def _rule(self, chat: Chat, by: str, approval: Approval, decided: Decided, *, at: str) -> Rule | None:
+        if decided.decision not in (Decision.ALLOW_SESSION, Decision.ALLOW_ALWAYS):
+            if decided.rule is not None:
+                raise Invalid("A rule comes with 'allow_session' or 'allow_always' only.", param=f"{at}.rule")
+            return None
+        own = decided.rule or _proposed(approval, at)
+        _require_fitting(own, chat, at)
+        scope = _scope(decided.decision, own)
+        wish = RuleWish(
+            tool=own.tool or approval.tool,
+            resource=own.resource,
+            effect=own.effect,
+            scope=scope,
+            context_id=chat.id if scope is RuleScope.SESSION else None,
+            workspace=chat.workspace if scope is RuleScope.WORKSPACE else None,
+            expires_at=own.expires_at,
+        )
+        try:
+            rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=by, at=self._clock.now())
+            check_pattern(rule)
+        except Invalid as fault:
+            raise Invalid(fault.message, param=f"{at}.rule.{fault.param}") from None
+        if decided.rule is not None:
+            _require_match(rule, approval, chat, at)
+        return rule
+
+
+def each_once(decisions: Sequence[Decided]) -> Sequence[Decided]:
+    """Raises: Invalid."""
+    if not decisions:
+        raise Invalid("Send at least one decision.", param="decisions")
+    if len({decided.id for decided in decisions}) != len(decisions):
+        raise Invalid("The same approval is decided twice.", param="decisions")
+    return decisions
+
+
+def _proposed(approval: Approval, at: str) -> OwnRule:
+    if approval.proposed_rule is None:
+        raise Invalid(
+            "No rule can allow this call again, since what it does cannot be told from its words; use 'allow_once'.",
+            param=f"{at}.decision",
+        )
+    return OwnRule.model_validate(approval.proposed_rule)
+
+
+def _require_fitting(own: OwnRule, chat: Chat, at: str) -> None:
+    if own.effect is not Effect.ALLOW:
+        raise Invalid(
+            "Allowing a call cannot make a rule that asks or denies; add that at /rules.", param=f"{at}.rule.effect"
+        )
+    if own.context_id not in (None, chat.id):
+        raise Invalid("The rule names another chat than the one that asked.", param=f"{at}.rule.context_id")
+    if own.workspace not in (None, chat.workspace):
+        raise Invalid("The rule names another workspace than this chat's.", param=f"{at}.rule.workspace")
+
+
+def _scope(decision: Decision, own: OwnRule) -> RuleScope:
+    if decision is Decision.ALLOW_SESSION:
+        return RuleScope.SESSION
+    return RuleScope.GLOBAL if own.scope is RuleScope.GLOBAL else RuleScope.WORKSPACE
+
+
+def _require_match(rule: Rule, approval: Approval, chat: Chat, at: str) -> None:
+    touched = touched_then(approval.tool, approval.parameters, approval.resource, chat.workspace)
+    if touched is None or not matches(rule, touched):
+        raise Invalid(
+            f"The rule '{rule.title()}' does not match the call that it shall allow ({approval.tool} on {approval.resource[:200]}).",
+            param=f"{at}.rule",
+        )
+
+
+def _state_of(decision: Decision) -> ApprovalState:
+    match decision:
+        case Decision.ALLOW_ONCE | Decision.ALLOW_SESSION | Decision.ALLOW_ALWAYS:
+            return ApprovalState.ALLOWED
+        case Decision.DENY:
+            return ApprovalState.DENIED
+        case _:
+            assert_never(decision)

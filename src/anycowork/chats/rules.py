@@ -1,0 +1,170 @@
+"""The desk for standing rules: written, listed, changed and revoked by a person, explained for one call, previewed on past ones."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from anycowork.chats.desk import require
+from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault
+from anycowork.domain.ports import Clock, Hands, PastCall, Rules, Store, Toolbox, Workspaces
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.rules import Effect, Rule, RuleChange, RuleScope, RuleWish, changed_rule, new_rule
+from anycowork.domain.tools import Call, Parameters
+from anycowork.permissions.gate import Gate, Standing
+from anycowork.permissions.judging import Judge, by_default
+from anycowork.permissions.resources import Touched, touched_then
+from anycowork.permissions.roles import RoleBook
+from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches
+
+MOST_LOOKED_AT = 500
+MOST_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A rule that holds, and what the person should know about it."""
+
+    rule: Rule
+    warnings: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """A past call that the rule matches: what is decided now, and what would be with it."""
+
+    call: Call
+    resource: str
+    decided: Effect
+    would: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    calls: Sequence[Foreseen]
+    matched: int
+    looked_at: int
+    warnings: Sequence[str]
+
+
+class RuleDesk:
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        store: Store,
+        gate: Gate,
+        toolbox: Toolbox,
+        roles: RoleBook,
+        workspaces: Workspaces,
+        clock: Clock,
+        find_workspace: Callable[[str | None], Awaitable[str]],
+    ) -> None:
+        self._rules = rules
+        self._store = store
+        self._gate = gate
+        self._toolbox = toolbox
+        self._roles = roles
+        self._workspaces = workspaces
+        self._clock = clock
+        self._find_workspace = find_workspace
+        self._judge = Judge(rules)
+
+    async def all(self, principal: Principal) -> Sequence[Rule]:
+        require(principal, Scope.MANAGE)
+        return await self._rules.all()
+
+    async def add(self, principal: Principal, wish: RuleWish) -> Written:
+        """Raises: Invalid, BadWorkspace."""
+        require(principal, Scope.MANAGE)
+        written = await self._draft(principal, wish)
+        await self._rules.add(written.rule)
+        return written
+
+    async def change(self, principal: Principal, rule_id: str, change: RuleChange) -> Written:
+        """Raises: NotFound, Invalid."""
+        require(principal, Scope.MANAGE)
+        rule = await self._rules.find(rule_id)
+        if rule is None:
+            raise NotFound("rule", rule_id)
+        changed = changed_rule(rule, change, at=self._clock.now())
+        warnings = check_pattern(changed)
+        await self._rules.change(changed)
+        return Written(changed, warnings)
+
+    async def remove(self, principal: Principal, rule_id: str) -> None:
+        """Raises: NotFound."""
+        require(principal, Scope.MANAGE)
+        await self._rules.remove(rule_id)
+
+    # --- looking ahead, without running anything
+
+    async def explain(self, principal: Principal, tool: str, parameters: Parameters, chat_id: str) -> Decided:
+        """What would be decided if the agent of this chat made the call now. Raises: NotFound; Invalid for a call that is none."""
+        require(principal, Scope.MANAGE)
+        chat = await self._chat(chat_id)
+        role = self._roles.stored(chat.role)
+        call = Call(self._clock.new_id(), chat.id, "", "", 0, tool, parameters, role_at_issue=chat.role)
+        standing = Standing(Turn("", chat.id, chat.role, principal.label(), ""), role, role)
+        hands = Hands(self._workspaces.open(chat.workspace), role.permissions)
+        try:
+            return await self._gate.explain(call, standing, hands)
+        except ModelFault as fault:
+            raise Invalid(fault.message, param="call") from None
+        except Refusal as refusal:
+            return Decided(Effect.DENY, None, refusal.message)
+        except ToolFault as fault:
+            return await self._by_words(call, chat, fault)
+
+    async def preview(self, principal: Principal, wish: RuleWish) -> Preview:
+        """Which of the newest past calls the rule would have had a say in. Raises: Invalid, BadWorkspace."""
+        require(principal, Scope.MANAGE)
+        written = await self._draft(principal, wish)
+        rule = written.rule
+        past = await self._store.past_calls(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
+        foreseen = [seen for item in past if (seen := await self._foresee(rule, item)) is not None]
+        return Preview(foreseen[:MOST_SHOWN], len(foreseen), len(past), written.warnings)
+
+    # --- the parts
+
+    async def _draft(self, principal: Principal, wish: RuleWish) -> Written:
+        now = self._clock.now()
+        if wish.workspace is not None and wish.scope is RuleScope.WORKSPACE:
+            wish = wish.model_copy(update={"workspace": await self._find_workspace(wish.workspace)})
+        rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
+        if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
+            raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could hold in.", param="context_id")
+        return Written(rule, check_pattern(rule))
+
+    async def _chat(self, chat_id: str) -> Chat:
+        chat = await self._store.chat(chat_id)
+        if chat is None:
+            raise NotFound("chat", chat_id)
+        return chat
+
+    async def _by_words(self, call: Call, chat: Chat, fault: ToolFault) -> Decided:
+        """The call could not even be prepared; the rules still have their say about what it names."""
+        touched = touched_then(call.tool, call.parameters, None, chat.workspace)
+        tool = self._toolbox.find(call.tool)
+        if touched is None or tool is None:
+            return Decided(Effect.ASK, None, fault.message)
+        decided = (await self._judge.decide(call, tool.spec, touched, chat.workspace)).decided
+        return Decided(
+            decided.effect, decided.rule, f"{decided.why} As things are it would fail, though: {fault.message}"
+        )
+
+    async def _foresee(self, rule: Rule, past: PastCall) -> Foreseen | None:
+        call, tool = past.call, self._toolbox.find(past.call.tool)
+        touched = touched_then(call.tool, call.parameters, past.resource, past.workspace, call.intent)
+        if tool is None or touched is None or not matches(rule, touched):
+            return None
+        rules = await self._rules.for_call(call.chat_id, past.workspace)
+        default = by_default(tool.spec, call, touched)
+        now = decide(touched, RuleIndex(rules), default=default)
+        would = decide(touched, RuleIndex((*rules, rule)), default=default)
+        return Foreseen(call, _shown(touched), now.effect, would.effect)
+
+
+def _shown(touched: Touched) -> str:
+    if touched.command is not None:
+        return f"command:{touched.command.text}"
+    return touched.paths[0] if touched.paths else touched.other or ""

@@ -1,0 +1,212 @@
+"""Rules: standing answers to "may this happen?". What a rule is and how it is written; which one decides is `permissions/rules.py`."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+
+EVERYTHING = "*"
+_TOOL = re.compile(r"[A-Za-z0-9_.:-]+\*?|\*")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+
+
+class Effect(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class RuleScope(StrEnum):
+    """`session` is one chat, also after a restart."""
+
+    SESSION = "session"
+    WORKSPACE = "workspace"
+    GLOBAL = "global"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`tool` is a name, a beginning with `*`, or `*`; `resource` a path pattern from the workspace's root, or a command's words."""
+
+    id: str
+    tool: str
+    resource: str
+    effect: Effect
+    scope: RuleScope
+    chat_id: str | None = None
+    workspace: str | None = None
+    expires_at: str | None = None
+    created_by: str = ""
+    created_at: str = ""
+
+    def holds_in(self, chat_id: str, workspace: str, *, now: str) -> bool:
+        if self.expires_at is not None and self.expires_at <= now:
+            return False
+        match self.scope:
+            case RuleScope.GLOBAL:
+                return True
+            case RuleScope.WORKSPACE:
+                return self.workspace == workspace
+            case RuleScope.SESSION:
+                return self.chat_id == chat_id
+
+    def names_tool(self, tool: str) -> bool:
+        return tool.startswith(self.tool[:-1]) if self.tool.endswith("*") else tool == self.tool
+
+    def title(self) -> str:
+        """How messages name it."""
+        return f"{self.effect.value} {self.tool} on {self.resource[:200]}"
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "tool": self.tool,
+            "resource": self.resource,
+            "effect": self.effect.value,
+            "scope": self.scope.value,
+            "context_id": self.chat_id,
+            "workspace": self.workspace,
+            "expires_at": self.expires_at,
+            "created_by": self.created_by,
+            "created_at": self.created_at,
+        }
+
+
+ToolText = Annotated[str, Field(min_length=1, max_length=200, examples=["update_file"])]
+ResourceText = Annotated[str, Field(min_length=1, max_length=10_000, examples=["/src/*", "git status"])]
+EffectWord = Annotated[Effect, Field(strict=False)]
+ScopeWord = Annotated[RuleScope, Field(strict=False)]
+Name = Annotated[str, Field(min_length=1, max_length=4096)]
+Moment = Annotated[str, Field(max_length=40, examples=["2027-01-31T12:00:00Z"])]
+
+
+class RuleWish(Boundary):
+    """A rule as a person writes it. A session's rule names its chat, a workspace's rule its folder, a global one neither."""
+
+    tool: ToolText
+    resource: ResourceText
+    effect: EffectWord
+    scope: ScopeWord
+    context_id: Name | None = None
+    workspace: Name | None = None
+    expires_at: Moment | None = None
+
+
+class OwnRule(Boundary):
+    """A rule that comes with a decision: what it leaves out is taken from the call that was asked."""
+
+    tool: ToolText | None = None
+    resource: ResourceText
+    effect: EffectWord = Effect.ALLOW
+    scope: ScopeWord | None = None
+    context_id: Name | None = None
+    workspace: Name | None = None
+    expires_at: Moment | None = None
+
+
+class RuleChange(Boundary):
+    """What is absent stays as it is; `expires_at: null` makes the rule stand for ever."""
+
+    tool: ToolText | None = None
+    resource: ResourceText | None = None
+    effect: EffectWord | None = None
+    expires_at: Moment | None = None
+
+
+def new_rule(wish: RuleWish, *, rule_id: str, created_by: str, at: str) -> Rule:
+    """Raises: Invalid, with the field at fault."""
+    rule = Rule(
+        id=rule_id,
+        tool=wish.tool,
+        resource=wish.resource.strip(),
+        effect=wish.effect,
+        scope=wish.scope,
+        chat_id=wish.context_id,
+        workspace=wish.workspace,
+        expires_at=_moment(wish.expires_at, after=at),
+        created_by=created_by,
+        created_at=at,
+    )
+    return _checked(rule)
+
+
+def changed_rule(rule: Rule, change: RuleChange, *, at: str) -> Rule:
+    """The same rule with these fields changed; its scope stays. Raises: Invalid."""
+    sent = change.model_fields_set
+    return _checked(
+        replace(
+            rule,
+            tool=change.tool or rule.tool,
+            resource=(change.resource or rule.resource).strip(),
+            effect=change.effect or rule.effect,
+            expires_at=_moment(change.expires_at, after=at) if "expires_at" in sent else rule.expires_at,
+        )
+    )
+
+
+def _checked(rule: Rule) -> Rule:
+    if not _TOOL.fullmatch(rule.tool):
+        raise Invalid(
+            f"'{rule.tool[:80]}' names no tool: write a tool's name, its beginning with '*', or '*' for every tool.",
+            param="tool",
+        )
+    _require_readable(rule.resource)
+    _require_scope(rule)
+    return rule
+
+
+def _require_readable(resource: str) -> None:
+    if not resource:
+        raise Invalid(
+            "The pattern is empty, so it matches nothing; write a path, a command, or '*' for everything.",
+            param="resource",
+        )
+    hidden = next((c for c in resource if c not in "\n\t" and unicodedata.category(c) in _HIDDEN), None)
+    if hidden is not None:
+        raise Invalid(
+            f"The pattern holds an invisible character (U+{ord(hidden):04X}), so it is not what it looks like; type it anew.",
+            param="resource",
+        )
+
+
+def _require_scope(rule: Rule) -> None:
+    wanted = {
+        RuleScope.SESSION: (True, False),
+        RuleScope.WORKSPACE: (False, True),
+        RuleScope.GLOBAL: (False, False),
+    }[rule.scope]
+    for (field, value), needed in zip(
+        (("context_id", rule.chat_id), ("workspace", rule.workspace)), wanted, strict=True
+    ):
+        if needed and value is None:
+            raise Invalid(f"A rule of scope '{rule.scope}' needs '{field}': say where it holds.", param=field)
+        if not needed and value is not None:
+            raise Invalid(
+                f"A rule of scope '{rule.scope}' has no '{field}'; remove it, or choose its scope.", param=field
+            )
+
+
+def _moment(text: str | None, *, after: str) -> str | None:
+    """In the one form that times have here, so that they compare as text."""
+    if text is None:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+        if read.tzinfo is None:
+            raise ValueError
+        moment = read.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        raise Invalid(
+            f"'{text}' is not a time with its zone; write it like 2027-01-31T12:00:00Z.", param="expires_at"
+        ) from None
+    if moment <= after:
+        raise Invalid(f"'{text}' has passed already, so the rule would never hold.", param="expires_at")
+    return moment

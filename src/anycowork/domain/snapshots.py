@@ -1,0 +1,201 @@
+"""Snapshots: what stood at the touched paths at one moment, and what undoing changes would put there. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from anycowork.domain.messages import Json
+
+
+class SnapshotMoment(StrEnum):
+    """Before and after a change; `meant` is what a restore set out to bring back, so that it can be finished after a crash."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    MEANT = "meant"
+
+
+class Kind(StrEnum):
+    """`special` (a pipe, a socket, a device) is seen but never kept: it has no content to bring back."""
+
+    FILE = "file"
+    SYMLINK = "symlink"
+    FOLDER = "folder"
+    ABSENT = "absent"
+    SPECIAL = "special"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What stands at one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is told, never brought back."""
+
+    path: str
+    kind: Kind
+    hash: str | None = None
+    mode: int = 0
+    size: int = 0
+    mtime: int = 0
+    additions: int = 0
+    deletions: int = 0
+
+    def same_as(self, other: "Image") -> bool:
+        """Nobody could tell the two apart but by their times."""
+        return (self.kind, self.hash, self.mode) == (other.kind, other.hash, other.mode)
+
+    @property
+    def has_content(self) -> bool:
+        return self.kind in (Kind.FILE, Kind.SYMLINK)
+
+
+def absent(path: str) -> Image:
+    return Image(path, Kind.ABSENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """A person's wish to go back to a snapshot; in the workspace's history it is a change like any other."""
+
+    id: str
+    chat_id: str
+    snapshot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The touched paths of one change (a call, or a restore) at one moment. `diff` is the hash of the difference's text in the pack.
+
+    `position` orders all snapshots; the store gives it. A pruned snapshot has no images any more.
+    """
+
+    id: str
+    chat_id: str
+    workspace: str
+    moment: SnapshotMoment
+    change_id: str
+    images: tuple[Image, ...] = ()
+    files: int = 0
+    additions: int = 0
+    deletions: int = 0
+    turn_id: str | None = None
+    call_id: str | None = None
+    restores: str | None = None
+    diff: str | None = None
+    diff_size: int = 0
+    pruned: bool = False
+    position: int = 0
+    created_at: str = ""
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "created_at": self.created_at,
+            "moment": self.moment.value,
+            "tool_call_id": self.call_id,
+            "files": self.files,
+            "additions": self.additions,
+            "deletions": self.deletions,
+            "restores": self.restores,
+            "pruned": self.pruned,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChange:
+    """Both sides of one change; `after` is None if nobody could look any more."""
+
+    before: Snapshot
+    after: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """What shall stand at a path again, and what should stand there now; None if that is not known.
+
+    `reason` says what someone else did to the path between the changes that are undone: it would be lost.
+    """
+
+    target: Image
+    expected: Image | None
+    reason: str | None = None
+
+    @property
+    def path(self) -> str:
+        return self.target.path
+
+
+NOT_OURS = "it was changed by someone else between the changes that would be undone"
+
+
+def undoing(changes: Iterable[RecordedChange]) -> list[Undo]:
+    """What takes back all these changes, given oldest first: for each path the state before the first of them."""
+    found: dict[str, Undo] = {}
+    for change in changes:
+        before = {image.path: image for image in change.before.images}
+        after = None if change.after is None else {image.path: image for image in change.after.images}
+        for path in {**before, **(after or {})}:
+            was = before.get(path, absent(path))
+            expected = None if after is None else after.get(path, absent(path))
+            found[path] = _extended(found.get(path), was, expected)
+    return [found[path] for path in sorted(found)]
+
+
+def _extended(known: Undo | None, was: Image, expected: Image | None) -> Undo:
+    if known is None:
+        return Undo(was, expected)
+    broken = known.expected is not None and not known.expected.same_as(was)
+    return Undo(known.target, expected, NOT_OURS if broken else known.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """`status` is added, modified, deleted or renamed."""
+
+    path: str
+    status: str
+    additions: int = 0
+    deletions: int = 0
+
+    def to_json(self) -> Json:
+        return {
+            "path": shown_path(self.path),
+            "status": self.status,
+            "additions": self.additions,
+            "deletions": self.deletions,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a restore would do. `undos` leaves out what is as it shall be already; `conflicts` maps a path to the reason,
+    and `hopeless` are those that no permission to overwrite can help."""
+
+    undos: tuple[Undo, ...]
+    conflicts: dict[str, str]
+    hopeless: frozenset[str] = frozenset()
+    files: tuple[FileDifference, ...] = ()
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`kept` are folders that should have gone but hold what was never ours."""
+
+    restored: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    conflicts: dict[str, str] | None = None
+
+
+def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
+    """Those at these paths or below them."""
+    wanted = [path.strip("/") for path in paths]
+    return [undo for undo in undos if any(_holds(path, shown_path(undo.path)) for path in wanted)]
+
+
+def shown_path(path: str) -> str:
+    """A file name need not be text; on the wire it is, and this is how."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")

@@ -1,0 +1,79 @@
+"""The door's rules stage: what a call touches, which rule decides it, and what holds where no rule speaks. Asks the rules' port, decides pure."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anycowork.domain.approvals import Risk
+from anycowork.domain.ports import Prepared, Rules
+from anycowork.domain.rules import Effect, Rule
+from anycowork.domain.tools import Call, ToolSpec
+from anycowork.permissions.resources import Touched, touched_by
+from anycowork.permissions.risk import holds_keys, judge
+from anycowork.permissions.rules import Decided, RuleIndex, decide
+
+_MOST_INDEXES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A call's decision by rules, with what it was made on."""
+
+    touched: Touched
+    workspace: str
+    decided: Decided
+
+    @property
+    def effect(self) -> Effect:
+        return self.decided.effect
+
+    @property
+    def rule(self) -> Rule | None:
+        return self.decided.rule
+
+    @property
+    def why(self) -> str:
+        return self.decided.why
+
+    @property
+    def reasons(self) -> list[str]:
+        """What the person should read on the card: a rule that asks, or why no rule helps."""
+        return [self.why] if self.rule is not None or self.touched.unjudgeable else []
+
+
+class Judge:
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._indexes: OrderedDict[str, RuleIndex] = OrderedDict()
+
+    async def look(self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str) -> Judged:
+        return await self.decide(call, spec, touched_by(prepared, workspace), workspace)
+
+    async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
+        index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
+        return Judged(touched, workspace, decide(touched, index, default=by_default(spec, call, touched)))
+
+    def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
+        """Kept as long as the rules are the very same object."""
+        index = self._indexes.pop(chat_id, None)
+        if index is None or index.rules is not rules:
+            index = RuleIndex(rules)
+        self._indexes[chat_id] = index
+        if len(self._indexes) > _MOST_INDEXES:
+            self._indexes.popitem(last=False)
+        return index
+
+
+def by_default(spec: ToolSpec, call: Call, touched: Touched) -> Decided:
+    """With no rule the tool's own setting holds, tightened by risk."""
+    if spec.read_only and not spec.requires_approval:
+        if any(map(holds_keys, touched.paths)):
+            return Decided(Effect.ASK, None, "No rule covers it, and the file looks as if it held keys or passwords.")
+        return Decided(Effect.ALLOW, None, "Reading inside the workspace passes.")
+    if spec.requires_approval:
+        return Decided(Effect.ASK, None, f"No rule covers it, and '{spec.name}' asks.")
+    resource = touched.paths[0] if touched.paths else touched.other or ""
+    risk, reasons = judge(spec, call, resource)
+    if risk is Risk.HIGH:
+        return Decided(Effect.ASK, None, f"No rule covers it, and it is risky. {' '.join(reasons)}")
+    return Decided(Effect.ALLOW, None, f"'{spec.name}' needs no approval.")

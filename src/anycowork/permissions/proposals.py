@@ -1,0 +1,46 @@
+"""The standing rule that "for this session" and "always" propose: a sensible generalisation of the call that is asked. Pure."""
+
+from pathlib import PurePosixPath
+
+from anycowork.domain.messages import Json
+from anycowork.domain.rules import EVERYTHING, Effect, Rule, RuleScope
+from anycowork.permissions.resources import Touched
+from anycowork.permissions.rules import matches
+
+_LONGEST = 10_000
+
+
+def proposed_rule(touched: Touched, workspace: str) -> Json | None:
+    """That tool on the files' folder, or exactly these words, in this workspace. None if no rule could allow the call."""
+    pattern = _words(touched) if touched.command else _folder(touched.paths)
+    if pattern is None or len(pattern) > _LONGEST:
+        return None
+    rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace)
+    if not matches(rule, touched):
+        return None
+    return {
+        "tool": rule.tool,
+        "resource": rule.resource,
+        "effect": rule.effect.value,
+        "scope": rule.scope.value,
+        "workspace": workspace,
+    }
+
+
+def _words(touched: Touched) -> str | None:
+    """A command that ends in a lone `*` cannot be written as a rule: there it would stand for any words."""
+    text = touched.command.text if touched.command else ""
+    return None if not text or text == EVERYTHING or text.endswith(" *") else text
+
+
+def _folder(paths: tuple[str, ...]) -> str | None:
+    """`/<folder>/*`; of several folders the one that holds them all, with everything below it."""
+    parents = {PurePosixPath(path).parent for path in paths}
+    if not parents or any("*" in str(parent) or "?" in str(parent) for parent in parents):
+        return None
+    if len(parents) == 1:
+        return f"{str(parents.pop()).rstrip('/')}/*"
+    shared = list(zip(*(parent.parts for parent in parents), strict=False))
+    same = [column[0] for column in shared if len(set(column)) == 1]
+    depth = next((at for at, column in enumerate(shared) if len(set(column)) > 1), len(same))
+    return f"{str(PurePosixPath(*same[:depth])).rstrip('/')}/**"

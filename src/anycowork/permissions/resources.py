@@ -1,0 +1,84 @@
+"""What a call touches, in the form that rules match: paths from the workspace's root, and a command as parsed. Pure."""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from anycowork.domain.ports import Prepared
+from anycowork.domain.tools import Intent, Parameters
+from anycowork.permissions.commands import ParsedCommand, parse
+
+COMMAND_TOOL = "execute_command"
+COMMAND = "command:"
+_LOOKS_BELOW = frozenset({"list_directory", "grep", "search_code", "search_symbol"})
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place."""
+
+    tool: str
+    paths: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    command: ParsedCommand | None = None
+    other: str | None = None
+
+    @property
+    def unjudgeable(self) -> str | None:
+        return self.command.unjudgeable if self.command else None
+
+
+def touched_by(prepared: Prepared, root: str) -> Touched:
+    """Every place of the call as the tool resolved it, not as the model spelt it."""
+    intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
+    return _touched(prepared.tool, prepared.resource, (*prepared.others, *intended), root)
+
+
+def touched_then(
+    tool: str, parameters: Parameters, resource: str | None, root: str, intent: Intent | None = None
+) -> Touched | None:
+    """The same of a call that is only on record, as its words have it; None if they do not say."""
+    command, path, target = parameters.get("command"), parameters.get("path", "."), parameters.get("to")
+    others = [f"/{item.path}" for item in intent.paths] if intent else []
+    if isinstance(target, str) and (placed := _inside(target, root)) is not None:
+        others.append(placed)
+    if resource is None and tool == COMMAND_TOOL and isinstance(command, str):
+        resource = COMMAND + command
+    if resource is None and isinstance(path, str):
+        resource = _inside(path, root)
+    return None if resource is None else _touched(tool, resource, tuple(others), root)
+
+
+def _touched(tool: str, resource: str, others: tuple[str, ...], root: str) -> Touched:
+    if resource.startswith(COMMAND):
+        return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
+    if not resource.startswith("/"):
+        return Touched(tool, other=resource)
+    paths = tuple(dict.fromkeys((resource, *others)))
+    whole_folder = tool in _LOOKS_BELOW or any(other.startswith(f"{resource}/") for other in others)
+    return Touched(tool, paths=paths, below=(resource,) if whole_folder else ())
+
+
+def _of_command(tool: str, command: ParsedCommand, root: str) -> Touched:
+    """A relative path means something only as long as the command stays in its folder."""
+    writes = [None if command.moves else _inside(path, root) for path in command.writes]
+    reads = [None if command.moves else _inside(path, root) for path in command.reads]
+    written = (*zip(command.writes, writes, strict=True), *zip(command.reads, reads, strict=True))
+    return Touched(
+        tool,
+        paths=tuple(path for path in writes if path is not None),
+        reads=tuple(path for path in reads if path is not None),
+        elsewhere=tuple(path for path, placed in written if placed is None),
+        command=command,
+    )
+
+
+def _inside(path: str, root: str) -> str | None:
+    """The path from the workspace's root; None if it leads, or may lead, out."""
+    pure = PurePosixPath(path)
+    if pure.is_absolute():
+        if not pure.is_relative_to(root):
+            return None
+        pure = pure.relative_to(root)
+    return None if ".." in pure.parts else "/" + "/".join(pure.parts)

@@ -1,0 +1,157 @@
+"""Which rule decides a call, and why. Deny beats ask beats allow whatever the order; an allow must cover everything the call touches. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.rules import EVERYTHING, Effect, Rule
+from anycowork.permissions.patterns import require_path_pattern
+from anycowork.permissions.resources import COMMAND_TOOL, Touched
+from anycowork.permissions.shelves import Shelf, command_pattern
+
+# A redirection writes or reads a file as these tools do, so what is denied to them is denied to it.
+_WRITERS = ("create_file", "update_file")
+_READERS = ("read_file",)
+# fmt: off
+_RUN_ANYTHING = frozenset({
+    "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
+    "ruby", "eval", "make", "ssh", "docker", "npx", "uvx", "awk",
+})
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """`rule` is None where no rule spoke; `why` is a sentence for people."""
+
+    effect: Effect
+    rule: Rule | None
+    why: str
+
+
+class RuleIndex:
+    """Rules that hold in one place, ready to be asked about any tool."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = rules
+        self._shelves: dict[tuple[str, Effect], Shelf] = {}
+
+    def shelf(self, tool: str, effect: Effect) -> Shelf:
+        key = (tool, effect)
+        if key not in self._shelves:
+            self._shelves[key] = Shelf(r for r in self.rules if r.effect is effect and r.names_tool(tool))
+        return self._shelves[key]
+
+
+def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
+    """`default` is what holds where no rule speaks. No allow rule lets through what cannot be judged."""
+    if rule := _hit(touched, index, Effect.DENY):
+        return Decided(Effect.DENY, rule, f"The rule '{rule.title()}' denies it.")
+    if rule := _hit(touched, index, Effect.ASK):
+        return Decided(Effect.ASK, rule, f"The rule '{rule.title()}' asks for it.")
+    if rule := _near(touched, index):
+        return Decided(Effect.ASK, rule, f"It may touch what the rule '{rule.title()}' is about, so a person is asked.")
+    if touched.unjudgeable:
+        return Decided(Effect.ASK, None, f"No rule can allow this command: {touched.unjudgeable}.")
+    if rule := _cover(touched, index.shelf(touched.tool, Effect.ALLOW)):
+        return Decided(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
+    return default
+
+
+def matches(rule: Rule, touched: Touched) -> bool:
+    """Whether this rule alone would decide such a call, if nothing stronger did."""
+    index = RuleIndex((rule,))
+    if rule.effect is not Effect.ALLOW:
+        return _hit(touched, index, rule.effect) is not None
+    return touched.unjudgeable is None and _cover(touched, index.shelf(touched.tool, Effect.ALLOW)) is not None
+
+
+def check_pattern(rule: Rule) -> list[str]:
+    """What a person should know before this rule holds. Raises: Invalid for a pattern that means nothing."""
+    if rule.resource == EVERYTHING or rule.resource.strip("/") == "**":
+        what = "every tool" if rule.tool == EVERYTHING else f"every {rule.tool}"
+        return [f"This rule matches everything: {what} on any resource."]
+    if rule.tool == COMMAND_TOOL and not _names_a_path(rule.resource):
+        return _check_command(rule)
+    if rule.tool.endswith("*"):
+        return [f"This rule holds for every tool whose name begins with '{rule.tool[:-1]}'."] if rule.tool[:-1] else []
+    require_path_pattern(rule.resource)
+    return []
+
+
+def _hit(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
+    """A rule that matches any of it."""
+    shelf = index.shelf(touched.tool, effect)
+    rule = _first(shelf.path(path) for path in (*touched.paths, *touched.reads)) if shelf else None
+    if rule is None and touched.other is not None and shelf:
+        rule = shelf.other(touched.other)
+    if rule is not None or touched.command is None:
+        return rule
+    return _hit_command(touched, index, effect)
+
+
+def _hit_command(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
+    command, shelf = touched.command, index.shelf(touched.tool, effect)
+    assert command is not None
+    if shelf:
+        found = shelf.same_text(command) or _first(map(shelf.hits, command.parts))
+        if found is None and command.unjudgeable:
+            found = shelf.raw(command.raw)
+        if found is not None:
+            return found
+    written = (index.shelf(tool, effect).path(path) for tool in _WRITERS for path in touched.paths)
+    read = (index.shelf(tool, effect).path(path) for tool in _READERS for path in touched.reads)
+    return _first(written) or _first(read)
+
+
+def _near(touched: Touched, index: RuleIndex) -> Rule | None:
+    """A deny or ask rule that may match what lies below a folder, or words that are only known when the command runs."""
+    for effect in (Effect.DENY, Effect.ASK):
+        shelf = index.shelf(touched.tool, effect)
+        if not shelf:
+            continue
+        rule = _first(map(shelf.below, touched.below))
+        if rule is None and touched.command is not None:
+            rule = _first(map(shelf.may_hit, touched.command.parts))
+        if rule is not None:
+            return rule
+    return None
+
+
+def _cover(touched: Touched, shelf: Shelf) -> Rule | None:
+    """The rule that allows it, if rules cover every place and every part; several may do so together, then the first is named."""
+    if not shelf:
+        return None
+    if touched.command is not None and (rule := shelf.same_text(touched.command)):
+        return rule
+    if touched.elsewhere and shelf.everything is None:
+        return None
+    found = [shelf.path(path) for path in touched.paths]
+    if touched.command is not None:
+        found += [shelf.covers(part) for part in touched.command.parts]
+    if touched.other is not None:
+        found.append(shelf.other(touched.other))
+    return found[0] if found and all(found) else None
+
+
+def _first(found: Iterable[Rule | None]) -> Rule | None:
+    return next(filter(None, found), None)
+
+
+def _names_a_path(pattern: str) -> bool:
+    """A redirection's file, rather than a program's name with its words."""
+    return pattern.startswith("/") and " " not in pattern
+
+
+def _check_command(rule: Rule) -> list[str]:
+    pattern = command_pattern(rule.resource)
+    if pattern.tail and not pattern.words:
+        raise Invalid(
+            f"'{rule.resource[:80]}' ends in ' *', but what stands before is no single plain command; write it like 'git log *'.",
+            param="resource",
+        )
+    if pattern.words is None:
+        return ["This rule matches only the very same text, since it is more than one plain command."]
+    if rule.effect is Effect.ALLOW and pattern.tail and pattern.words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
+        return [f"'{pattern.words[-1]}' can run any program, so this rule allows nearly everything."]
+    return []

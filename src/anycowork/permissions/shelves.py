@@ -1,0 +1,194 @@
+"""Rules of one tool and one effect, put where they are found quickly: by exact path, by one expression for all patterns, by words. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from anycowork.domain.rules import EVERYTHING, Rule
+from anycowork.permissions.commands import ParsedCommand, parse
+from anycowork.permissions.patterns import is_literal, may_lie_below, path_regex, plain
+from anycowork.permissions.wrappers import Part, Through, without_folder
+
+Words = tuple[str, ...]
+_TAIL = " *"
+_PLAIN_WORDS = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?: [A-Za-z0-9_./:@%+,-]+)*")
+_FOLDER = re.compile(r"(?:[^*?/]+/)*")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPattern:
+    """`words` is None if the pattern is no single plain command: then only the very same text matches it."""
+
+    text: str
+    words: Words | None
+    tail: bool
+
+
+@lru_cache(maxsize=8192)
+def command_pattern(text: str) -> CommandPattern:
+    tail = text.endswith(_TAIL)
+    fixed = text.removesuffix(_TAIL) if tail else text
+    if _PLAIN_WORDS.fullmatch(fixed):
+        return CommandPattern(text, tuple(fixed.split()), tail)  # a thousand rules need not be parsed one by one
+    parsed = parse(fixed)
+    only = parsed.parts[0] if len(parsed.parts) == 1 and not parsed.writes and not parsed.reads else None
+    words = only.words if only is not None and only.known == len(only.words) else None
+    return CommandPattern(text, words, tail)
+
+
+class Shelf:
+    """The rules as one question each: which one matches this path, these words?"""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = tuple(rules)
+        self.everything = next((rule for rule in self._rules if rule.resource == EVERYTHING), None)
+
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
+    # --- paths
+
+    def path(self, path: str) -> Rule | None:
+        if self.everything is not None:
+            return self.everything
+        wanted = plain(path)
+        if (rule := self._paths.literal.get(wanted)) is not None:
+            return rule
+        for folder in _folders(wanted):
+            if (globs := self._paths.globs.get(folder)) is not None and (rule := globs.match(wanted)) is not None:
+                return rule
+        return None
+
+    def below(self, folder: str) -> Rule | None:
+        """One that something in this folder may match."""
+        return next((rule for rule in self._rules if may_lie_below(rule.resource, folder)), None)
+
+    def other(self, resource: str) -> Rule | None:
+        return self.everything or next((rule for rule in self._rules if _text_matches(rule.resource, resource)), None)
+
+    # --- commands
+
+    def covers(self, part: Part) -> Rule | None:
+        """The rule that allows this part with all it runs inside."""
+        if self.everything is not None:
+            return self.everything
+        if part.known == len(part.words) and (rule := self._commands.exact.get(part.words)) is not None:
+            return rule
+        for length in range(part.known, 0, -1):
+            rule = self._commands.tails.get(part.words[:length])
+            if rule is not None and (length > part.at or all(self.covers(inner) for inner in part.inside)):
+                return rule
+        if part.through is Through.YES and part.inside:
+            covering = [self.covers(inner) for inner in part.inside]
+            return covering[0] if all(covering) else None
+        return None
+
+    def hits(self, part: Part) -> Rule | None:
+        """The rule that this part, or anything it runs inside, certainly matches."""
+        if self.everything is not None:
+            return self.everything
+        for words in (part.words, without_folder(part.words)):
+            if part.known == len(words) and (rule := self._commands.exact.get(words)) is not None:
+                return rule
+            for length in range(part.known, 0, -1):
+                if (rule := self._commands.tails.get(words[:length])) is not None:
+                    return rule
+        return next(filter(None, map(self.hits, part.inside)), None)
+
+    def may_hit(self, part: Part) -> Rule | None:
+        """The rule that this part could match, depending on words that are only known when it runs."""
+        if part.known < len(part.words):
+            for words in (part.words, without_folder(part.words)):
+                certain = words[: part.known]
+                for fixed, rule in self._commands.every:
+                    if fixed[: len(certain)] == certain:
+                        return rule
+        return next(filter(None, map(self.may_hit, part.inside)), None)
+
+    def same_text(self, command: ParsedCommand) -> Rule | None:
+        return self.everything or self._commands.texts.get(command.text)
+
+    def raw(self, words: Words) -> Rule | None:
+        """The best that can be done with a command that cannot be judged: the rule's words stand somewhere in it, in order."""
+        if self.everything is not None:
+            return self.everything
+        bare = tuple(without_folder((word,))[0] for word in words)
+        for fixed, rule in self._commands.every:
+            if any(bare[at : at + len(fixed)] == fixed for at in range(len(bare) - len(fixed) + 1)):
+                return rule
+        return None
+
+    # --- built when first asked: a file tool's rules never load the shell's grammar
+
+    @cached_property
+    def _paths(self) -> "_Paths":
+        literal: dict[str, Rule] = {}
+        below: dict[str, list[Rule]] = {}
+        for rule in self._rules:
+            pattern = plain(rule.resource)
+            if is_literal(rule.resource):
+                literal.setdefault(pattern, rule)
+            elif path_regex(rule.resource) is not None:
+                below.setdefault(_folder_of(pattern), []).append(rule)
+        return _Paths(literal, {folder: _Globs(rules) for folder, rules in below.items()})
+
+    @cached_property
+    def _commands(self) -> "_Commands":
+        found = _Commands()
+        for rule in self._rules:
+            pattern = command_pattern(rule.resource)
+            if not pattern.tail:
+                found.texts.setdefault(pattern.text, rule)
+            if pattern.words:
+                (found.tails if pattern.tail else found.exact).setdefault(pattern.words, rule)
+                found.every.append((pattern.words, rule))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """Patterns are kept under the folder that they begin with, so that a path meets only those above it."""
+
+    literal: dict[str, Rule]
+    globs: dict[str, "_Globs"]
+
+
+class _Globs:
+    """Many patterns as one expression; which of them matched is the number of its group."""
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self._rules = rules
+
+    @cached_property
+    def _regex(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"({path_regex(rule.resource)})" for rule in self._rules), re.DOTALL)
+
+    def match(self, path: str) -> Rule | None:
+        found = self._regex.fullmatch(path)
+        return self._rules[found.lastindex - 1] if found and found.lastindex else None
+
+
+def _folder_of(pattern: str) -> str:
+    found = _FOLDER.match(pattern)
+    return found.group() if found else ""
+
+
+def _folders(path: str) -> Iterator[str]:
+    """`a/b/c` lies in ``, `a/` and `a/b/`."""
+    yield ""
+    for at, letter in enumerate(path):
+        if letter == "/":
+            yield path[: at + 1]
+
+
+@dataclass(slots=True)
+class _Commands:
+    exact: dict[Words, Rule] = field(default_factory=dict)
+    tails: dict[Words, Rule] = field(default_factory=dict)
+    texts: dict[str, Rule] = field(default_factory=dict)
+    every: list[tuple[Words, Rule]] = field(default_factory=list)
+
+
+def _text_matches(pattern: str, resource: str) -> bool:
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), resource, re.DOTALL) is not None

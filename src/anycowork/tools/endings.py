@@ -1,0 +1,119 @@
+"""How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from anycowork.domain.errors import CommandFailed, ToolTimedOut
+from anycowork.domain.tools import CallError, Status, ToolResult
+from anycowork.tools.child import Bounds, Ended, Ending
+from anycowork.workspace.delta import Delta
+from anycowork.workspace.paths import shown
+from anycowork.workspace.picture import Picture
+
+_MOST_TOLD = 40
+_MOST_FACTS = 500
+_SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What became of the changes. `error` makes the whole call a failed one, whatever the command itself answered."""
+
+    says: str = ""
+    diff: str | None = None
+    facts: dict[str, JsonValue] = field(default_factory=dict)
+    error: CallError | None = None
+
+
+def said(ended: Ended, bounds: Bounds, *, sandbox: str, story: Story | None = None) -> ToolResult:
+    output = ended.output.decode(errors="replace").replace("\0", "�")
+    closing, error = _verdict(ended, bounds)
+    told = story or Story("It ran without a sandbox: this machine gives none.")
+    lead = output if not output or output.endswith("\n") else output + "\n"
+    error = told.error or error
+    return ToolResult(
+        status=Status.OK if error is None else Status.ERROR,
+        content=lead + closing + (f"\n{told.says}" if told.says else ""),
+        error=error,
+        diff=told.diff,
+        facts={
+            "exit_code": ended.exit_code,
+            "seconds": round(ended.seconds, 3),
+            "sandbox": sandbox,
+            **told.facts,
+        },
+    )
+
+
+def left_alone() -> Story:
+    return Story(
+        "This role may not change files: what the command wrote was thrown away.",
+        facts={"files": [], "additions": 0, "deletions": 0, "dropped": "role"},
+    )
+
+
+def dropped(says: str, *, code: str | None = None, paths: tuple[str, ...] = ()) -> Story:
+    """`code` if the command itself ended well and only its changes were objected to."""
+    facts: dict[str, JsonValue] = {"files": [], "additions": 0, "deletions": 0, "dropped": code or "not_ended"}
+    if paths:
+        facts["objected"] = list(paths[:_MOST_FACTS])
+    error = CallError(code=code, message=says, retryable=True) if code else None
+    return Story(says, facts=facts, error=error)
+
+
+def committed(delta: Delta, drawn: Picture | None, conflicts: tuple[str, ...]) -> Story:
+    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in delta.changes]
+    facts: dict[str, JsonValue] = {
+        "files": files[:_MOST_FACTS],
+        "changed": len(files),
+        "additions": drawn.additions if drawn else 0,
+        "deletions": drawn.deletions if drawn else 0,
+    }
+    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in delta.changes[:_MOST_TOLD]]
+    if len(files) > _MOST_TOLD:
+        lines.append(f"… and {len(files) - _MOST_TOLD} more")
+    if lines:
+        lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines):")
+    if delta.skipped:
+        lines.append(f"Not kept, being no files: {_named([place.path for place in delta.skipped])}")
+    if delta.split:
+        lines.append(
+            f"No longer the same file as their other names (hard links): {_named([p.path for p in delta.split])}"
+        )
+    if not conflicts:
+        return Story("\n".join(lines), drawn.text if drawn else None, facts)
+    says = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."
+    facts["conflicts"] = list(conflicts)
+    error = CallError(code="conflict", message=says, retryable=True)
+    return Story("\n".join([*lines, says]), drawn.text if drawn else None, facts, error)
+
+
+def _named(paths: list[str]) -> str:
+    return ", ".join(f"'{shown(path)}'" for path in paths[:10]) + (
+        f" and {len(paths) - 10} more" if len(paths) > 10 else ""
+    )
+
+
+def _verdict(ended: Ended, bounds: Bounds) -> tuple[str, CallError | None]:
+    match ended.how:
+        case Ending.TIMED_OUT:
+            says = (
+                f"Stopped: it was still running after {bounds.seconds:g} seconds. Give a longer 'timeout', or make it do less. A server or a "
+                "watcher never ends: start it, try it and end it within one command (`server & sleep 1; curl …; kill %1`)."
+            )
+            return says, CallError.of(ToolTimedOut(says))
+        case Ending.TOO_MUCH_OUTPUT:
+            says = (
+                f"Stopped: it printed more than {bounds.output:,} bytes. Redirect its output into a file, or filter it."
+            )
+            return says, CallError.of(CommandFailed(says))
+        case Ending.DISK_FULL:
+            says = "Stopped: the disk was nearly full. Free some room, or make it write less."
+            return says, CallError.of(CommandFailed(says))
+        case Ending.ITSELF:
+            says = f"exit code {ended.exit_code}"
+            return says, CallError.of(CommandFailed(f"The command ended with {says}.")) if ended.exit_code else None
+        case _:
+            assert_never(ended.how)

@@ -1,0 +1,68 @@
+"""Commands where the machine gives no sandbox: with the server's own rights, each one asked for, and only for roles that may do anything.
+
+What it still promises (bounds, no secrets in its environment, nothing left running) is said in `run_child`.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from anycowork.domain.errors import Forbidden, ToolFault
+from anycowork.domain.ports import Hands
+from anycowork.tools.built_in import folder_of
+from anycowork.tools.child import Bounds, Ended, run_child
+from anycowork.workspace.checking import CHANGING
+from anycowork.workspace.jail import working_folder
+from anycowork.workspace.paths import Place
+
+
+async def run_unsandboxed(
+    command: str, hands: Hands, bounds: Bounds, on_output: Callable[[bytes], None] | None
+) -> Ended:
+    """Raises: Forbidden, ToolFault."""
+    require_all_changes_allowed(hands)
+    jail = folder_of(hands).jail
+    async with _private_home() as home:
+        with jail.folder(Place(())) as root:
+            return await run_child(
+                [_bash(), "--noprofile", "--norc", "-c", "--", command],
+                cwd=working_folder(root, jail.root, Place(())),
+                env=_environment(home),
+                bounds=bounds,
+                on_output=on_output,
+            )
+
+
+def require_all_changes_allowed(hands: Hands) -> None:
+    """A command may do anything to files; without a sandbox that is only for those who may do anything to files."""
+    missing = sorted(CHANGING - hands.permissions)
+    if missing:
+        raise Forbidden(
+            f"This role may run commands but not change files (it lacks {', '.join(missing)}), and only a sandbox could hold a "
+            "command to that. This machine gives none (`anycowork doctor` says why); a person can run it, or switch to Actor."
+        )
+
+
+@asynccontextmanager
+async def _private_home() -> AsyncIterator[str]:
+    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="anycowork-home-")
+    try:
+        yield home
+    finally:
+        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+
+
+def _bash() -> str:
+    found = shutil.which("bash")
+    if found is None:
+        raise ToolFault("There is no bash on this machine, so commands cannot be run. Install it and try again.")
+    return str(Path(found).absolute())
+
+
+def _environment(home: str) -> dict[str, str]:
+    """Nothing of the server's own environment but where programs are: the rest may be secret."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb"}

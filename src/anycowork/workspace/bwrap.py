@@ -1,0 +1,115 @@
+"""The words that start bubblewrap around one command. Pure: what each run is given, stated in one place.
+
+Every flag has a reason that was seen; `docs/security.md` tells them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anycowork.workspace.limits import CommandLimits
+from anycowork.workspace.stage import Stage
+
+HOME = "/home/sandbox"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Read-only, and only what programs need to start, to find each other and to check certificates. Never /etc itself, never /.
+_SYSTEM = ("/usr", "/nix/store")
+_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_ETC = (
+    "alternatives",
+    "ca-certificates",
+    "fonts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "mime.types",
+    "pki/ca-trust",
+    "pki/tls/certs",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a command finds around it. `cache_kept` is whether what it puts into the cache stays there."""
+
+    root: str
+    stage: Stage
+    cache: Path
+    cache_kept: bool
+    toolchains: tuple[str, ...] = ()
+
+
+def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, *, seccomp_fd: int, status_fd: int) -> list[str]:
+    """Everything before the command itself."""
+    stage, scratch = around.stage, str(limits.scratch)
+    return [
+        bwrap,
+        *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+        *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
+        *("--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd)),
+        *_system_binds(),
+        *_named_binds(stage),
+        *[word for place in around.toolchains for word in ("--ro-bind", place, place)],
+        *("--proc", "/proc", "--dev", "/dev"),
+        *_own_devices(stage),
+        *("--size", scratch, "--perms", "1777", "--tmpfs", "/tmp"),
+        *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
+        *_cache(around),
+        *("--overlay-src", around.root, "--overlay", str(stage.upper), str(stage.work), around.root),
+        # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
+        *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--chdir", around.root),
+        *("--clearenv", *_environment(around.toolchains)),
+        "--",
+    ]
+
+
+def _environment(toolchains: Sequence[str]) -> list[str]:
+    """Nothing of the server's own: its environment may hold secrets."""
+    given = {
+        "PATH": ":".join([SYSTEM_PATH, *(f"{place}/bin" for place in toolchains)]),
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+    }
+    return [word for name, value in given.items() for word in ("--setenv", name, value)]
+
+
+def _system_binds() -> list[str]:
+    words: list[str] = []
+    for place in _SYSTEM:
+        words += ["--ro-bind-try", place, place]
+    for place in _MERGED:
+        path = Path(place)
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), place]
+        elif path.is_dir():
+            words += ["--ro-bind", place, place]
+    for name in _ETC:
+        words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return words
+
+
+def _named_binds(stage: Stage) -> list[str]:
+    return [
+        word
+        for name in ("passwd", "group", "hosts")
+        for word in ("--ro-bind", str(stage.folder / name), f"/etc/{name}")
+    ]
+
+
+def _own_devices(stage: Stage) -> list[str]:
+    if stage.devices is None:
+        return []
+    return [word for node in sorted(stage.devices.iterdir()) for word in ("--dev-bind", str(node), f"/dev/{node.name}")]
+
+
+def _cache(around: Around) -> list[str]:
+    inside = f"{HOME}/.cache"
+    if around.cache_kept:
+        return ["--bind", str(around.cache), inside]
+    return ["--overlay-src", str(around.cache), "--tmp-overlay", inside]

@@ -1,0 +1,128 @@
+"""May this delta be committed? By path class, by role, and by what happened underneath meanwhile. Decides; changes nothing."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+from pathlib import Path
+
+from anycowork.domain.roles import Permission
+from anycowork.workspace.delta import LINK, Delta, PathChange
+from anycowork.workspace.pathclass import PathClass, class_of, never_reason
+from anycowork.workspace.paths import Place, shown
+
+_NEEDED = {
+    "created": Permission.CREATE_FILES,
+    "modified": Permission.WRITE_FILES,
+    "deleted": Permission.DELETE_FILES,
+}
+CHANGING = frozenset(_NEEDED.values())
+_MOST_TOLD = 10
+
+
+class Why(StrEnum):
+    NEVER = "never_path"
+    ROLE = "forbidden_by_role"
+    CONFLICT = "conflict"
+    NEEDS_WORD = "needs_a_persons_word"
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why nothing of the delta is committed; `says` names the paths, the reason and the way out."""
+
+    why: Why
+    paths: tuple[str, ...]
+    says: str
+
+
+def objection_to(
+    delta: Delta,
+    *,
+    permissions: frozenset[Permission],
+    named: Callable[[str], bool],
+    mounted_at: int,
+    upper: Path,
+    root: str,
+) -> Objection | None:
+    """The first reason against it, the gravest kind first. `named` says whether an approved plan names this very path."""
+    return (
+        _never(delta, upper, root)
+        or _role(delta, permissions)
+        or _conflict(delta, mounted_at)
+        or _needs_word(delta, named)
+    )
+
+
+def may_change_nothing(permissions: frozenset[Permission]) -> bool:
+    return not permissions & CHANGING
+
+
+def _never(delta: Delta, upper: Path, root: str) -> Objection | None:
+    def exists(parts: tuple[str, ...]) -> bool:
+        staged = upper.joinpath(*parts)
+        if staged.is_char_device():
+            return False
+        return _is_there(staged) or _is_there(Path(root, *parts))
+
+    for change in delta.changes:
+        is_link = change.after is not None and change.after.kind == LINK
+        for place in chain([change.place], change.below):
+            gone = place is not change.place or change.after is None
+            reason = never_reason(place.parts, is_link=is_link and not gone, after=not gone, exists=exists)
+            if reason:
+                path = shown(place.path)
+                says = f"'{path}' may not be changed by a command: {reason}. Nothing that the command changed was kept."
+                return Objection(Why.NEVER, (place.path,), says)
+    return None
+
+
+def _role(delta: Delta, permissions: frozenset[Permission]) -> Objection | None:
+    lacking = [change for change in delta.changes if not _needed(change) <= permissions]
+    if not lacking:
+        return None
+    first = lacking[0]
+    missing = ", ".join(sorted(_needed(first) - permissions))
+    told = _told([change.place for change in lacking])
+    says = (
+        f"This role lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {told}). "
+        "Switch to a role that may, or let the command do without."
+    )
+    return Objection(Why.ROLE, tuple(change.place.path for change in lacking), says)
+
+
+def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
+    touched = [change.place for change in delta.changes if change.newest >= mounted_at]
+    if not touched:
+        return None
+    says = (
+        f"While the command ran, somebody else changed what it changed too: {_told(touched)}. Nothing was overwritten: "
+        "none of the command's changes was made. Look at the files and run it again."
+    )
+    return Objection(Why.CONFLICT, tuple(place.path for place in touched), says)
+
+
+def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
+    asked = [place for place in delta.paths() if class_of(place.parts) is PathClass.ASKED and not named(place.path)]
+    if not asked:
+        return None
+    says = (
+        f"{_told(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
+        "None of the command's changes was kept. Change it with create_file or update_file, where a person is asked, "
+        "or run the command as a step of an approved plan that names the file in its paths."
+    )
+    return Objection(Why.NEEDS_WORD, tuple(place.path for place in asked), says)
+
+
+def _needed(change: PathChange) -> frozenset[Permission]:
+    return frozenset({_NEEDED[change.verb], *([Permission.DELETE_FILES] if change.below else [])})
+
+
+def _told(places: Iterable[Place]) -> str:
+    paths = [f"'{shown(place.path)}'" for place in places]
+    more = len(paths) - _MOST_TOLD
+    return ", ".join(paths[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()

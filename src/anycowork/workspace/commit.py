@@ -1,0 +1,339 @@
+"""Makes a command's changes true: sealed first, written down by the caller, then moved into the workspace one rename at a time.
+
+The manifest says of each path what it was and what it shall be, so that the same walk finishes a commit that was cut off: what is
+as meant is left, what is as it was is moved, and anything else is somebody's own change and stays.
+"""
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
+from anycowork.domain.tools import PathIntent
+from anycowork.workspace.delta import FILE, FOLDER, LINK, Delta, PathChange, State, mark_of, tree_mark
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import Place
+from anycowork.workspace.syscalls import rename_without_replacing, sync_file_system
+
+_FEW = 32  # up to here each file and folder is synced by itself; beyond, the whole file system is, once
+_CHUNK = 1 << 20
+_TREE = "tree:"
+
+
+@dataclass(slots=True)
+class Applied:
+    """`conflicts` are paths that were neither as before nor as meant; they were left alone."""
+
+    done: int = 0
+    conflicts: list[str] = field(default_factory=list)
+
+
+def manifest(delta: Delta) -> tuple[PathIntent, ...]:
+    """What each path was and shall be, as it is written down before anything moves."""
+    return tuple(_intent(change) for change in delta.changes)
+
+
+def seal(upper: Path, delta: Delta) -> None:
+    """Makes everything that waits in the upper layer durable. Raises: OSError."""
+    jail = Jail(str(upper))
+    new = [change.place for change in delta.changes if change.after is not None]
+    if len(new) > _FEW:
+        with _folder(upper) as fd:
+            sync_file_system(fd)
+        return
+    for change in delta.changes:
+        if change.after is not None and change.after.kind == FILE:
+            with jail.regular_file(change.place) as (fd, _found):
+                os.fsync(fd)
+    for parent in {Place(place.parts[:depth]) for place in new for depth in range(len(place.parts))}:
+        with jail.folder(parent, flags=os.O_RDONLY) as fd:
+            os.fsync(fd)
+
+
+def apply(
+    stage: Path, jail: Jail, intents: Iterable[PathIntent], *, seen: Mapping[str, State] | None = None
+) -> Applied:
+    """Moves what is staged into place. `seen` are the states that the changes were checked against, where they are still known.
+
+    Raises: OSError if the disk refuses (full, gone): the same call finishes the rest later.
+    """
+    return _Committer(stage, jail, dict(seen or {})).run(list(intents))
+
+
+class _Committer:
+    def __init__(self, stage: Path, jail: Jail, seen: dict[str, State]) -> None:
+        self._id = stage.name
+        self._jail = jail
+        # Gone if the commit was over and only its result was lost: then there is nothing left to move.
+        self._upper = Jail(str(stage / "upper")) if (stage / "upper").is_dir() else None
+        self._seen = seen
+        self._outcome = Applied()
+        self._touched: set[Place] = set()
+        self._number = 0
+
+    def run(self, intents: list[PathIntent]) -> Applied:
+        gone = [item for item in intents if item.after is None]
+        folders = [item for item in intents if item.after == FOLDER]
+        others = [item for item in intents if item.after not in (None, FOLDER)]
+        for item in [*gone, *folders, *others]:
+            self._number += 1
+            self._make(item)
+        for item in reversed(folders):
+            self._set_folder_mode(item)
+        self._sync()
+        return self._outcome
+
+    def _make(self, item: PathIntent) -> None:
+        place = Place(tuple(item.path.split("/")))
+        try:
+            with self._jail.folder(place.parent, flags=os.O_RDONLY) as parent:
+                done = self._one(item, place, parent)
+        except FileMissing:
+            done = item.after is None
+        except (ToolFault, OutsideWorkspace):  # the way there leads through a link or a file now
+            done = False
+        if done:
+            self._outcome.done += 1
+            self._touched.add(place.parent)
+        else:
+            self._outcome.conflicts.append(item.path)
+
+    def _one(self, item: PathIntent, place: Place, parent: int) -> bool:
+        """Whether the path is now as meant."""
+        temporary = f".anycowork-{self._id}-{self._number}.tmp"
+        _remove_entry(temporary, parent)  # from a commit that was cut off
+        now = _look(place.name, parent)
+        if self._is_as_meant(item, place.name, parent, now):
+            return True
+        if not self._is_as_before(item, place, parent, now):
+            return False
+        if now is not None and (item.after is None or _changes_kind(item)):
+            _take_away(place.name, parent, temporary)
+            now = None
+        if item.after is None:
+            return True
+        if item.after == FOLDER:
+            return self._make_folder(place, parent, now)
+        return self._put(item, place, parent, temporary, replacing=now is not None)
+
+    def _is_as_meant(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
+        if now is None or item.after is None:
+            return now is None and item.after is None
+        if item.after == FOLDER:
+            return stat.S_ISDIR(now.st_mode)
+        if item.kind != LINK and stat.S_IMODE(now.st_mode) != item.mode:
+            return False
+        if item.path in self._seen and self._seen[item.path].inode == now.st_ino:
+            return False  # still the very file that was looked at before
+        return _mark(name, parent, now) == item.after
+
+    def _is_as_before(self, item: PathIntent, place: Place, parent: int, now: os.stat_result | None) -> bool:
+        if now is None:
+            return item.before is None or _changes_kind(item)
+        if item.before is None:
+            return False
+        known = self._seen.get(item.path)
+        if known is not None and (known.inode, known.ctime) == (now.st_ino, now.st_ctime_ns):
+            return True
+        if item.before.startswith(_TREE):
+            return stat.S_ISDIR(now.st_mode) and item.before == _TREE + tree_mark(place.name, parent)
+        return _mark(place.name, parent, now) == item.before
+
+    def _make_folder(self, place: Place, parent: int, now: os.stat_result | None) -> bool:
+        if now is not None:
+            return stat.S_ISDIR(now.st_mode)
+        if self._upper is None:
+            return False
+        os.mkdir(place.name, 0o700, dir_fd=parent)
+        with self._upper.folder(place) as staged:
+            _give_like(os.fstat(staged), place.name, parent)
+        return True
+
+    def _put(self, item: PathIntent, place: Place, parent: int, temporary: str, *, replacing: bool) -> bool:
+        if self._upper is None:
+            return False
+        try:
+            with self._upper.folder(place.parent, flags=os.O_RDONLY) as staged:
+                _prepare(place.name, staged, item)
+                try:
+                    _rename(place.name, staged, place.name, parent, replacing=replacing)
+                except OSError as error:
+                    if error.errno != errno.EXDEV:
+                        raise
+                    _copy(place.name, staged, temporary, parent, item)
+                    _rename(temporary, parent, place.name, parent, replacing=replacing)
+        except (FileNotFoundError, FileExistsError, ToolFault):
+            return False  # no longer staged, or somebody was quicker
+        return True
+
+    def _set_folder_mode(self, item: PathIntent) -> None:
+        place = Place(tuple(item.path.split("/")))
+        try:
+            with self._jail.folder(place, flags=os.O_RDONLY) as fd:
+                if item.mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != item.mode:
+                    os.fchmod(fd, item.mode)
+                self._touched.add(place)
+        except (ToolFault, OutsideWorkspace):
+            pass  # said already where it was made
+
+    def _sync(self) -> None:
+        if len(self._touched) > _FEW:
+            with self._jail.folder(Place(()), flags=os.O_RDONLY) as fd:
+                sync_file_system(fd)
+            return
+        for place in self._touched:
+            try:
+                with self._jail.folder(place, flags=os.O_RDONLY) as fd:
+                    os.fsync(fd)
+            except (ToolFault, OutsideWorkspace):
+                continue  # removed by a later step
+
+
+# --- the manifest
+
+
+def _intent(change: PathChange) -> PathIntent:
+    told = change.after or change.before
+    assert told is not None  # a change has at least one side
+    return PathIntent(
+        path=change.place.path,
+        before=_told(change.before, tree=change.after is None or change.after.kind != FOLDER),
+        after=_told(change.after, tree=False),
+        kind=told.kind,
+        mode=change.after.mode if change.after else None,
+    )
+
+
+def _told(state: State | None, *, tree: bool) -> str | None:
+    if state is None:
+        return None
+    if state.kind == FOLDER:
+        return _TREE + state.mark if tree else FOLDER
+    return f"link:{state.mark}" if state.kind == LINK else state.mark
+
+
+def _changes_kind(item: PathIntent) -> bool:
+    """A folder where a file was, or the other way round: what is there must go before the new can come."""
+    if item.before is None or item.after is None:
+        return False
+    return (item.after == FOLDER) != (item.before == FOLDER or item.before.startswith(_TREE))
+
+
+def _mark(name: str, parent: int, now: os.stat_result) -> str:
+    if stat.S_ISDIR(now.st_mode):
+        return FOLDER
+    if stat.S_ISLNK(now.st_mode):
+        return f"link:{mark_of(name, parent, now)}"
+    return mark_of(name, parent, now) if stat.S_ISREG(now.st_mode) else "other"
+
+
+# --- single steps, always from open folders
+
+
+def _look(name: str, parent: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _take_away(name: str, parent: int, temporary: str) -> None:
+    """Gone at once, a whole folder too: first another name, then piece by piece."""
+    os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
+    _remove_entry(temporary, parent)
+
+
+def _remove_entry(name: str, parent: int) -> None:
+    found = _look(name, parent)
+    if found is None:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        _open_folders(name, parent)
+        shutil.rmtree(name, dir_fd=parent)
+    else:
+        os.unlink(name, dir_fd=parent)
+
+
+def _open_folders(name: str, parent: int) -> None:
+    """A removed folder may be closed to its owner; the command could remove it, so we must."""
+    if os.geteuid() == 0:
+        return
+    os.chmod(name, 0o700, dir_fd=parent)
+    with _folder(name, parent) as fd, os.scandir(fd) as entries:
+        for entry in [entry for entry in entries if entry.is_dir(follow_symlinks=False)]:
+            _open_folders(entry.name, fd)
+
+
+def _prepare(name: str, staged: int, item: PathIntent) -> None:
+    """The mode that was promised, and none of the overlay's own attributes."""
+    if item.kind != FILE:
+        return
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=staged)
+    try:
+        for attribute in os.listxattr(fd):
+            if attribute.startswith(("user.overlay.", "trusted.overlay.", "security.capability")):
+                os.removexattr(fd, attribute)
+        if item.mode is not None:
+            os.fchmod(fd, item.mode)
+    finally:
+        os.close(fd)
+
+
+def _rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing: bool) -> None:
+    if not replacing:
+        try:
+            rename_without_replacing(name, folder, new_name, new_folder)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOSYS, errno.EINVAL):
+                raise
+    os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
+
+
+def _copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent) -> None:
+    """To another file system: a synced copy under a name of its own."""
+    found = os.stat(name, dir_fd=staged, follow_symlinks=False)
+    if item.kind == LINK:
+        os.symlink(os.readlink(name, dir_fd=staged), temporary, dir_fd=parent)
+    else:
+        source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=staged)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            target = os.open(temporary, flags, 0o600, dir_fd=parent)
+            try:
+                while chunk := os.read(source, _CHUNK):
+                    _write_all(target, chunk)
+                os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+                if item.mode is not None:
+                    os.fchmod(target, item.mode)
+                os.fsync(target)
+            finally:
+                os.close(target)
+        finally:
+            os.close(source)
+    _give_like(found, temporary, parent)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]
+
+
+def _give_like(found: os.stat_result, name: str, parent: int) -> None:
+    if os.geteuid() == 0:
+        os.chown(name, found.st_uid, found.st_gid, dir_fd=parent, follow_symlinks=False)
+
+
+@contextmanager
+def _folder(name: str | Path, parent: int | None = None) -> Iterator[int]:
+    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

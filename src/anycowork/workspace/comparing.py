@@ -1,0 +1,111 @@
+"""How two sets of images differ, as text and in numbers. The diff engine is the one of `diffs.py`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from anycowork.domain.snapshots import FileDifference, Image, Kind, absent
+from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, remembered
+from anycowork.workspace.paths import shown
+
+MOST_COMPARED = 1_000  # files whose content is compared; of the others only the names are told
+
+Content = Callable[[Image], bytes | None]
+"""The bytes of an image that has content; None if they are too many, or gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    text: str
+    files: tuple[FileDifference, ...]
+
+    @property
+    def additions(self) -> int:
+        return sum(file.additions for file in self.files)
+
+    @property
+    def deletions(self) -> int:
+        return sum(file.deletions for file in self.files)
+
+
+def compare(before: Sequence[Image], after: Sequence[Image], *, old: Content, new: Content) -> Comparison:
+    """What is told for people and counted; `old` and `new` fetch the content where it is compared."""
+    pairs = _changed(before, after)
+    renames = _renames(pairs)
+    arrived = set(renames.values())
+    holders = {
+        "/".join(parts[:depth]) for parts in (path.split("/") for path in pairs) for depth in range(1, len(parts))
+    }
+    texts: list[str] = []
+    files: list[FileDifference] = []
+    for path, (was, now) in pairs.items():
+        if path in arrived or not _told(was, now, holders):
+            continue
+        if path in renames:
+            found, status, name = moved(shown(path), shown(renames[path])), "renamed", renames[path]
+        else:
+            compared = len(files) < MOST_COMPARED
+            found, status, name = _one(was, now, old if compared else _nothing, new if compared else _nothing)
+        files.append(FileDifference(name, status, found.additions, found.deletions))
+        texts.append(found.text)
+    return Comparison(_bounded(texts), tuple(files))
+
+
+def _changed(before: Sequence[Image], after: Sequence[Image]) -> dict[str, tuple[Image, Image]]:
+    olds, news = ({image.path: image for image in side} for side in (before, after))
+    pairs = {path: (olds.get(path, absent(path)), news.get(path, absent(path))) for path in sorted({**olds, **news})}
+    return {path: (was, now) for path, (was, now) in pairs.items() if not was.same_as(now)}
+
+
+def _renames(pairs: dict[str, tuple[Image, Image]]) -> dict[str, str]:
+    """Content that went at one path and came at another, each used once."""
+    gone: dict[tuple[Kind, str | None, int], list[str]] = {}
+    for path, (was, now) in pairs.items():
+        if was.has_content and now.kind is Kind.ABSENT:
+            gone.setdefault((was.kind, was.hash, was.mode), []).append(path)
+    found = {}
+    for path, (was, now) in pairs.items():
+        sources = gone.get((now.kind, now.hash, now.mode)) if was.kind is Kind.ABSENT else None
+        if sources:
+            found[sources.pop(0)] = path
+    return found
+
+
+def _told(was: Image, now: Image, holders: set[str]) -> bool:
+    """A folder that comes or goes with what is in it needs no line of its own."""
+    return Kind.FOLDER not in (was.kind, now.kind) or was.kind is now.kind or was.path not in holders
+
+
+def _one(was: Image, now: Image, old: Content, new: Content) -> tuple[Diff, str, str]:
+    name = shown(was.path)
+    status = "added" if was.kind is Kind.ABSENT else "deleted" if now.kind is Kind.ABSENT else "modified"
+    if Kind.FOLDER in (was.kind, now.kind):
+        verb = {"added": "new folder", "deleted": "delete folder"}.get(status, "change folder")
+        return Diff(f"{verb} {name}\n{_modes(was, now)}"), status, was.path
+    if was.hash == now.hash:
+        return Diff(f"--- a/{name}\n+++ b/{name}\n{_modes(was, now)}"), status, was.path
+    if (known := remembered(was.hash, now.hash, was.path)) is not None:
+        return Diff(_modes(was, now) + known.text, known.additions, known.deletions), status, was.path
+    before, after = old(was) if was.has_content else None, new(now) if now.has_content else None
+    if (was.has_content and before is None) or (now.has_content and after is None):
+        return Diff(f"--- a/{name}\n+++ b/{name}\nToo large to be compared, or no longer kept.\n"), status, was.path
+    found = diff(before, after, name)
+    return Diff(_modes(was, now) + found.text, found.additions, found.deletions), status, was.path
+
+
+def _modes(was: Image, now: Image) -> str:
+    if Kind.ABSENT in (was.kind, now.kind) or (was.kind, was.mode) == (now.kind, now.mode):
+        return ""
+    return f"{was.kind.value} {was.mode:o} → {now.kind.value} {now.mode:o}\n"
+
+
+def _nothing(image: Image) -> bytes | None:
+    return None
+
+
+def comparable(image: Image) -> bool:
+    return image.size <= LARGEST_DIFFED
+
+
+def _bounded(texts: list[str]) -> str:
+    text = "".join(texts)
+    return text if len(text) <= LONGEST_DIFF else text[:LONGEST_DIFF] + "\n… the difference goes on.\n"

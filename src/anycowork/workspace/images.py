@@ -1,0 +1,160 @@
+"""Taking images of paths: what stands there now, with or without keeping its content in the pack. Follows no links, enters no `.git`."""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.snapshots import Image, Kind, absent
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import Jail, saying
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.paths import Place, is_git_control, shown
+
+MOST_IMAGED = 100_000  # paths in one snapshot
+_CHUNK = 1 << 20
+_KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Contents go into the pack, at most `room` bytes of them."""
+
+    pack: Pack
+    owner: str
+    room: int
+
+
+def place_of(path: str) -> Place:
+    """A path as images name it: from the workspace's root, every link on the way resolved already. Raises: OutsideWorkspace."""
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise OutsideWorkspace(f"'{shown(path)}' climbs with '..'; images name every path from the workspace's root.")
+    return Place(parts)
+
+
+Seen = tuple[Place, os.stat_result | None]
+
+
+def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
+    """Every place that a change of these paths touches, as it is: folders whole, and the missing folders above that it would make.
+
+    Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
+    """
+    found: dict[Place, os.stat_result | None] = {}
+    for place in map(place_of, paths):
+        if place.is_root or is_git_control(place.parts) or place in found:
+            continue
+        for entry, stat_ in chain(_whole(folder.jail, place), _missing_above(folder.jail, place)):
+            found[entry] = stat_
+            if len(found) > MOST_IMAGED:
+                raise NotKept(f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts.")
+    return sorted(found.items(), key=lambda seen: seen[0].parts)
+
+
+def _missing_above(jail: Jail, place: Place) -> Iterator[Seen]:
+    above = place.parent
+    while not above.is_root and jail.stat(above) is None:
+        yield above, None
+        above = above.parent
+
+
+def _whole(jail: Jail, place: Place) -> Iterator[Seen]:
+    waiting = [place]
+    while waiting:
+        here = waiting.pop()
+        found = jail.stat(here)
+        yield here, found
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            waiting += [here.child(name) for name in jail.names(here) if not is_git_control((name,))]
+
+
+def bytes_in(seen: Iterable[Seen]) -> int:
+    """How much keeping these would take, at most."""
+    return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
+
+
+def image(folder: Folder, place: Place) -> Image:
+    """What stands at the place now. Raises: ToolFault if it cannot be read."""
+    return image_of(folder, (place, folder.jail.stat(place)))
+
+
+def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> Image:
+    """What was seen, with its content looked at. Raises: ToolFault if it cannot be read; OSError if the pack cannot take it."""
+    place, found = seen
+    try:
+        return _image(folder.jail, place, found, keeping)
+    except FileMissing:
+        return absent(place.path)
+
+
+def _image(jail: Jail, place: Place, found: os.stat_result | None, keeping: Keeping | None) -> Image:
+    if found is None:
+        return absent(place.path)
+    kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
+    mode = stat.S_IMODE(found.st_mode)
+    match kind:
+        case Kind.FILE:
+            return _file(jail, place, keeping)
+        case Kind.SYMLINK:
+            return _link(jail, place, found, keeping)
+        case _:
+            return Image(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
+
+
+def _file(jail: Jail, place: Place, keeping: Keeping | None) -> Image:
+    with jail.regular_file(place) as (fd, found):
+        if keeping is None:
+            with saying(place.path):
+                digest, size = _digest(fd)
+        elif found.st_size >= keeping.pack.own_file_bytes:
+            digest, size = keeping.pack.put_file(fd, owner=keeping.owner, most=keeping.room)
+        else:
+            with saying(place.path):
+                data = _read(fd, keeping.pack.own_file_bytes)
+            if data is None:
+                raise StateChanged(f"'{shown(place.path)}' grew while it was looked at. Look again.")
+            digest, size = keeping.pack.put(data, owner=keeping.owner), len(data)
+    return Image(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+
+
+def _link(jail: Jail, place: Place, found: os.stat_result, keeping: Keeping | None) -> Image:
+    try:
+        with jail.folder(place.parent) as parent:
+            target = os.fsencode(os.readlink(place.name, dir_fd=parent))
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOENT):
+            raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
+        raise StateChanged(f"'{shown(place.path)}' was replaced while it was looked at. Look again.") from None
+    digest = keeping.pack.put(target, owner=keeping.owner) if keeping else hashlib.sha256(target).hexdigest()
+    return Image(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
+
+
+def _digest(fd: int) -> tuple[str, int]:
+    check, size = hashlib.sha256(), 0
+    while chunk := os.read(fd, _CHUNK):
+        check.update(chunk)
+        size += len(chunk)
+    return check.hexdigest(), size
+
+
+def _read(fd: int, most: int) -> bytes | None:
+    """None if there is more."""
+    pieces, left = [], most
+    while left > 0 and (chunk := os.read(fd, min(_CHUNK, left))):
+        pieces.append(chunk)
+        left -= len(chunk)
+    return b"".join(pieces) if left > 0 else None
+
+
+def refuse_special(images: Iterable[Image]) -> None:
+    """Raises: WrongKind."""
+    for found in images:
+        if found.kind is Kind.SPECIAL:
+            raise WrongKind(
+                f"'{shown(found.path)}' is a pipe, a socket or a device: it cannot be brought back, so it is not touched."
+            )

@@ -1,0 +1,326 @@
+"""The pack: contents by their SHA-256 in append-only files outside every workspace, checked whenever they are read.
+
+Each file is a row of entries (header, content). A large content has a file of its own. What nobody needs is swept out by whoever
+knows what is needed; a crash can tear the newest entry only, and that one is dropped when the pack is opened again.
+"""
+
+import errno
+import hashlib
+import logging
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SEGMENT_BYTES = 16 << 20
+OWN_FILE_BYTES = 4 << 20  # from here on a content has a file of its own, written without holding anyone up
+_CHUNK = 1 << 20
+_HEADER = struct.Struct(">4s32sQ")
+_CHECKED = struct.Struct(">4s32sQI")
+_MAGIC = b"acw1"
+_PACK, _OWN = ".pack", ".blob"
+
+log = logging.getLogger(__name__)
+
+
+class Damaged(Exception):
+    """The content is not there, or no longer what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    file: str
+    offset: int  # of the content
+    size: int
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of the files; filled by the first use."""
+
+    index: dict[str, _Entry] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    current: str | None = None
+    unsynced: set[str] = field(default_factory=set)
+
+
+class Pack:
+    """Blocking and thread-safe. Errors of the disk come as OSError; nothing half-written is ever found again."""
+
+    def __init__(
+        self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, own_file_bytes: int = OWN_FILE_BYTES
+    ) -> None:
+        self._folder = folder
+        self._segment_bytes = segment_bytes
+        self.own_file_bytes = own_file_bytes
+        self._lock = threading.RLock()
+        self._known: _State | None = None
+        self._fresh: dict[str, set[str]] = {}
+        self._recorded: set[str] = set()
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        with self._lock:
+            return sum(self._state().sizes.values())
+
+    def has(self, digest: str) -> bool:
+        with self._lock:
+            return digest in self._state().index
+
+    # --- keeping
+
+    def begin(self, owner: str) -> None:
+        """What `owner` puts from now on is swept by nobody until it begins again: what it put before is recorded by then."""
+        with self._lock:
+            self._recorded |= self._fresh.pop(owner, set())
+
+    def put(self, data: bytes, *, owner: str = "") -> str:
+        """The content's hash. Durable after `sync`."""
+        digest = hashlib.sha256(data).hexdigest()
+        with self._lock:
+            self._fresh.setdefault(owner, set()).add(digest)
+            state = self._state()
+            if digest not in state.index:
+                self._append(state, digest, data)
+        return digest
+
+    def put_file(self, fd: int, *, owner: str = "", most: int) -> tuple[str, int]:
+        """The hash and size of all that can be read from `fd`, kept in a file of its own, durable at once.
+
+        Raises: OSError (EFBIG if there are more than `most` bytes).
+        """
+        with self._lock:
+            self._state()
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = self._folder / f"{threading.get_native_id()}-{os.urandom(6).hex()}.tmp"
+        try:
+            digest, size = _copy_to_entry(fd, temporary, most)
+            self._adopt(temporary, digest, size, owner)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return digest, size
+
+    def sync(self) -> None:
+        """Returns when all that was put is on the disk."""
+        with self._lock:
+            state = self._state()
+            for file in sorted(state.unsynced):
+                with _opened(self._folder / file, os.O_WRONLY) as fd:
+                    os.fdatasync(fd)
+                state.unsynced.discard(file)
+
+    # --- reading
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """The content in pieces. Raises: Damaged, at the end if what was read is not what was put."""
+        with self._lock:
+            entry = self._state().index.get(digest)
+            if entry is None:
+                raise Damaged(digest)
+            try:
+                fd = os.open(self._folder / entry.file, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                raise self._lost(digest) from None
+        # Opened under the lock: a sweep may unlink the file from now on, and it is still read to its end.
+        check = hashlib.sha256()
+        try:
+            at, end = entry.offset, entry.offset + entry.size
+            while at < end and (chunk := os.pread(fd, min(_CHUNK, end - at), at)):
+                check.update(chunk)
+                at += len(chunk)
+                yield chunk
+        finally:
+            os.close(fd)
+        if check.hexdigest() != digest:
+            raise self._lost(digest)
+
+    def read(self, digest: str) -> bytes:
+        """Raises: Damaged."""
+        return b"".join(self.chunks(digest))
+
+    def _lost(self, digest: str) -> Damaged:
+        """Forgotten, so that the same content is kept anew when it comes again."""
+        with self._lock:
+            self._state().index.pop(digest, None)
+        log.error("a kept content is damaged or gone: %s", digest)
+        return Damaged(digest)
+
+    # --- sweeping
+
+    def mark(self) -> None:
+        """Before looking up what is needed: whatever is recorded after this is not swept by mistake."""
+        with self._lock:
+            self._recorded.clear()
+
+    def sweep(self, needed: set[str], *, most: int) -> None:
+        """Drops the files that hold nothing needed, and moves what is needed out of those that hold little of it;
+        if more than `most` bytes are left, out of every file that holds anything else."""
+        with self._lock:
+            self.sync()
+            state = self._state()
+            needed = needed | self._recorded | {digest for fresh in self._fresh.values() for digest in fresh}
+            kept: dict[str, dict[str, _Entry]] = {file: {} for file in state.sizes}
+            for digest, entry in state.index.items():
+                if digest in needed:
+                    kept[entry.file][digest] = entry
+            state.current = None  # what is moved goes to a new file, never into one that is about to go
+            used = {file: sum(_CHECKED.size + entry.size for entry in held.values()) for file, held in kept.items()}
+            for file in sorted(kept, key=lambda file: used[file] / max(1, state.sizes[file])):
+                total = sum(state.sizes.values())
+                if used[file] * 2 <= state.sizes[file] or (total > most and used[file] < state.sizes[file]):
+                    self._move_out(state, file, kept[file])
+
+    def _move_out(self, state: _State, file: str, entries: dict[str, _Entry]) -> None:
+        gone = [digest for digest, entry in state.index.items() if entry.file == file]
+        for digest, entry in entries.items():
+            with _opened(self._folder / file, os.O_RDONLY) as fd:
+                data = os.pread(fd, entry.size, entry.offset)
+            if hashlib.sha256(data).hexdigest() == digest:
+                self._append(state, digest, data)
+        self.sync()
+        for digest in gone:
+            if state.index[digest].file == file:
+                del state.index[digest]
+        (self._folder / file).unlink(missing_ok=True)
+        del state.sizes[file]
+
+    # --- files
+
+    def _append(self, state: _State, digest: str, data: bytes) -> None:
+        file = self._writable_file(state, len(data))
+        offset = state.sizes[file]
+        with _opened(self._folder / file, os.O_WRONLY) as fd:
+            try:
+                _write_all(fd, _header(digest, len(data)) + data, offset)
+            except OSError:
+                os.ftruncate(fd, offset)
+                raise
+        state.sizes[file] = offset + _CHECKED.size + len(data)
+        state.index[digest] = _Entry(file, offset + _CHECKED.size, len(data))
+        state.unsynced.add(file)
+
+    def _writable_file(self, state: _State, size: int) -> str:
+        if state.current is not None and state.sizes[state.current] + size <= self._segment_bytes:
+            return state.current
+        self.sync()  # so that only the newest file can ever hold what a crash tears
+        newest = max((file for file in state.sizes if file.endswith(_PACK)), default="0")
+        file = f"{int(newest.removesuffix(_PACK)) + 1:010d}{_PACK}"
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _opened(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+            pass
+        _sync_folder(self._folder)
+        state.current, state.sizes[file] = file, 0
+        return file
+
+    def _adopt(self, temporary: Path, digest: str, size: int, owner: str) -> None:
+        file = f"{digest}{_OWN}"
+        with self._lock:
+            state = self._state()
+            self._fresh.setdefault(owner, set()).add(digest)
+            if digest in state.index:
+                return
+            temporary.rename(self._folder / file)
+            _sync_folder(self._folder)
+            state.sizes[file] = _CHECKED.size + size
+            state.index[digest] = _Entry(file, _CHECKED.size, size)
+
+    def _state(self) -> _State:
+        if self._known is None:
+            self._known = self._opened_state()
+        return self._known
+
+    def _opened_state(self) -> _State:
+        state = _State()
+        for leftover in self._folder.glob("*.tmp"):
+            leftover.unlink(missing_ok=True)
+        files = sorted(path.name for path in self._folder.glob(f"*{_PACK}"))
+        for file in files:
+            self._take_in(state, file, newest=file == files[-1])
+        for path in self._folder.glob(f"*{_OWN}"):
+            self._take_in(state, path.name, newest=False)
+        return state
+
+    def _take_in(self, state: _State, file: str, *, newest: bool) -> None:
+        with _opened(self._folder / file, os.O_RDWR) as fd:
+            total, end = os.fstat(fd).st_size, 0
+            for digest, entry in _entries(fd, file, total):
+                # Only the newest file can hold what was never synced; a header alone proves nothing there.
+                if newest and not _intact(fd, digest, entry):
+                    break
+                state.index[digest] = entry
+                end = entry.offset + entry.size
+            if end < total and newest:
+                os.ftruncate(fd, end)
+                total = end
+            elif end < total:
+                log.error("the pack's file %s is damaged from byte %d on", file, end)
+        state.sizes[file] = total
+        if newest and total < self._segment_bytes:
+            state.current = file
+
+
+def _header(digest: str, size: int) -> bytes:
+    plain = _HEADER.pack(_MAGIC, bytes.fromhex(digest), size)
+    return plain + zlib.crc32(plain).to_bytes(4)
+
+
+def _entries(fd: int, file: str, total: int) -> Iterator[tuple[str, _Entry]]:
+    """Those whose header is whole and whose content is all there, up to the first that is not."""
+    at = 0
+    while len(raw := os.pread(fd, _CHECKED.size, at)) == _CHECKED.size:
+        magic, digest, size, check = _CHECKED.unpack(raw)
+        start = at + _CHECKED.size
+        if magic != _MAGIC or check != zlib.crc32(raw[: _HEADER.size]) or start + size > total:
+            return
+        yield digest.hex(), _Entry(file, start, size)
+        at = start + size
+
+
+def _intact(fd: int, digest: str, entry: _Entry) -> bool:
+    check = hashlib.sha256()
+    at, end = entry.offset, entry.offset + entry.size
+    while at < end and (chunk := os.pread(fd, min(_CHUNK, end - at), at)):
+        check.update(chunk)
+        at += len(chunk)
+    return check.hexdigest() == digest
+
+
+def _copy_to_entry(source: int, target: Path, most: int) -> tuple[str, int]:
+    """Content first, its header last: a file without a whole header holds nothing."""
+    check, size = hashlib.sha256(), 0
+    with _opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as fd:
+        while chunk := os.read(source, _CHUNK):
+            if size + len(chunk) > most:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            _write_all(fd, chunk, _CHECKED.size + size)
+            check.update(chunk)
+            size += len(chunk)
+        _write_all(fd, _header(check.hexdigest(), size), 0)
+        os.fsync(fd)
+    return check.hexdigest(), size
+
+
+def _write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view, offset = view[written:], offset + written
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _sync_folder(folder: Path) -> None:
+    with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
+        os.fsync(fd)

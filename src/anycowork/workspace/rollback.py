@@ -1,0 +1,165 @@
+"""Bringing images back into a workspace: each path in one step, through the jail, and only where things stand as expected."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from anycowork.domain.errors import OutsideWorkspace, StateChanged, ToolFault
+from anycowork.domain.snapshots import Image, Kind, Restored, Undo
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.images import image, place_of
+from anycowork.workspace.jail import give_to_owner_of, saying
+from anycowork.workspace.pack import Damaged, Pack
+from anycowork.workspace.paths import Place, is_git_control, shown
+
+_TEMPORARY = (".anycowork-", ".tmp")
+_EXCLUSIVE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Step = Callable[[Place, Undo], None]
+
+
+def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restored:
+    """`expected` of each undo is what was seen a moment ago: what is something else by now is left alone and told.
+
+    First goes what is in the way, deepest first; then come folders, then files and links; folders get their modes last.
+    """
+    doing = _Doing(folder, pack)
+    ordered = sorted(undos, key=lambda undo: place_of(undo.path).parts)
+    for undo in reversed(ordered):
+        if undo.target.kind is Kind.ABSENT or _in_the_way(undo):
+            doing.attempt(undo, doing.remove)
+    for undo in ordered:
+        if undo.target.kind is Kind.FOLDER:
+            doing.attempt(undo, doing.make_folder)
+    for undo in ordered:
+        if undo.target.has_content:
+            doing.attempt(undo, doing.put)
+    for undo in reversed(ordered):
+        if undo.target.kind is Kind.FOLDER:
+            doing.attempt(undo, doing.set_folder_mode)
+    return doing.told()
+
+
+def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:
+    """Removes temporary files that a killed restore left beside these paths."""
+    for parent in {place_of(path).parent for path in paths}:
+        try:
+            with folder.jail.folder(parent, flags=os.O_RDONLY) as fd, saying(parent.path):
+                for name in folder.jail.names(parent):
+                    if name.startswith(_TEMPORARY[0]) and name.endswith(_TEMPORARY[1]):
+                        os.unlink(name, dir_fd=fd)
+        except (ToolFault, OutsideWorkspace):
+            continue  # the folder itself is gone, or is none any more
+
+
+class _Doing:
+    """What was done so far. A path that met a fault is not tried again."""
+
+    def __init__(self, folder: Folder, pack: Pack) -> None:
+        self._folder = folder
+        self._pack = pack
+        self._restored: list[str] = []
+        self._deleted: list[str] = []
+        self._kept: list[str] = []
+        self._faults: dict[str, str] = {}
+
+    def attempt(self, undo: Undo, step: Step) -> None:
+        if undo.path in self._faults or undo.path in self._kept:
+            return
+        place = place_of(undo.path)
+        try:
+            if place.is_root or is_git_control(place.parts):
+                raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
+            with saying(undo.path):
+                step(place, undo)
+        except (ToolFault, OutsideWorkspace) as error:
+            self._faults[undo.path] = error.message
+        except Damaged:
+            self._faults[undo.path] = "its kept content is damaged"
+
+    def remove(self, place: Place, undo: Undo) -> None:
+        now = self._as_expected(place, undo)
+        if now.kind is Kind.ABSENT:
+            return
+        with self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent:
+            if now.kind is not Kind.FOLDER:
+                os.unlink(place.name, dir_fd=parent)
+            elif self._folder.jail.names(place):
+                self._kept.append(undo.path)
+                return
+            else:
+                os.rmdir(place.name, dir_fd=parent)
+            os.fsync(parent)
+        if undo.target.kind is Kind.ABSENT:
+            self._deleted.append(undo.path)
+
+    def make_folder(self, place: Place, undo: Undo) -> None:
+        found = image(self._folder, place)
+        if found.kind is Kind.ABSENT:
+            self._folder.jail.make_folders(place)
+            self._restored.append(undo.path)
+        elif found.kind is not Kind.FOLDER:
+            raise StateChanged(f"'{shown(undo.path)}' is no folder.")
+        elif found.mode != undo.target.mode:
+            self._restored.append(undo.path)
+
+    def put(self, place: Place, undo: Undo) -> None:
+        self._folder.jail.make_folders(place.parent)
+        if not _in_the_way(undo):
+            self._as_expected(place, undo)
+        with self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent:
+            with self._staged(parent, undo.target) as temporary:
+                if not _in_the_way(undo):
+                    self._as_expected(place, undo)
+                os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
+            os.fsync(parent)
+        self._restored.append(undo.path)
+
+    def set_folder_mode(self, place: Place, undo: Undo) -> None:
+        with self._folder.jail.folder(place, flags=os.O_RDONLY) as fd:
+            os.fchmod(fd, undo.target.mode)
+
+    def told(self) -> Restored:
+        return Restored(tuple(self._restored), tuple(sorted(self._deleted)), tuple(self._kept), self._faults)
+
+    def _as_expected(self, place: Place, undo: Undo) -> Image:
+        now = image(self._folder, place)
+        if undo.expected is None or not now.same_as(undo.expected):
+            raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
+        return now
+
+    @contextmanager
+    def _staged(self, parent: int, target: Image) -> Iterator[str]:
+        """The content under a name of its own, whole and checked; gone at the end unless it was renamed."""
+        assert target.hash is not None  # a file or a link has one
+        name = secrets.token_hex(8).join(_TEMPORARY)
+        try:
+            if target.kind is Kind.SYMLINK:
+                os.symlink(os.fsdecode(self._pack.read(target.hash)), name, dir_fd=parent)
+            else:
+                self._write(parent, name, target.hash, target.mode)
+            give_to_owner_of(parent, name)
+            yield name
+        finally:
+            try:
+                os.unlink(name, dir_fd=parent)
+            except FileNotFoundError:
+                pass  # renamed, as it should be
+
+    def _write(self, parent: int, name: str, digest: str, mode: int) -> None:
+        fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
+        with os.fdopen(fd, "wb") as file:
+            for chunk in self._pack.chunks(digest):
+                file.write(chunk)
+            file.flush()
+            # Not the setuid bits: nobody gets rights back that way.
+            os.fchmod(fd, mode & 0o777)
+            os.fsync(fd)
+
+
+def _in_the_way(undo: Undo) -> bool:
+    """A folder where a file shall stand, or the other way round, cannot be replaced in one step."""
+    if undo.expected is None or undo.expected.kind in (Kind.ABSENT, undo.target.kind):
+        return False
+    return Kind.FOLDER in (undo.expected.kind, undo.target.kind)

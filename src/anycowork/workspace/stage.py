@@ -1,0 +1,205 @@
+"""Where one command's writes wait: a private folder outside the workspace with the overlay's upper layer in it.
+
+It lies in the data folder, never beside the workspace: other people's watchers, backups and builds look there. On the workspace's own
+file system a commit is renames; on another one it is copies. A command that runs as somebody else (the workspace's owner, when the
+server is root) cannot enter the data folder, so its stage lies in a folder of ours under /var/tmp.
+"""
+
+import os
+import secrets
+import shutil
+import stat
+import time
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from anycowork.domain.errors import ToolFault
+
+_TICKS = 200  # the kernel's clock for files ticks every 1 to 10 ms; this many tries of 1 ms are ample
+_KEPT = "kept"
+_RUNS = "runs"
+_CACHES = "caches"
+_DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Whom a command runs as."""
+
+    uid: int
+    gid: int
+
+    @property
+    def is_us(self) -> bool:
+        return self.uid == os.geteuid()
+
+
+def runner_for(root: str) -> Runner:
+    """The workspace's owner if we are root, else ourselves."""
+    found = Path(root).stat()
+    if os.geteuid() == 0 and found.st_uid != 0:
+        return Runner(found.st_uid, found.st_gid)
+    return Runner(os.geteuid(), os.getegid())
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime."""
+
+    folder: Path
+    runner: Runner
+    mounted_at: int
+
+    @property
+    def id(self) -> str:
+        return self.folder.name
+
+    @property
+    def upper(self) -> Path:
+        return self.folder / "upper"
+
+    @property
+    def work(self) -> Path:
+        return self.folder / "work"
+
+    @property
+    def devices(self) -> Path | None:
+        """Devices of this run's own: root could change the modes of the machine's, even without a single capability."""
+        made = self.folder / "dev"
+        return made if made.is_dir() else None
+
+
+class Staging:
+    """Makes, finds and removes stages. Blocking."""
+
+    def __init__(self, private: Path, shared: Path | None = None) -> None:
+        self._private = private
+        self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}")
+
+    def open(self, runner: Runner) -> Stage:
+        """Raises: ToolFault if there is no room for one."""
+        base = self._base(runner)
+        folder = base / _RUNS / secrets.token_hex(8)
+        try:
+            (base / _RUNS).mkdir(exist_ok=True)
+            (base / _RUNS).chmod(0o711)
+            folder.mkdir(mode=0o700)
+            _give(folder, runner)
+            for name in ("upper", "work"):
+                (folder / name).mkdir(mode=0o755 if name == "upper" else 0o700)
+                _give(folder / name, runner)
+            _write_names(folder, runner)
+            if runner.uid == 0:
+                _make_devices(folder / "dev")
+            return Stage(folder, runner, _next_tick(folder))
+        except OSError as error:
+            raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None
+
+    def cache(self, root: str, runner: Runner) -> Path:
+        """The workspace's own cache folder, made if need be."""
+        base = self._base(runner) / _CACHES
+        base.mkdir(exist_ok=True)
+        base.chmod(0o711)
+        cache = base / sha256(os.fsencode(root)).hexdigest()[:32]
+        if not cache.is_dir():
+            cache.mkdir(mode=0o700)
+            _give(cache, runner)
+        return cache
+
+    def found(self, folder: str) -> Path | None:
+        """The stage that an intent names, if it is one of ours and still there."""
+        path = Path(folder)
+        ours = [base / _RUNS for base in (self._private, self._shared)]
+        return path if path.parent in ours and path.is_dir() and not path.is_symlink() else None
+
+    def keep(self, folder: Path) -> Path:
+        """Puts what could not be committed aside, for a person to look at. Returns where."""
+        kept = folder.parent.parent / _KEPT
+        kept.mkdir(mode=0o700, exist_ok=True)
+        return folder.rename(kept / folder.name)
+
+    def sweep(self) -> int:
+        """Removes what earlier servers left behind; after settling, nobody needs it. Returns how many."""
+        left = [
+            folder for base in (self._private, self._shared) if _is_ours(base) for folder in (base / _RUNS).glob("*")
+        ]
+        for folder in left:
+            remove_tree(folder)
+        return len(left)
+
+    def _base(self, runner: Runner) -> Path:
+        base, mode = (self._private, 0o700) if runner.is_us else (self._shared, 0o711)
+        base.mkdir(mode=mode, parents=True, exist_ok=True)
+        if not _is_ours(base):
+            raise ToolFault(f"'{base}' belongs to somebody else, so no command can use it. Remove it and try again.")
+        base.chmod(mode)
+        return base
+
+
+def remove_tree(folder: Path) -> None:
+    """All of it, whatever modes a command gave its folders. Follows no links; what cannot be removed is left for the next sweep."""
+    waiting = [folder] if os.geteuid() != 0 else []  # root needs no rights; anyone else must first take them back
+    while waiting:
+        path = waiting.pop()
+        try:
+            path.chmod(0o700)
+            with os.scandir(path) as entries:
+                waiting += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _next_tick(folder: Path) -> int:
+    """A moment of the file systems' clock that is later than every change made so far.
+
+    File times are coarse: a change just before the mount could otherwise carry the same time as one just after it.
+    """
+    probe = folder / "tick"
+    first: int | None = None
+    for _ in range(_TICKS):
+        probe.touch()
+        now = probe.stat().st_ctime_ns
+        first = now if first is None else first
+        if now > first:
+            return now
+        time.sleep(0.001)
+    return time.time_ns()
+
+
+def _write_names(folder: Path, runner: Runner) -> None:
+    """The two lists in which programs look up who they are; nobody else of the machine is in them."""
+    lines = {
+        "passwd": f"sandbox:x:{runner.uid}:{runner.gid}::/home/sandbox:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
+        "group": f"sandbox:x:{runner.gid}:\nnogroup:x:65534:\n",
+        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    }
+    for name, text in lines.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o644)
+
+
+def _make_devices(folder: Path) -> None:
+    try:
+        folder.mkdir()
+        for name, (major, minor) in _DEVICES.items():
+            os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(major, minor))
+            (folder / name).chmod(0o666)
+        with (folder / "null").open("wb"):
+            pass
+    except OSError:  # not allowed, or a file system without devices
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _give(path: Path, runner: Runner) -> None:
+    if not runner.is_us:
+        os.chown(path, runner.uid, runner.gid)
+
+
+def _is_ours(base: Path) -> bool:
+    try:
+        found = base.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()

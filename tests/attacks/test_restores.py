@@ -1,0 +1,128 @@
+"""Attempts to make a restore write, delete or read outside, touch git, hang, or be wished for by someone who may not."""
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from anycowork.chats.rollback import Wish
+from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
+from anycowork.domain.principals import Principal, PrincipalKind
+from support.checkpoints import CHAT, recorded, whole
+from support.spec import proves
+
+
+@proves("SNAP-2", "TOOL-3")
+async def test_a_folder_replaced_by_a_link_leads_no_restore_outside(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "d").mkdir()
+        (house.root / "d" / "a.txt").write_text("old")
+        before = await house.change(["d/a.txt"], lambda: (house.root / "d" / "a.txt").write_text("new"))
+        (house.root / "d").rename(house.root / "elsewhere")
+        (house.bench.outside / "a.txt").write_text("new")
+        (house.root / "d").symlink_to(house.bench.outside)
+        for wish in ({}, {"overwrite": ("d/a.txt", "d")}):
+            with pytest.raises(RestoreConflict):
+                await house.restore(before, **wish)
+        assert (house.bench.outside / "a.txt").read_text() == "new"
+
+
+@proves("SNAP-2", "TOOL-3")
+async def test_a_file_replaced_by_a_link_is_replaced_itself_never_its_target(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "a.txt").write_text("old")
+        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
+        (house.bench.outside / "secret").write_text("new")
+        (house.root / "a.txt").unlink()
+        (house.root / "a.txt").symlink_to(house.bench.outside / "secret")
+        with pytest.raises(RestoreConflict):
+            await house.restore(before)
+        await house.restore(before, overwrite=("a.txt",))
+        assert (house.root / "a.txt").read_text() == "old" and not (house.root / "a.txt").is_symlink()
+        assert (house.bench.outside / "secret").read_text() == "new"
+
+
+@proves("SNAP-2", "TOOL-3")
+async def test_a_file_replaced_by_a_hard_link_is_replaced_by_name_only(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "a.txt").write_text("old")
+        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
+        (house.bench.outside / "other").write_text("new")
+        (house.root / "a.txt").unlink()
+        os.link(house.bench.outside / "other", house.root / "a.txt")
+        await house.restore(before)
+        assert (house.root / "a.txt").read_text() == "old"
+        assert (house.bench.outside / "other").read_text() == "new"
+
+
+@proves("SNAP-2")
+async def test_a_pipe_in_the_place_of_a_file_neither_hangs_nor_is_replaced(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "a.txt").write_text("old")
+        before = await house.change(["a.txt"], (house.root / "a.txt").unlink)
+        os.mkfifo(house.root / "a.txt")
+        for wish in ({}, {"overwrite": ("a.txt",)}):
+            with pytest.raises(RestoreConflict, match=r"a\.txt"):
+                await house.restore(before, **wish)
+        assert (house.root / "a.txt").is_fifo()
+
+
+async def test_a_pipe_is_never_imaged(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "d").mkdir()
+        os.mkfifo(house.root / "d" / "pipe")
+        with pytest.raises(ToolFault, match="pipe"):
+            await house.begin(["d"])
+
+
+@proves("SNAP-2", "TOOL-3")
+@pytest.mark.parametrize("path", ["../outside/planted", "/../../planted", ".git/config", "d/.GIT/hooks/x", "a/../../x"])
+async def test_a_forged_row_reaches_nothing_outside_nor_git(tmp_path: Path, path: str) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / ".git").mkdir()
+        (house.root / "d").mkdir()
+        (house.root / "a.txt").write_text("planted")
+        before = await house.change(["a.txt"], (house.root / "a.txt").unlink)
+        await house.database.writer.run(lambda connection: _forge(connection, path))
+        was, outside = whole(house.root), whole(tmp_path / "outside")
+        try:
+            await house.restore(before, overwrite=(path,))
+        except (RestoreConflict, OutsideWorkspace):
+            pass
+        assert whole(house.root) == was and list((house.root / ".git").iterdir()) == []
+        assert whole(tmp_path / "outside") == outside and not (tmp_path / "planted").exists()
+        assert not (tmp_path / "x").exists() and list((house.root / "d").iterdir()) == []
+
+
+def _forge(connection: sqlite3.Connection, path: str) -> None:
+    connection.execute("UPDATE snapshot_paths SET path = ?", (path.encode(),))
+
+
+@proves("SNAP-3")
+async def test_a_huge_sparse_file_is_refused_by_its_size_without_being_read(tmp_path: Path) -> None:
+    async with recorded(tmp_path, quota=1_000_000) as house:
+        with (house.root / "huge.bin").open("wb") as file:
+            file.truncate(1 << 42)
+        with pytest.raises(NotKept):
+            await house.begin(["huge.bin"])
+        assert house.snapshots._pack.size == 0
+
+
+async def test_the_root_and_paths_that_climb_out_are_never_imaged(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as house:
+        (house.bench.outside / "secret").write_text("secret")
+        assert (await house.begin([".", "/"])).images == ()
+        with pytest.raises(OutsideWorkspace):
+            await house.begin(["../outside/secret"])
+
+
+@proves("SNAP-2")
+@pytest.mark.parametrize("kind", [PrincipalKind.CLIENT_KEY, PrincipalKind.MCP_HOST, PrincipalKind.WORKER])
+async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "a.txt").write_text("old")
+        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
+        with pytest.raises(NotAllowed):
+            await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, Wish())
+        assert (house.root / "a.txt").read_text() == "new"

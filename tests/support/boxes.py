@@ -1,0 +1,35 @@
+"""A real sandbox for tests, with its stages in a folder of the test's own."""
+
+from functools import cache
+from pathlib import Path
+
+from anycowork.machine import look_for_bubblewrap
+from anycowork.workspace.limits import CommandLimits
+from anycowork.workspace.sandbox import Sandbox
+from anycowork.workspace.stage import Staging
+
+# Small enough that a flood is over in a moment.
+SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratch=16 << 20)
+
+
+def sandbox_in(folder: Path, limits: CommandLimits = SMALL) -> Sandbox:
+    return Sandbox(_bwrap(), Staging(folder / "staging", folder / "shared"), limits=limits)
+
+
+def running(marker: str) -> list[int]:
+    """The processes of this machine that have the marker in their words."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if marker.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@cache
+def _bwrap() -> str:
+    found = look_for_bubblewrap()
+    assert found is not None and found.overlay and found.works, "these tests need bubblewrap with --overlay"
+    return found.path

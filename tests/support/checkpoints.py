@@ -1,0 +1,114 @@
+"""A workspace whose every change is imaged and recorded as the tool runner does it, without a model in front: for properties and faults."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from anycowork.chats.rollback import Answer, RollbackDesk, Wish
+from anycowork.domain.chats import Chat, ChatConfig
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.journal import AddChat, Change
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call
+from anycowork.store.opening import Database
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.snapshots import PackedSnapshots
+from anycowork.workspace.workspaces import LocalWorkspaces
+from support.hands import Bench
+from support.stored import CLOCK, opened
+
+ANN = Principal("ann", PrincipalKind.PERSON, "Ann")
+CHAT = "c1"
+
+
+@dataclass
+class Recorded:
+    """`desk` is the real one; `change` stands for any changing call."""
+
+    bench: Bench
+    database: Database
+    snapshots: PackedSnapshots
+    desk: RollbackDesk
+
+    @property
+    def root(self) -> Path:
+        return self.bench.root
+
+    async def begin(self, paths: Sequence[str]) -> Snapshot:
+        call = Call(CLOCK.new_id(), CHAT, "t1", "b1", 0, "a_tool", {})
+        before = await self.snapshots.before(call, Folder(str(self.root)), paths)
+        await self.database.journal.write(Change(CHAT, (before,)))
+        return before
+
+    async def end(self, before: Snapshot) -> Snapshot:
+        after = await self.snapshots.after(before, Folder(str(self.root)))
+        assert after is not None
+        await self.database.journal.write(Change(CHAT, (after,)))
+        return after
+
+    async def change(self, paths: Sequence[str], effect: Callable[[], object]) -> Snapshot:
+        """The snapshot before."""
+        before = await self.begin(paths)
+        effect()
+        await self.end(before)
+        return before
+
+    async def call(self, tool: str, **parameters: JsonValue) -> bool:
+        """False if the tool refused."""
+        try:
+            prepared = await self.bench.prepare(tool, **parameters)
+        except ToolFault:
+            return False
+        before = await self.begin(prepared.touched)
+        await self.bench.run(prepared)
+        await self.end(before)
+        return True
+
+    async def restore(self, snapshot: Snapshot | str, **wish: object) -> Answer:
+        id_ = snapshot if isinstance(snapshot, str) else snapshot.id
+        return await self.desk.restore(ANN, CHAT, id_, Wish(**wish))  # type: ignore[arg-type]  # a test's own words
+
+
+@asynccontextmanager
+async def recorded(folder: Path, *, quota: int = 1 << 30, pack: Pack | None = None) -> AsyncIterator[Recorded]:
+    """Opening the same folder again is a restart; what was left unfinished is then settled."""
+    root, outside = folder / "workspace", folder / "outside"
+    for each in (root, outside):
+        each.mkdir(parents=True, exist_ok=True)
+    async with opened(folder / "data") as database:
+        if await database.store.chat(CHAT) is None:
+            chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
+            await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
+        pack = pack or Pack(folder / "data" / "snapshots")
+        snapshots = PackedSnapshots(pack, database.shelf, CLOCK, quota_bytes=quota)
+        workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test"))
+        desk = RollbackDesk(
+            journal=database.journal,
+            store=database.store,
+            rows=database.store,
+            workspaces=workspaces,
+            snapshots=snapshots,
+            clock=CLOCK,
+        )
+        await desk.settle_after_crash()
+        yield Recorded(Bench(root, outside), database, snapshots, desk)
+
+
+def whole(folder: Path) -> Mapping[str, tuple[int, bytes | str | None]]:
+    """Everything below: modes, contents, where links lead. `.git` apart."""
+    found: dict[str, tuple[int, bytes | str | None]] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if ".git" in path.relative_to(folder).parts:
+            continue
+        mode = path.lstat().st_mode
+        if path.is_symlink():
+            found[name] = (0, str(path.readlink()))
+        else:
+            found[name] = (mode, path.read_bytes() if path.is_file() else None)
+    return found

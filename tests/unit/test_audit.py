@@ -1,0 +1,127 @@
+"""The audit log: every decision and effect is in the chain, and whoever changes or removes one is found, offline."""
+
+import json
+import sqlite3
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from anycowork.commands.audit import verify
+from support.house import Chat, Guest, at_home
+from support.scripted_model import call
+from support.spec import proves
+
+
+def verified(tmp_path: Path, *what: str, every: bool = False) -> int:
+    return verify({"data_dir": tmp_path / "data"}, {}, what, every=every, cwd=tmp_path)
+
+
+async def worked(guest: Guest) -> Chat:
+    """A chat in which one change was allowed, one denied, and one refused by the role."""
+    chat = await guest.chat()
+    guest.model.replies[:] = [
+        call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]),
+        call("delete_file", path="a.txt"),
+        "So be it.",
+    ]
+    await chat.send("change, then delete it")
+    await chat.decide()
+    await chat.decide("deny", note="keep it")
+    await chat.switch("planner")
+    guest.model.replies[:] = [call("delete_file", path="a.txt"), "I may not."]
+    await chat.send("try again")
+    return chat
+
+
+async def fetched(guest: Guest, chat: Chat) -> str:
+    async with guest.session.get(f"{guest.url}{chat.path}/audit/log") as response:
+        assert response.status == 200 and response.content_type == "application/x-ndjson"
+        return await response.text()
+
+
+@proves("AUD-1")
+async def test_every_decision_and_effect_stands_in_the_log_with_who_role_and_result(tmp_path: Path) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        chat = await worked(guest)
+        lines = [json.loads(line) for line in (await fetched(guest, chat)).splitlines()]
+        records = [json.loads(line["record"]) for line in lines[:-1]]
+        assert lines[-1]["records"] == len(records)
+        decided = [record for record in records if record["type"] == "permission-decided"]
+        assert [(each["approval"]["state"], each["principal"]) for each in decided] == [
+            ("allowed", decided[0]["principal"]),
+            ("denied", decided[0]["principal"]),
+        ]
+        assert decided[0]["principal"].startswith("person:") and decided[1]["approval"]["note"] == "keep it"
+        results = [record["tool_result"] for record in records if record["type"] == "tool-result"]
+        assert [(each["status"], each["agent_role"]) for each in results] == [
+            ("ok", "actor"),
+            ("denied", "actor"),
+            ("refused", "planner"),
+        ]
+        contents = [message["content"] for message in await chat.of_type("tool_result")]
+        assert [each["content_sha256"] for each in results] == [sha256(text.encode()).hexdigest() for text in contents]
+        assert {record["type"] for record in records} >= {"tool-call", "snapshot", "role-changed", "permission-request"}
+
+
+@proves("AUD-1")
+async def test_an_untouched_log_holds_in_the_database_and_as_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        chat = await worked(guest)
+        (tmp_path / "log.jsonl").write_text(await fetched(guest, chat))
+        assert verified(tmp_path, every=True) == 0, "also beside the running server"
+    assert verified(tmp_path, chat.id, "log.jsonl") == 0
+    assert capsys.readouterr().out.count(": holds, ends with") == 3
+
+
+@proves("AUD-1")
+@pytest.mark.parametrize(
+    "tampering",
+    [
+        "UPDATE records SET body = replace(body, 'keep it', 'drop it') WHERE type = 'permission-decided'",
+        "DELETE FROM records WHERE type = 'permission-decided'",
+        "DELETE FROM records WHERE position = (SELECT MAX(position) FROM records)",
+        "DELETE FROM chats",
+        "UPDATE chats SET chain = ''",
+    ],
+)
+async def test_a_changed_or_missing_record_is_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tampering: str
+) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        await worked(guest)
+    connection = sqlite3.connect(tmp_path / "data" / "anycowork.db")
+    assert connection.execute(tampering).rowcount >= 1
+    connection.commit()
+    connection.close()
+    assert verified(tmp_path, every=True) == 1
+    assert "broken at record" in capsys.readouterr().err
+
+
+@proves("AUD-1")
+async def test_a_changed_or_cut_file_is_found(tmp_path: Path) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        log = await fetched(guest, await worked(guest))
+    lines = log.splitlines(keepends=True)
+    for number, bad in enumerate(
+        [
+            log.replace("keep it", "drop it"),
+            "".join(lines[:3] + lines[4:]),
+            "".join(lines[:-2] + lines[-1:]),
+            "".join(lines[:-1]),
+            "not a log\n",
+            "",
+        ]
+    ):
+        (tmp_path / "log.jsonl").write_text(bad)
+        assert verified(tmp_path, "log.jsonl") == 1, number
+
+
+async def test_unfitting_words_are_said_and_an_unknown_chat_is_broken(tmp_path: Path) -> None:
+    assert verified(tmp_path) == 2
+    assert verified(tmp_path, "nowhere") == 1, "there is no database"
+    async with at_home(tmp_path) as guest:
+        assert (await guest.ask("GET", "/context/nowhere/audit/log", expect=404))["error"]["code"] == "chat_not_found"
+    assert verified(tmp_path, "nowhere") == 1

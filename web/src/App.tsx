@@ -1,0 +1,112 @@
+// The frame: the list of chats beside one page, and what can be reached from everywhere.
+import clsx from "clsx";
+import { useEffect, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { Redirect, Route, Router, Switch } from "wouter";
+import { useHashLocation } from "wouter/use-hash-location";
+import { ChatPage, focusComposer } from "./chat/ChatPage";
+import { Home } from "./chat/Home";
+import { Sidebar } from "./chat/Sidebar";
+import { useCommands } from "./commands";
+import { SettingsPage } from "./setup/SettingsPage";
+import { SignIn } from "./setup/SignIn";
+import { link, useLive } from "./state/live";
+import { preference, setPreference } from "./state/preferences";
+import { followAll, useChats, useConnection } from "./state/sidebar";
+import { Banner } from "./ui/Banner";
+import { useHotkeys } from "./ui/hotkeys";
+import { Palette } from "./ui/Palette";
+import { Shortcuts } from "./ui/Shortcuts";
+import { Toaster } from "./ui/Toaster";
+
+const NARROW = "(max-width: 767px)";
+
+export function App() {
+  return (
+    <Router hook={useHashLocation}>
+      <Frame />
+    </Router>
+  );
+}
+
+function Frame() {
+  const [path] = useHashLocation();
+  const queries = useQueryClient();
+  const connection = useConnection();
+  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !matchMedia(NARROW).matches);
+  const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
+  useEffect(() => followAll(queries), [queries]);
+  useLineBack();
+  useTitle();
+  const toggle = () => {
+    if (!matchMedia(NARROW).matches) setPreference("sidebar", sidebar ? "hidden" : "shown");
+    setSidebar(!sidebar);
+  };
+  const leave = () => matchMedia(NARROW).matches && setSidebar(false);
+  useHotkeys({
+    palette: () => setOpen("palette"),
+    shortcuts: () => setOpen("shortcuts"),
+    newChat: () => (location.hash = "#/"),
+    composer: focusComposer,
+    sidebar: toggle,
+  });
+  const commands = useCommands({ onShortcuts: () => setOpen("shortcuts"), onSidebar: toggle });
+  if (connection === "unauthorized") return <SignIn />;
+  return (
+    <div className="flex h-full">
+      <a href="#composer" onClick={(event) => (event.preventDefault(), focusComposer())} className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
+        Skip to the message field
+      </a>
+      {sidebar && <button type="button" aria-label="Close the list of chats" onClick={() => setSidebar(false)} className="fixed inset-0 z-20 bg-black/35 md:hidden" />}
+      <div className={clsx("inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
+        <Sidebar current={/^\/chat\/([^/]+)/.exec(path)?.[1] ?? null} onLeave={leave} onPalette={() => setOpen("palette")} />
+      </div>
+      <div className="flex min-w-0 flex-1 flex-col">
+        <Banner connection={connection} />
+        <div className="flex min-h-0 flex-1">
+          <Switch>
+            <Route path="/">
+              <Home onSidebar={toggle} />
+            </Route>
+            <Route path="/chat/:id/:message?">{({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={toggle} />}</Route>
+            <Route path="/settings/:part?">
+              <SettingsPage onSidebar={toggle} />
+            </Route>
+            <Route>
+              <Redirect to="/" />
+            </Route>
+          </Switch>
+        </div>
+      </div>
+      <Palette open={open === "palette"} commands={commands} onClose={() => setOpen(null)} />
+      <Shortcuts open={open === "shortcuts"} onClose={() => setOpen(null)} />
+      <Toaster />
+    </div>
+  );
+}
+
+/** A tab that is looked at again, or whose network is back, does not wait for the next try. */
+function useLineBack(): void {
+  useEffect(() => {
+    const nudge = () => !document.hidden && link.nudge();
+    const bye = () => link.close();
+    window.addEventListener("online", nudge);
+    document.addEventListener("visibilitychange", nudge);
+    window.addEventListener("pagehide", bye);
+    return () => {
+      window.removeEventListener("online", nudge);
+      document.removeEventListener("visibilitychange", nudge);
+      window.removeEventListener("pagehide", bye);
+    };
+  }, []);
+}
+
+/** The tab's title says where one is, and how much waits. */
+function useTitle(): void {
+  const title = useLive(({ chatId, title: own }) => (chatId ? own : ""));
+  const { chats } = useChats("");
+  const waiting = chats.filter(({ state }) => state === "awaiting_approval" || state === "awaiting_answer").length;
+  useEffect(() => {
+    document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}AnyCowork`;
+  }, [title, waiting]);
+}

@@ -1,0 +1,89 @@
+import { act, fireEvent, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it, vi } from "vitest";
+import { approval, expectAccessible, show } from "../testing/room";
+import type { Approval } from "../wire/nouns";
+import { ApprovalDock } from "./ApprovalDock";
+import { GUARD_MS } from "./keys";
+
+let now = 0;
+beforeEach(() => {
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+});
+
+function dock(...approvals: Approval[]) {
+  const onDecide = vi.fn(() => Promise.resolve(true));
+  const shown = show(
+    <>
+      <ApprovalDock approvals={approvals} onDecide={onDecide} />
+      <textarea aria-label="elsewhere" />
+    </>,
+  );
+  now += GUARD_MS + 1;
+  return { ...shown, onDecide };
+}
+
+const press = (key: string, on: Element = document.body) => act(() => void fireEvent.keyDown(on, { key }));
+const TWO = [approval({ id: "a" }), approval({ id: "b", tool: "execute_command", parameters: { command: "rm -r x" }, risk: "high" })] as const;
+
+it("names tool, thing, risk and reason", async () => {
+  const { container } = dock(TWO[1]);
+  for (const words of ["Run", "rm -r x", "high risk", "It creates a file."]) expect(screen.getByText(words)).toBeTruthy();
+  await expectAccessible(container);
+});
+
+it.each(["y", "Enter"])("allows with %s", async (key) => {
+  const { onDecide } = dock(...TWO);
+  press(key);
+  expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "allow_once" }]);
+});
+
+it("moves between approvals and allows the one it stands on", () => {
+  const { onDecide } = dock(...TWO);
+  press("ArrowDown");
+  press("y");
+  expect(onDecide).toHaveBeenCalledWith([{ id: "b", decision: "allow_once" }]);
+});
+
+it("allows all with one key", () => {
+  const { onDecide } = dock(...TWO);
+  press("Y");
+  expect(onDecide).toHaveBeenCalledWith([
+    { id: "a", decision: "allow_once" },
+    { id: "b", decision: "allow_once" },
+  ]);
+});
+
+it("denies with a word to the agent", async () => {
+  const { onDecide } = dock(TWO[0]);
+  press("n");
+  await userEvent.type(screen.getByLabelText("A word to the agent"), "use notes.md{Enter}");
+  expect(onDecide).toHaveBeenCalledWith([{ id: "a", decision: "deny", note: "use notes.md" }]);
+});
+
+it("decides nothing while someone writes", () => {
+  const { onDecide } = dock(TWO[0]);
+  for (const key of ["y", "Enter", "n", "Escape"]) press(key, screen.getByLabelText("elsewhere"));
+  expect(onDecide).not.toHaveBeenCalled();
+  expect(screen.queryByLabelText("A word to the agent")).toBeNull();
+});
+
+it("decides nothing right after something new appeared", () => {
+  const { onDecide } = dock(TWO[0]);
+  now -= GUARD_MS;
+  press("y");
+  expect(onDecide).not.toHaveBeenCalled();
+});
+
+it("does not take the focus", () => {
+  dock(TWO[0]);
+  expect(document.activeElement).toBe(document.body);
+});
+
+it("offers standing answers only with the rule they would make", () => {
+  const { unmount } = dock(TWO[0]);
+  expect(screen.queryByRole("button", { name: "Always allow" })).toBeNull();
+  unmount();
+  dock(approval({ proposed_rule: { tool: "create_file", resource: "/*" } }));
+  expect(screen.getByRole("button", { name: "Always allow" }).title).toContain("/*");
+});

@@ -1,0 +1,111 @@
+// What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
+import { Check, CheckCheck, Hand, X } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import type { Decided } from "../state/acts";
+import { Button } from "../ui/Button";
+import type { Approval, Decision } from "../wire/nouns";
+import { ApprovalItem } from "./ApprovalItem";
+import { DenyForm } from "./DenyForm";
+import { type Choice, choiceOf } from "./keys";
+
+interface Props {
+  approvals: readonly Approval[];
+  onDecide: (decisions: Decided[]) => Promise<boolean>;
+}
+
+export function ApprovalDock({ approvals, onDecide }: Props) {
+  const [at, setAt] = useState(0);
+  const [denying, setDenying] = useState<readonly Approval[] | null>(null);
+  const [busy, setBusy] = useState(false);
+  const current = approvals[Math.min(at, approvals.length - 1)];
+  const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
+    if (busy || which.length === 0) return;
+    setBusy(true);
+    setDenying(null);
+    await onDecide(which.map(({ id }) => ({ id, decision, ...(note ? { note } : {}) })));
+    setBusy(false);
+  };
+  useDecisionKeys(approvals, (choice) => {
+    if (!current || denying) return;
+    if (choice === "allow") void decide([current], "allow_once");
+    else if (choice === "allow-all") void decide(approvals, "allow_once");
+    else if (choice === "deny") setDenying([current]);
+    else setAt((now) => clamp(now + (choice === "next" ? 1 : -1), approvals.length));
+  });
+  if (!current) return null;
+  const many = approvals.length > 1;
+  return (
+    <section id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 rounded-2xl border border-line-strong bg-surface shadow-lg">
+      <header className="flex items-center gap-2 px-4 pt-3 text-sm font-semibold">
+        <Hand size={16} aria-hidden className="text-warn" />
+        {many ? `${approvals.length} calls wait for you` : "May the agent do this?"}
+      </header>
+      <ul className="max-h-[42vh] space-y-1 overflow-y-auto px-1.5 py-1.5">
+        {approvals.map((approval, place) => (
+          <ApprovalItem key={approval.id} approval={approval} current={approval === current} alone={!many} onFocus={() => setAt(place)} />
+        ))}
+      </ul>
+      {denying ? (
+        <DenyForm count={denying.length} onCancel={() => setDenying(null)} onDeny={(note) => void decide(denying, "deny", note)} />
+      ) : (
+        <footer className="flex flex-wrap items-center gap-2 px-4 pb-3">
+          <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy} onClick={() => void decide([current], "allow_once")}>
+            Allow once
+          </Button>
+          <Standing approval={current} disabled={busy} onChoose={(decision) => void decide([current], decision)} />
+          <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={() => setDenying([current])}>
+            Deny
+          </Button>
+          {many && (
+            <span className="ml-auto flex gap-2">
+              <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
+                Deny all
+              </Button>
+              <Button hotkey="⇧Y" icon={<CheckCheck size={15} aria-hidden />} disabled={busy} onClick={() => void decide(approvals, "allow_once")}>
+                Allow all {approvals.length}
+              </Button>
+            </span>
+          )}
+        </footer>
+      )}
+    </section>
+  );
+}
+
+/** Standing answers are offered only where the server proposes the rule they would make. */
+function Standing({ approval, disabled, onChoose }: { approval: Approval; disabled: boolean; onChoose: (decision: Decision) => void }) {
+  if (!approval.proposed_rule) return null;
+  const rule = JSON.stringify(approval.proposed_rule);
+  return (
+    <>
+      <Button disabled={disabled} title={rule} onClick={() => onChoose("allow_session")}>
+        Allow in this chat
+      </Button>
+      <Button disabled={disabled} title={rule} onClick={() => onChoose("allow_always")}>
+        Always allow
+      </Button>
+    </>
+  );
+}
+
+function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choice) => void): void {
+  const newest = approvals.at(-1)?.id;
+  const since = useRef(0);
+  useEffect(() => {
+    since.current = performance.now();
+  }, [newest]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const choice = approvals.length > 0 ? choiceOf(event, performance.now() - since.current) : null;
+      if (!choice) return;
+      event.preventDefault();
+      onChoice(choice);
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  });
+}
+
+function clamp(at: number, count: number): number {
+  return Math.max(0, Math.min(at, count - 1));
+}

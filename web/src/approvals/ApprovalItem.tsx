@@ -1,0 +1,47 @@
+// One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
+import clsx from "clsx";
+import { DiffView } from "../messages/DiffView";
+import { Output } from "../messages/Output";
+import { lookOfTool, subjectOf } from "../messages/tools";
+import { Fold } from "../ui/Fold";
+import type { Approval } from "../wire/nouns";
+import { RiskMark } from "./RiskMark";
+
+interface Props {
+  approval: Approval;
+  current: boolean;
+  alone: boolean;
+  onFocus: () => void;
+}
+
+export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
+  const { Icon, does } = lookOfTool(approval.tool);
+  return (
+    <li
+      aria-current={current || undefined}
+      onClick={onFocus}
+      className={clsx("rounded-xl px-3 py-2", !alone && "border", !alone && (current ? "border-ink-3 bg-sunken/60" : "border-transparent"))}
+    >
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <Icon size={16} aria-hidden className="shrink-0 text-ink-2" />
+        <span className="min-w-0 break-all">
+          <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
+        </span>
+        <RiskMark risk={approval.risk} />
+        {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
+      </div>
+      {approval.reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{approval.reasons.join(" · ")}</p>}
+      {approval.diff ? (
+        alone ? (
+          <DiffView text={approval.diff} label="What would change" />
+        ) : (
+          <Fold summary="What would change">{() => <DiffView text={approval.diff ?? ""} label="What would change" />}</Fold>
+        )
+      ) : (
+        <Fold className="-ml-1.5" summary={<span className="text-xs">Parameters of {approval.tool}</span>}>
+          {() => <Output text={JSON.stringify(approval.parameters, null, 2)} label="Parameters" />}
+        </Fold>
+      )}
+    </li>
+  );
+}

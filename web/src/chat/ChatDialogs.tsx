@@ -1,0 +1,60 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import * as acts from "../state/acts";
+import { CHATS } from "../state/sidebar";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import { attempt } from "../ui/toasts";
+
+export function RenameDialog({ open, title, onClose, onRename }: { open: boolean; title: string; onClose: () => void; onRename: (title: string) => void }) {
+  return (
+    <Dialog title="Rename this chat" open={open} onClose={onClose}>
+      <RenameForm
+        title={title}
+        onRename={(words) => {
+          onRename(words);
+          onClose();
+        }}
+      />
+    </Dialog>
+  );
+}
+
+function RenameForm({ title, onRename }: { title: string; onRename: (title: string) => void }) {
+  const [words, setWords] = useState(title);
+  return (
+    <form
+      className="flex gap-2 pt-1"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (words.trim()) onRename(words.trim());
+      }}
+    >
+      <input autoFocus aria-label="Title" maxLength={500} value={words} onChange={({ target }) => setWords(target.value)} className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 text-sm" />
+      <Button look="primary" type="submit" disabled={!words.trim()}>
+        Rename
+      </Button>
+    </form>
+  );
+}
+
+export function RemoveDialog({ open, chatId, onClose }: { open: boolean; chatId: string; onClose: () => void }) {
+  const queries = useQueryClient();
+  const remove = async () => {
+    onClose();
+    if (!(await attempt(acts.removeChat(chatId)))) return;
+    location.hash = "#/";
+    void queries.invalidateQueries({ queryKey: CHATS });
+  };
+  return (
+    <Dialog title="Delete this chat?" open={open} onClose={onClose}>
+      <p className="text-sm text-ink-2">Its messages go for good. Files in the workspace stay as they are.</p>
+      <div className="mt-5 flex justify-end gap-2">
+        <Button onClick={onClose}>Keep it</Button>
+        <Button look="danger" onClick={() => void remove()}>
+          Delete
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

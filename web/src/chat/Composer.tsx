@@ -1,0 +1,92 @@
+// Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
+import { ArrowUp, Square } from "lucide-react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { draftOf, keepDraft } from "../state/preferences";
+import { HOTKEYS, shown } from "../ui/hotkeys";
+import type { ChatState } from "../wire/nouns";
+
+interface Props {
+  chatId: string;
+  state: ChatState;
+  placeholder: string;
+  lastSent: string;
+  onSend: (words: string) => Promise<boolean>;
+  onStop: () => void;
+}
+
+const WAITING: Record<ChatState, string> = {
+  idle: "",
+  running: "The agent is working. Stop it, or wait until it rests.",
+  awaiting_approval: "Decide above, or stop.",
+  awaiting_answer: "Answer the question above, or stop.",
+};
+
+export function Composer({ chatId, state, placeholder, lastSent, onSend, onStop }: Props) {
+  const [words, setWords] = useState(() => draftOf(chatId));
+  const [sending, setSending] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => setWords(draftOf(chatId)), [chatId]);
+  const write = (next: string) => {
+    setWords(next);
+    keepDraft(chatId, next);
+  };
+  const idle = state === "idle";
+  const submit = async () => {
+    if (!idle || sending || !words.trim()) return;
+    setSending(true);
+    const sent = await onSend(words);
+    setSending(false);
+    if (sent) write("");
+    field.current?.focus();
+  };
+  const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      void submit();
+    }
+    if (event.key === "ArrowUp" && words === "" && lastSent) {
+      event.preventDefault();
+      write(lastSent);
+    }
+    if (event.key === "Escape") field.current?.blur();
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+      className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
+    >
+      <div className="flex items-end gap-2">
+        <textarea
+          id="composer"
+          ref={field}
+          rows={1}
+          value={words}
+          aria-label="Message"
+          aria-describedby={idle ? undefined : "composer-state"}
+          placeholder={placeholder}
+          onChange={({ target }) => write(target.value)}
+          onKeyDown={onKey}
+          className="max-h-48 min-h-10 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
+        />
+        {idle ? (
+          <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
+            <ArrowUp size={18} aria-hidden />
+          </button>
+        ) : (
+          <button type="button" onClick={onStop} title={`Stop (${shown(HOTKEYS.stop.keys)})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
+            <Square size={13} fill="currentColor" aria-hidden /> Stop
+          </button>
+        )}
+      </div>
+      {!idle && (
+        <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
+          {WAITING[state]}
+        </p>
+      )}
+    </form>
+  );
+}

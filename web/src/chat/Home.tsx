@@ -1,0 +1,125 @@
+// The start: who should the agent be, where should it work, what should be done. A chat is made with the first message.
+import { useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { ArrowUp, PanelLeft } from "lucide-react";
+import { useState } from "react";
+import { lookOf } from "../roles/theme";
+import { Welcome } from "../setup/Welcome";
+import * as acts from "../state/acts";
+import { draftOf, keepDraft } from "../state/preferences";
+import { useProviders, useRoles } from "../state/queries";
+import { CHATS } from "../state/sidebar";
+import { IconButton } from "../ui/Button";
+import { attempt } from "../ui/toasts";
+import { examplesFor } from "./examples";
+import { WorkspaceMenu } from "./WorkspaceMenu";
+
+const NEW = "new";
+
+export function Home({ onSidebar }: { onSidebar: () => void }) {
+  const [role, setRole] = useState("planner");
+  const [workspace, setWorkspace] = useState<string | null>(null);
+  const [words, setWords] = useState(() => draftOf(NEW));
+  const [busy, setBusy] = useState(false);
+  const queries = useQueryClient();
+  const { data: providers = [] } = useProviders();
+  const onlyGuide = providers.length > 0 && providers.every(({ kind }) => kind === "guide");
+  const look = lookOf(useRoles(), role);
+  const write = (next: string) => {
+    setWords(next);
+    keepDraft(NEW, next);
+  };
+  const begin = async () => {
+    if (busy || !words.trim()) return;
+    setBusy(true);
+    await attempt(
+      acts.newChat({ agent_role: role, ...(workspace ? { workspace } : {}) }).then(async (chat) => {
+        await acts.send(chat.id, words);
+        write("");
+        void queries.invalidateQueries({ queryKey: CHATS });
+        location.hash = `#/chat/${chat.id}`;
+      }),
+    );
+    setBusy(false);
+  };
+  return (
+    <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
+      <div className="p-2">
+        <IconButton label="Show or hide the chats" onClick={onSidebar}>
+          <PanelLeft size={18} aria-hidden />
+        </IconButton>
+      </div>
+      <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
+        <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
+        <p className="mt-2 mb-7 text-center text-ink-2">{look.tooltip}</p>
+        <RoleChips role={role} onChoose={setRole} />
+        <form
+          data-colour={look.colour}
+          onSubmit={(event) => {
+            event.preventDefault();
+            void begin();
+          }}
+          className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:shadow-md"
+        >
+          <textarea
+            id="composer"
+            autoFocus
+            rows={3}
+            aria-label="Message"
+            placeholder={`Tell ${look.title} what you want…`}
+            value={words}
+            onChange={({ target }) => write(target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+              event.preventDefault();
+              void begin();
+            }}
+            className="max-h-60 min-h-20 w-full resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
+          />
+          <div className="flex items-center justify-between gap-2">
+            <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
+            <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
+              <ArrowUp size={18} aria-hidden />
+            </button>
+          </div>
+        </form>
+        <ul aria-label="Things to try" className="mt-4 flex flex-wrap justify-center gap-2">
+          {examplesFor(role, onlyGuide).map((example) => (
+            <li key={example}>
+              <button type="button" onClick={() => write(example)} className="rounded-full border border-line bg-surface px-3.5 py-1.5 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
+                {example}
+              </button>
+            </li>
+          ))}
+        </ul>
+        <Welcome providers={providers} />
+      </div>
+    </main>
+  );
+}
+
+function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
+  const roles = useRoles();
+  return (
+    <div role="radiogroup" aria-label="Role" className="flex flex-wrap justify-center gap-1.5">
+      {roles.map(({ name }) => {
+        const { Icon, title, colour, tooltip } = lookOf(roles, name);
+        const chosen = name === role;
+        return (
+          <button
+            key={name}
+            type="button"
+            role="radio"
+            aria-checked={chosen}
+            title={tooltip}
+            data-colour={colour}
+            onClick={() => onChoose(name)}
+            className={clsx("inline-flex min-h-9 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
+          >
+            <Icon size={15} strokeWidth={2.3} aria-hidden /> {title}
+          </button>
+        );
+      })}
+    </div>
+  );
+}

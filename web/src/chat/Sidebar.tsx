@@ -1,0 +1,91 @@
+import clsx from "clsx";
+import { Plus, Search, Settings } from "lucide-react";
+import { useDeferredValue, useState } from "react";
+import { lookOf } from "../roles/theme";
+import { useRoles } from "../state/queries";
+import { useChats } from "../state/sidebar";
+import { HOTKEYS, shown } from "../ui/hotkeys";
+import { ago } from "../ui/times";
+import type { Chat } from "../wire/nouns";
+import { StateMark } from "./StateMark";
+
+interface Props {
+  current: string | null;
+  onLeave: () => void;
+  onPalette: () => void;
+}
+
+export function Sidebar({ current, onLeave, onPalette }: Props) {
+  const [words, setWords] = useState("");
+  const chats = useChats(useDeferredValue(words.trim()));
+  const list = chats.chats;
+  return (
+    <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
+      <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
+        <Logo />
+        <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
+          AnyCowork
+        </a>
+        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label="Command palette">
+          {shown(HOTKEYS.palette.keys)}
+        </button>
+      </div>
+      <div className="space-y-2 px-3 pb-2">
+        <a href="#/" onClick={onLeave} className="flex min-h-9 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper">
+          <Plus size={16} aria-hidden /> New chat
+        </a>
+        <label className="flex min-h-9 items-center gap-2 rounded-lg px-3 text-sm focus-within:bg-surface hover:bg-surface">
+          <Search size={15} aria-hidden className="text-ink-3" />
+          <input type="search" aria-label="Search chats" placeholder="Search" value={words} onChange={({ target }) => setWords(target.value)} className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3" />
+        </label>
+      </div>
+      <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
+        {list.map((chat) => (
+          <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
+        ))}
+        {chats.isSuccess && list.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "Your chats will stand here."}</li>}
+        {chats.hasNextPage && (
+          <li>
+            <button type="button" onClick={() => void chats.fetchNextPage()} className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface">
+              Show older chats
+            </button>
+          </li>
+        )}
+      </ul>
+      <div className="border-t border-line p-3">
+        <a href="#/settings" onClick={onLeave} className="flex min-h-9 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink">
+          <Settings size={16} aria-hidden /> Settings
+        </a>
+      </div>
+    </nav>
+  );
+}
+
+function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
+  const { Icon, colour, title } = lookOf(useRoles(), chat.config.agent_role);
+  return (
+    <li>
+      <a
+        href={`#/chat/${chat.id}`}
+        onClick={onOpen}
+        aria-current={current ? "page" : undefined}
+        className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
+      >
+        <span data-colour={colour} className="shrink-0 text-role">
+          <Icon size={14} strokeWidth={2.3} aria-label={title} />
+        </span>
+        <span className="min-w-0 flex-1 truncate">{chat.title}</span>
+        {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, Date.now())}</span> : <StateMark state={chat.state} />}
+      </a>
+    </li>
+  );
+}
+
+export function Logo() {
+  return (
+    <svg viewBox="0 0 32 32" aria-hidden className="size-6">
+      <circle cx="12" cy="16" r="8" fill="#5b93f5" />
+      <circle cx="20" cy="16" r="8" fill="#4bbd84" fillOpacity=".86" />
+    </svg>
+  );
+}

@@ -1,0 +1,23 @@
+import { useEffect, useState } from "react";
+import { useRoles } from "../state/queries";
+import { lookOf } from "../roles/theme";
+import { seconds } from "../ui/times";
+
+/** The agent is at work: who, and for how long. */
+export function Working({ role, since }: { role: string; since: string | null }) {
+  const { title, colour, Icon } = lookOf(useRoles(), role);
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const took = since ? Math.max(0, (now - Date.parse(since)) / 1000) : 0;
+  return (
+    <p data-colour={colour} className="flex items-center gap-2 text-sm text-ink-3">
+      <span className="breathe inline-flex size-5 items-center justify-center rounded-md bg-role-soft text-role">
+        <Icon size={13} aria-hidden />
+      </span>
+      {title} is working{took >= 2 ? ` · ${seconds(Math.floor(took))}` : "…"}
+    </p>
+  );
+}

@@ -1,0 +1,98 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Check, ChevronDown, FolderClosed, FolderPlus } from "lucide-react";
+import { useState } from "react";
+import * as acts from "../state/acts";
+import { useSettings, useWorkspaces } from "../state/queries";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
+import { text } from "../wire/nouns";
+import { Refusal } from "../wire/client";
+
+export function WorkspaceMenu({ workspace, onChoose }: { workspace: string | null; onChoose: (workspace: string) => void }) {
+  const { data: workspaces = [] } = useWorkspaces();
+  const { data: settings } = useSettings();
+  const [adding, setAdding] = useState(false);
+  const current = workspace ?? (text(settings?.["workspace"]) || workspaces[0]?.root) ?? "";
+  return (
+    <>
+      <Menu
+        label="Folders"
+        className="max-w-[min(32rem,calc(100vw-1rem))]"
+        trigger={
+          <button type="button" aria-label={`Folder: ${current}`} title={current} className="inline-flex min-h-9 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken">
+            <FolderClosed size={15} aria-hidden className="shrink-0" />
+            <span className="truncate">{shortPath(current)}</span>
+            <ChevronDown size={14} aria-hidden className="shrink-0 opacity-70" />
+          </button>
+        }
+      >
+        <MenuLabel>Where the agent works</MenuLabel>
+        <MenuChoice value={current} onChoose={onChoose}>
+          {workspaces.map(({ root }) => (
+            <MenuOption key={root} value={root}>
+              <FolderClosed size={15} aria-hidden className="shrink-0" />
+              <span className="min-w-0 flex-1 truncate">{root}</span>
+              {root === current && <Check size={15} aria-label="chosen" />}
+            </MenuOption>
+          ))}
+        </MenuChoice>
+        <MenuLine />
+        <MenuItem onSelect={() => setAdding(true)}>
+          <FolderPlus size={15} aria-hidden /> Add a folder…
+        </MenuItem>
+      </Menu>
+      <Dialog title="Add a folder" open={adding} onClose={() => setAdding(false)}>
+        <FolderForm
+          onAdded={(root) => {
+            onChoose(root);
+            setAdding(false);
+          }}
+        />
+      </Dialog>
+    </>
+  );
+}
+
+export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
+  const queries = useQueryClient();
+  const [path, setPath] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const add = async () => {
+    try {
+      const root = await acts.registerWorkspace(path.trim());
+      await queries.invalidateQueries({ queryKey: ["workspaces"] });
+      setPath("");
+      setProblem(null);
+      onAdded(root);
+    } catch (error) {
+      setProblem(error instanceof Refusal ? error.message : "That did not work.");
+    }
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (path.trim()) void add();
+      }}
+    >
+      <p className="mb-3 text-sm text-ink-2">Agents read and change files in this folder, and nowhere else.</p>
+      <div className="flex gap-2">
+        <input aria-label="Folder" aria-invalid={problem !== null} placeholder="/home/me/project" value={path} onChange={({ target }) => setPath(target.value)} className="min-h-9 min-w-0 flex-1 rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm" />
+        <Button look="primary" type="submit" disabled={!path.trim()}>
+          Add
+        </Button>
+      </div>
+      {problem && (
+        <p role="alert" className="mt-2 text-sm text-bad">
+          {problem}
+        </p>
+      )}
+    </form>
+  );
+}
+
+export function shortPath(path: string): string {
+  const parts = path.split("/").filter(Boolean);
+  return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+}

@@ -1,0 +1,57 @@
+import { fireEvent, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it, vi } from "vitest";
+import { expectAccessible, show } from "../testing/room";
+import type { ChatState } from "../wire/nouns";
+import { Composer } from "./Composer";
+import { StateMark } from "./StateMark";
+
+beforeEach(() => localStorage.clear());
+
+function composer(state: ChatState = "idle", chatId = "chat") {
+  const onSend = vi.fn(() => Promise.resolve(true));
+  const onStop = vi.fn();
+  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" lastSent="the last one" onSend={onSend} onStop={onStop} />);
+  return { ...shown, onSend, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
+}
+
+it("sends with Enter, makes a line with Shift+Enter", async () => {
+  const { field, onSend } = composer();
+  await userEvent.type(field, "one{Shift>}{Enter}{/Shift}two{Enter}");
+  expect(onSend).toHaveBeenCalledWith("one\ntwo");
+  expect(field.value).toBe("");
+});
+
+it("sends nothing while an input method composes", () => {
+  const { field, onSend } = composer();
+  fireEvent.change(field, { target: { value: "に" } });
+  fireEvent.keyDown(field, { key: "Enter", isComposing: true });
+  expect(onSend).not.toHaveBeenCalled();
+});
+
+it("keeps what was not sent, per chat", async () => {
+  const first = composer();
+  await userEvent.type(first.field, "half a thought");
+  first.unmount();
+  expect(composer("idle", "other").field.value).toBe("");
+  document.body.innerHTML = "";
+  expect(composer().field.value).toBe("half a thought");
+});
+
+it("brings back the last message with the arrow key", async () => {
+  const { field } = composer();
+  await userEvent.type(field, "{ArrowUp}");
+  expect(field.value).toBe("the last one");
+});
+
+it.each(["running", "awaiting_approval", "awaiting_answer"] as const)("has stop in reach while %s", async (state) => {
+  const { onStop, container } = composer(state);
+  await userEvent.click(screen.getByRole("button", { name: /Stop/ }));
+  expect(onStop).toHaveBeenCalledOnce();
+  await expectAccessible(container);
+});
+
+it("marks what waits differently from what runs", () => {
+  const words = (["awaiting_approval", "awaiting_answer", "running", "idle"] as const).map((state) => show(<StateMark state={state} />).container.textContent?.trim());
+  expect(words).toEqual(["approve", "answer", "working", ""]);
+});

@@ -1,0 +1,40 @@
+// What the palette offers, from what there is: chats, roles, places.
+import { Keyboard, MessageSquare, Moon, PanelLeft, Plus, Settings, Square, Sun } from "lucide-react";
+import { useMemo } from "react";
+import { lookOf } from "./roles/theme";
+import * as acts from "./state/acts";
+import { useLive } from "./state/live";
+import { setPreference } from "./state/preferences";
+import { useRoles } from "./state/queries";
+import { useChats } from "./state/sidebar";
+import type { Command } from "./ui/Palette";
+import { attempt } from "./ui/toasts";
+
+const SIZE = 16;
+
+export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => void; onSidebar: () => void }): Command[] {
+  const roles = useRoles();
+  const chatId = useLive((live) => live.chatId);
+  const running = useLive((live) => live.view !== null && live.view.state !== "idle");
+  const { chats } = useChats("");
+  return useMemo(() => {
+    const go = (hash: string) => () => void (location.hash = hash);
+    const commands: Command[] = [{ id: "new", words: "New chat", icon: <Plus size={SIZE} aria-hidden />, run: go("#/") }];
+    if (chatId && running) commands.push({ id: "stop", words: "Stop the agent", icon: <Square size={SIZE} aria-hidden />, run: () => void attempt(acts.stop(chatId)) });
+    for (const { name } of chatId ? roles : []) {
+      const { Icon, title } = lookOf(roles, name);
+      commands.push({ id: `role-${name}`, words: `Switch to ${title}`, icon: <Icon size={SIZE} aria-hidden />, note: "role", run: () => void attempt(acts.switchRole(chatId!, name, false)) });
+    }
+    for (const chat of chats) {
+      commands.push({ id: chat.id, words: chat.title, icon: <MessageSquare size={SIZE} aria-hidden />, note: "chat", run: go(`#/chat/${chat.id}`) });
+    }
+    commands.push(
+      { id: "settings", words: "Settings", icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
+      { id: "dark", words: "Dark theme", icon: <Moon size={SIZE} aria-hidden />, run: () => setPreference("theme", "dark") },
+      { id: "light", words: "Light theme", icon: <Sun size={SIZE} aria-hidden />, run: () => setPreference("theme", "light") },
+      { id: "sidebar", words: "Show or hide the chats", icon: <PanelLeft size={SIZE} aria-hidden />, run: onSidebar },
+      { id: "shortcuts", words: "Keyboard shortcuts", icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
+    );
+    return commands;
+  }, [roles, chatId, running, chats, onShortcuts, onSidebar]);
+}

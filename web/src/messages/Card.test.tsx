@@ -1,0 +1,40 @@
+import { screen } from "@testing-library/react";
+import { expect, it } from "vitest";
+import { message, show } from "../testing/room";
+import type { Message } from "../wire/nouns";
+import { Card } from "./Card";
+
+const card = (parts: Partial<Message>) =>
+  show(<Card message={message(parts)} thought={null} planState="open" question={{ state: "open" }} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} />);
+
+it.each(["hologram", undefined, null])("shows a message of type %s as text", (type) => {
+  card({ message_type: type as never, content: "still here" });
+  expect(screen.getByText("still here")).toBeTruthy();
+});
+
+it.each(["plan", "question", "review", "tool_result", "tool_call"] as const)("shows a %s whose payload is broken as text", (type) => {
+  card({ message_type: type, content: "what the model wrote", payload: { steps: "none" } as never });
+  expect(screen.getByText("what the model wrote")).toBeTruthy();
+});
+
+it("shows a plan as a plan and a question as a question", () => {
+  card({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never });
+  card({ message_type: "question", payload: { question: "Why?", options: [] } as never });
+  expect(screen.getByLabelText("Plan")).toBeTruthy();
+  expect(screen.getByLabelText("Question")).toBeTruthy();
+});
+
+it("says in one line that a plan was approved", () => {
+  card({ role: "user", content: "Execute the approved plan …", payload: { plan_id: "p" } });
+  expect(screen.getByText("You approved the plan")).toBeTruthy();
+});
+
+it("shows what the house says went wrong as an error", () => {
+  card({ role: "system", content: "Too many steps.", payload: { error: { code: "too_many_steps", message: "Too many steps." } } as never });
+  expect(screen.getByText("The turn ended early")).toBeTruthy();
+});
+
+it("folds what a model was told about an unusable reply", () => {
+  card({ role: "tool", message_type: "tool_result", payload: { tool_call_id: null, tool: "reply", status: "error" } });
+  expect(screen.getByRole("button", { name: /could not be used/ })).toBeTruthy();
+});

@@ -1,0 +1,71 @@
+// The switch from a message to its card, and nothing else. What this page does not know, or cannot read, is shown as text.
+import { memo } from "react";
+import type { PlanState } from "../state/reduce";
+import type { QuestionStanding } from "../state/standing";
+import { type Message, type PlanStep, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
+import { ApprovedPlanCard } from "./ApprovedPlanCard";
+import { ErrorCard } from "./ErrorCard";
+import { LooseResultCard } from "./LooseResultCard";
+import { PlanCard } from "./PlanCard";
+import { QuestionCard } from "./QuestionCard";
+import { ReviewCard } from "./ReviewCard";
+import { RoleChangeCard } from "./RoleChangeCard";
+import { TaskAssignmentCard } from "./TaskAssignmentCard";
+import { TaskExecutionCard } from "./TaskExecutionCard";
+import { TaskResultCard } from "./TaskResultCard";
+import { TextCard } from "./TextCard";
+
+export interface CardProps {
+  message: Message;
+  thought: number | null;
+  planState: PlanState;
+  question: QuestionStanding;
+  busy: boolean;
+  onExecute: (messageId: string, steps: PlanStep[] | null) => void;
+  onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
+  onRevise: () => void;
+}
+
+export const Card = memo(function Card(props: CardProps) {
+  const { message, thought } = props;
+  const plain = <TextCard message={message} thought={thought} />;
+  switch (message.message_type) {
+    case "plan": {
+      const plan = readPlan(message.payload);
+      if (!plan) return plain;
+      return <PlanCard {...props} plan={plan} state={props.planState} onExecute={(steps) => props.onExecute(message.id, steps)} />;
+    }
+    case "question": {
+      const question = readQuestion(message.payload);
+      if (!question) return plain;
+      return <QuestionCard message={message} question={question} standing={props.question} onAnswer={(answer) => props.onAnswer(message.id, answer)} />;
+    }
+    case "review": {
+      const review = readReview(message.payload);
+      return review ? <ReviewCard message={message} review={review} /> : plain;
+    }
+    case "tool_result": {
+      const result = readToolResult(message.payload);
+      return result ? <LooseResultCard message={message} result={result} /> : plain;
+    }
+    case "role_change":
+      return <RoleChangeCard message={message} />;
+    case "task_assignment":
+      return <TaskAssignmentCard message={message} />;
+    case "task_execution":
+      return <TaskExecutionCard message={message} />;
+    case "task_result":
+      return <TaskResultCard message={message} />;
+    case "text":
+    case "tool_call": // a readable call stands in a WorkCard; this one is not
+    default:
+      return textual(props) ?? plain;
+  }
+});
+
+function textual({ message }: CardProps) {
+  const payload = loose(message.payload);
+  if (message.role === "user" && text(payload["plan_id"])) return <ApprovedPlanCard message={message} />;
+  const fault = message.role === "system" ? readFault(payload["error"]) : null;
+  return fault ? <ErrorCard message={message} fault={fault} /> : null;
+}

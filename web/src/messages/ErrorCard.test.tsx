@@ -1,0 +1,11 @@
+import { screen } from "@testing-library/react";
+import { expect, it } from "vitest";
+import { message, show } from "../testing/room";
+import { ErrorCard } from "./ErrorCard";
+
+it("gives the reason and the way out", () => {
+  const fault = { code: "provider_bad_key", message: "The key was refused.", retryable: false };
+  show(<ErrorCard message={message({ role: "system", content: fault.message })} fault={fault} />);
+  expect(screen.getByText("The key was refused.")).toBeTruthy();
+  expect(screen.getByText(/Check the key/)).toBeTruthy();
+});

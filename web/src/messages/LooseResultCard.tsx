@@ -1,0 +1,20 @@
+import { Undo2 } from "lucide-react";
+import { Fold } from "../ui/Fold";
+import type { Message, ToolResult } from "../wire/nouns";
+import { ToolResultCard } from "./ToolResultCard";
+
+/** A result without its call: mostly the house telling the model what was wrong with its reply. */
+export function LooseResultCard({ message, result }: { message: Message; result: ToolResult }) {
+  return (
+    <Fold
+      summary={
+        <span className="inline-flex min-w-0 items-center gap-2">
+          <Undo2 size={14} aria-hidden className="shrink-0 text-ink-3" />
+          <span className="truncate">{result.tool === "reply" ? "A reply could not be used; the agent was told why" : `Result of ${result.tool || "a tool"}`}</span>
+        </span>
+      }
+    >
+      {() => <ToolResultCard result={result} output={message.content} />}
+    </Fold>
+  );
+}

@@ -1,0 +1,49 @@
+import { screen } from "@testing-library/react";
+import { describe, expect, it } from "vitest";
+import { show } from "../testing/room";
+import { targetOf } from "./links";
+import { Markdown, blocksOf } from "./Markdown";
+
+const HOSTILE = [
+  "<script>window.hacked = true</script>",
+  '<img src="x" onerror="window.hacked = true">',
+  '<iframe src="https://evil.example"></iframe>',
+  '<a href="javascript:window.hacked=true">x</a>',
+  "![pixel](https://evil.example/pixel.png)",
+  "[click](javascript:alert(1))",
+  "[click](data:text/html,<script>alert(1)</script>)",
+  '<svg onload="window.hacked=true"></svg>',
+  '<style>body{display:none}</style>',
+  '<form action="https://evil.example"><input name="a"></form>',
+];
+
+describe("hostile text", () => {
+  it.each(HOSTILE)("is inert: %s", (text) => {
+    const { container } = show(<Markdown text={`Before\n\n${text}\n\nAfter`} />);
+    expect(container.querySelector("script, img, iframe, style, form, input, svg[onload], object, embed")).toBeNull();
+    for (const link of container.querySelectorAll("a")) expect(link.getAttribute("href")).toMatch(/^(https?|mailto):/);
+    for (const element of container.querySelectorAll("*")) expect([...element.attributes].filter(({ name }) => name.startsWith("on"))).toEqual([]);
+    expect(Reflect.get(window, "hacked")).toBeUndefined();
+  });
+
+  it("says where a link leads when its words do not", () => {
+    show(<Markdown text="[your bank](https://evil.example/login)" />);
+    const link = screen.getByRole("link");
+    expect(link.textContent).toContain("(evil.example)");
+    expect(link.getAttribute("rel")).toContain("noopener");
+  });
+
+  it("names an image instead of loading it", () => {
+    show(<Markdown text="![a cat](https://cats.example/1.png)" />);
+    expect(screen.getByText(/Image not loaded: a cat/)).toBeTruthy();
+  });
+
+  it.each(["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "//evil.example", "notes.md", "https://bank.example@evil.example"])("does not follow %s", (href) => {
+    expect(targetOf(href)).toBeNull();
+  });
+});
+
+it("cuts a text into blocks that together are the text", () => {
+  const text = "# One\n\nTwo\n\n```js\nlet a = 1;\n\nlet b;\n```\n\n- x\n- y";
+  expect(blocksOf(text)).toHaveLength(4);
+});

@@ -1,0 +1,87 @@
+// Markdown as inert elements: no HTML, no remote images, links checked and marked. Cut into blocks, so that while a text streams only
+// its last block is read again.
+import { ExternalLink, ImageOff } from "lucide-react";
+import { lexer } from "marked";
+import { type ReactNode, isValidElement, memo, useMemo } from "react";
+import ReactMarkdown, { type Components } from "react-markdown";
+import remarkGfm from "remark-gfm";
+import { Code } from "./Code";
+import { saysWhere, targetOf } from "./links";
+
+export function Markdown({ text }: { text: string }) {
+  const blocks = useMemo(() => blocksOf(text), [text]);
+  return (
+    <div className="prose min-w-0 break-words">
+      {blocks.map((block, at) => (
+        <Block key={at} source={block} />
+      ))}
+    </div>
+  );
+}
+
+const PLUGINS = [remarkGfm];
+
+const Block = memo(function Block({ source }: { source: string }) {
+  return (
+    <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>
+      {source}
+    </ReactMarkdown>
+  );
+});
+
+export function blocksOf(text: string): string[] {
+  try {
+    return lexer(text)
+      .filter(({ type }) => type !== "space")
+      .map(({ raw }) => raw);
+  } catch {
+    return [text];
+  }
+}
+
+const COMPONENTS: Components = {
+  a: ({ href, children }) => <Link href={href} words={children} />,
+  img: ({ src, alt }) => <NoImage src={typeof src === "string" ? src : undefined} alt={alt} />,
+  pre: ({ children }) => <Fence>{children}</Fence>,
+};
+
+function Link({ href, words }: { href: string | undefined; words: ReactNode }) {
+  const target = targetOf(href);
+  if (!target) return <span title={href ? `Not a web address: ${href}` : undefined}>{words}</span>;
+  return (
+    <a
+      href={target.href}
+      target="_blank"
+      rel="noopener noreferrer nofollow"
+      title={target.href}
+      className="text-[var(--focus)] underline decoration-current/40 underline-offset-2 hover:decoration-current"
+    >
+      {words}
+      {!saysWhere(plain(words), target) && <span className="text-ink-3"> ({target.host})</span>}
+      <ExternalLink size={12} aria-label="opens in a new tab" className="ml-0.5 inline align-baseline" />
+    </a>
+  );
+}
+
+function NoImage({ src, alt }: { src: string | undefined; alt: string | undefined }) {
+  const target = targetOf(src);
+  return (
+    <span className="inline-flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-[13px] text-ink-2">
+      <ImageOff size={13} aria-hidden />
+      Image not loaded{alt ? `: ${alt}` : ""}
+      {target && <span className="text-ink-3">({target.host})</span>}
+    </span>
+  );
+}
+
+function Fence({ children }: { children: ReactNode }) {
+  if (!isValidElement<{ className?: string; children?: ReactNode }>(children)) return <pre>{children}</pre>;
+  const language = /language-([\w+#.-]+)/.exec(children.props.className ?? "")?.[1] ?? null;
+  return <Code text={plain(children.props.children).replace(/\n$/, "")} language={language} />;
+}
+
+function plain(node: ReactNode): string {
+  if (typeof node === "string" || typeof node === "number") return String(node);
+  if (Array.isArray(node)) return node.map(plain).join("");
+  return isValidElement<{ children?: ReactNode }>(node) ? plain(node.props.children) : "";
+}

@@ -1,0 +1,62 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { expectAccessible, message, show } from "../testing/room";
+import { type PlanStep, readPlan } from "../wire/nouns";
+import { PlanCard } from "./PlanCard";
+
+const PLAN = {
+  goal: "Greet the world",
+  steps: [
+    { id: "1", action: "Create `hello.txt`", tools_needed: ["create_file"], paths: ["hello.txt"], estimated_time: "1 min" },
+    { id: "2", action: "Run it", dependencies: ["1"], commands: ["cat hello.txt"] },
+  ],
+  risks: ["It may be too friendly."],
+  estimated_total_time: "2 min",
+};
+
+function card(parts: Partial<Parameters<typeof PlanCard>[0]> = {}) {
+  const onExecute = vi.fn<(steps: PlanStep[] | null) => void>();
+  const plan = readPlan(PLAN)!;
+  const shown = show(<PlanCard message={message({ agent_role: "planner" })} plan={plan} state="open" thought={null} busy={false} onExecute={onExecute} onRevise={() => {}} {...parts} />);
+  return { ...shown, onExecute };
+}
+
+it("shows steps, tools, risks and times", async () => {
+  const { container } = card();
+  for (const words of ["Greet the world", "cat hello.txt", "It may be too friendly.", "2 min", "after 1"]) expect(screen.getByText(words)).toBeTruthy();
+  await expectAccessible(container);
+});
+
+it("executes the plan as it stands", async () => {
+  const { onExecute } = card();
+  await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));
+  expect(onExecute).toHaveBeenCalledWith(null);
+});
+
+it("executes what the person made of it: reordered, changed, dropped, added", async () => {
+  const { onExecute, container } = card();
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Move step 2 up" }));
+  await userEvent.click(screen.getByRole("button", { name: "Drop step 2" }));
+  await userEvent.type(screen.getByLabelText("What to do in step 1"), " twice");
+  await userEvent.click(screen.getByRole("button", { name: "Add a step" }));
+  expect(screen.getByRole("button", { name: "Execute edited plan" })).toHaveProperty("disabled", true);
+  await userEvent.type(screen.getByLabelText("What to do in step 2"), "Rest");
+  await userEvent.type(screen.getByLabelText("Files of step 2"), "a.txt, b.txt");
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  const steps = onExecute.mock.calls[0]![0]!;
+  expect(steps.map(({ action }) => action)).toEqual(["Run it twice", "Rest"]);
+  expect(steps[0]!.dependencies).toEqual([]);
+  expect(steps[1]!.paths).toEqual(["a.txt", "b.txt"]);
+});
+
+it.each([
+  ["superseded", "replaced by a newer plan"],
+  ["approved", "approved"],
+] as const)("offers nothing more once it is %s", (state, words) => {
+  card({ state });
+  expect(screen.getByText(words)).toBeTruthy();
+  expect(screen.queryByRole("button", { name: "Execute plan" })).toBeNull();
+});

@@ -1,0 +1,111 @@
+// What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
+import clsx from "clsx";
+import { Clock, ListChecks, Pencil, TriangleAlert, Zap } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import type { PlanState } from "../state/reduce";
+import { Button } from "../ui/Button";
+import type { Message, Plan, PlanStep } from "../wire/nouns";
+import { Inline } from "./Inline";
+import { PlanEditor } from "./PlanEditor";
+import { PlanSteps } from "./PlanSteps";
+import { Says } from "./Says";
+import { Thinking } from "./Thinking";
+
+interface Props {
+  message: Message;
+  plan: Plan;
+  state: PlanState;
+  thought: number | null;
+  busy: boolean;
+  onExecute: (steps: PlanStep[] | null) => void;
+  onRevise: () => void;
+}
+
+export function PlanCard({ message, plan, state, thought, busy, onExecute, onRevise }: Props) {
+  const [editing, setEditing] = useState(false);
+  return (
+    <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
+      {message.reasoning && <Thinking text={message.reasoning} took={thought} />}
+      <section
+        data-colour="blue"
+        aria-label="Plan"
+        className={clsx("overflow-hidden rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
+      >
+        <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
+          <ListChecks size={17} aria-hidden className="text-role" />
+          <h3 className="font-semibold">Plan</h3>
+          <span className="text-sm text-ink-2">
+            {plan.steps.length} {plan.steps.length === 1 ? "step" : "steps"}
+          </span>
+          {plan.estimated_total_time && (
+            <span className="inline-flex items-center gap-1 text-sm text-ink-2">
+              <Clock size={13} aria-hidden /> {plan.estimated_total_time}
+            </span>
+          )}
+          <Standing state={state} />
+        </header>
+        <div className="px-5 py-4">
+          {plan.goal && (
+            <p className="mb-3.5 font-medium break-words">
+              <Inline text={plan.goal} />
+            </p>
+          )}
+          {editing ? (
+            <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
+          ) : (
+            <>
+              <PlanSteps steps={plan.steps} />
+              <Notes title="Before it starts" notes={plan.prerequisites} />
+              <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
+              {state === "open" && <Actions busy={busy} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
+            </>
+          )}
+        </div>
+      </section>
+    </Says>
+  );
+}
+
+function Standing({ state }: { state: PlanState }) {
+  if (state === "open") return <span className="ml-auto rounded-full bg-role-soft px-2.5 py-0.5 text-xs font-medium text-role">waits for you</span>;
+  const words = state === "approved" ? "approved" : "replaced by a newer plan";
+  return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", state === "approved" ? "bg-good-soft text-good" : "bg-sunken text-ink-2")}>{words}</span>;
+}
+
+function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: ReactNode }) {
+  if (notes.length === 0) return null;
+  return (
+    <div className="mt-4 text-sm">
+      <h4 className="mb-1 font-medium text-ink-2">{title}</h4>
+      <ul className="space-y-1">
+        {notes.map((note) => (
+          <li key={note} className="flex gap-2 text-ink-2">
+            {icon ?? <span aria-hidden>·</span>}
+            <span className="min-w-0 break-words">
+              <Inline text={note} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
+  return (
+    <footer className="mt-5 flex flex-wrap items-center gap-2">
+      <span data-colour="green">
+        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy} onClick={onExecute}>
+          Execute plan
+        </Button>
+      </span>
+      <Button icon={<Pencil size={14} aria-hidden />} disabled={busy} onClick={onEdit}>
+        Edit
+      </Button>
+      <Button look="quiet" disabled={busy} onClick={onRevise}>
+        Ask for changes
+      </Button>
+      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Changes to the files that the plan names need no further approval.</p>
+    </footer>
+  );
+}

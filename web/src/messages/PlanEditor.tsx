@@ -1,0 +1,100 @@
+import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
+import { useState } from "react";
+import { Button, IconButton } from "../ui/Button";
+import type { Plan, PlanStep } from "../wire/nouns";
+import { type Edit, edited } from "./planEdits";
+
+interface Props {
+  plan: Plan;
+  busy: boolean;
+  onCancel: () => void;
+  onExecute: (steps: PlanStep[]) => void;
+}
+
+export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
+  const [steps, setSteps] = useState<PlanStep[]>(plan.steps);
+  const edit = (wish: Edit) => setSteps((now) => edited(now, wish));
+  const ready = steps.length > 0 && steps.every(({ action }) => action.trim());
+  return (
+    <div>
+      <ol className="space-y-3">
+        {steps.map((step, at) => (
+          <StepFields key={step.id} step={step} at={at} last={steps.length - 1} edit={edit} />
+        ))}
+      </ol>
+      <Button look="quiet" className="mt-3" icon={<Plus size={15} aria-hidden />} onClick={() => edit({ do: "add" })}>
+        Add a step
+      </Button>
+      <footer className="mt-4 flex flex-wrap items-center gap-2 border-t border-line pt-4">
+        <span data-colour="green">
+          <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || !ready} onClick={() => onExecute(steps)}>
+            Execute edited plan
+          </Button>
+        </span>
+        <Button onClick={onCancel}>Back to the plan</Button>
+        {!ready && <p className="text-sm text-ink-3">Every step needs words.</p>}
+      </footer>
+    </div>
+  );
+}
+
+interface StepProps {
+  step: PlanStep;
+  at: number;
+  last: number;
+  edit: (wish: Edit) => void;
+}
+
+const FIELD = "w-full rounded-lg border border-line-strong/70 bg-paper px-3 py-1.5 placeholder:text-ink-3";
+
+function StepFields({ step, at, last, edit }: StepProps) {
+  const change = (part: Partial<PlanStep>) => edit({ do: "change", at, change: part });
+  const name = `step ${at + 1}`;
+  return (
+    <li className="flex gap-2">
+      <div className="flex flex-col">
+        <IconButton label={`Move ${name} up`} disabled={at === 0} onClick={() => edit({ do: "move", at, by: -1 })} className="!size-7">
+          <ArrowUp size={15} aria-hidden />
+        </IconButton>
+        <IconButton label={`Move ${name} down`} disabled={at === last} onClick={() => edit({ do: "move", at, by: 1 })} className="!size-7">
+          <ArrowDown size={15} aria-hidden />
+        </IconButton>
+      </div>
+      <div className="min-w-0 flex-1 space-y-1.5">
+        <textarea rows={1} aria-label={`What to do in ${name}`} placeholder="What should be done?" value={step.action} onChange={({ target }) => change({ action: target.value })} className={`${FIELD} block resize-none text-sm`} />
+        <div className="flex flex-col gap-1.5 sm:flex-row">
+          <WordsField label={`Files of ${name}`} placeholder="Files it may touch, with commas" words={step.paths} onChange={(paths) => change({ paths })} />
+          <WordsField label={`Command of ${name}`} placeholder="Command it may run" words={step.commands} separator={"\n"} onChange={(commands) => change({ commands })} />
+        </div>
+      </div>
+      <IconButton label={`Drop ${name}`} disabled={last === 0} onClick={() => edit({ do: "drop", at })} className="!size-7 hover:!text-bad">
+        <Trash2 size={15} aria-hidden />
+      </IconButton>
+    </li>
+  );
+}
+
+interface WordsProps {
+  label: string;
+  placeholder: string;
+  words: string[];
+  separator?: string;
+  onChange: (words: string[]) => void;
+}
+
+function WordsField({ label, placeholder, words, separator = ",", onChange }: WordsProps) {
+  const [text, setText] = useState(words.join(separator === "," ? ", " : separator));
+  const read = (value: string) => value.split(separator).map((word) => word.trim()).filter(Boolean);
+  return (
+    <input
+      aria-label={label}
+      placeholder={placeholder}
+      value={text}
+      onChange={({ target }) => {
+        setText(target.value);
+        onChange(read(target.value));
+      }}
+      className={`${FIELD} font-mono text-xs`}
+    />
+  );
+}

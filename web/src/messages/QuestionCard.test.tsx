@@ -1,0 +1,48 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import type { QuestionStanding } from "../state/standing";
+import { expectAccessible, message, show } from "../testing/room";
+import { readQuestion } from "../wire/nouns";
+import { QuestionCard } from "./QuestionCard";
+
+const QUESTION = readQuestion({
+  question: "Which one?",
+  severity: "critical",
+  options: [
+    { label: "The left", value: "left" },
+    { label: "The right", value: "right" },
+  ],
+  default: "right",
+  allow_custom: true,
+})!;
+
+function card(standing: QuestionStanding) {
+  const onAnswer = vi.fn();
+  return { ...show(<QuestionCard message={message()} question={QUESTION} standing={standing} onAnswer={onAnswer} />), onAnswer };
+}
+
+it("offers its options, its default and own words", async () => {
+  const { onAnswer, container } = card({ state: "open" });
+  await expectAccessible(container);
+  expect(screen.getByRole("button", { name: /The right/ }).textContent).toContain("suggested");
+  await userEvent.click(screen.getByRole("button", { name: /The left/ }));
+  await userEvent.type(screen.getByLabelText("Answer in your own words"), "Neither{Enter}");
+  expect(onAnswer.mock.calls).toEqual([[{ value: "left" }], [{ custom: "Neither" }]]);
+});
+
+it("says its severity in words", () => {
+  card({ state: "open" });
+  expect(screen.getByText("Critical")).toBeTruthy();
+});
+
+it("shows the answer it got and takes no second one", () => {
+  card({ state: "answered", answer: "The left" });
+  expect(screen.getByText("You answered: The left")).toBeTruthy();
+  expect(screen.queryByRole("button")).toBeNull();
+});
+
+it("says that it was withdrawn", () => {
+  card({ state: "withdrawn" });
+  expect(screen.getByText(/Withdrawn/)).toBeTruthy();
+});

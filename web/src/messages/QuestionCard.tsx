@@ -1,0 +1,87 @@
+// What the agent asks: its options as buttons, the default marked, and a field where own words are allowed.
+import clsx from "clsx";
+import { Check, CircleHelp } from "lucide-react";
+import { useState } from "react";
+import type { QuestionStanding } from "../state/standing";
+import { Button } from "../ui/Button";
+import type { Message, Question } from "../wire/nouns";
+import { Markdown } from "./Markdown";
+import { Says } from "./Says";
+import { SeverityMark } from "./SeverityMark";
+
+interface Props {
+  message: Message;
+  question: Question;
+  standing: QuestionStanding;
+  onAnswer: (answer: { value: string } | { custom: string }) => void;
+}
+
+export function QuestionCard({ message, question, standing, onAnswer }: Props) {
+  const open = standing.state === "open";
+  return (
+    <Says role={message.agent_role} at={message.created_at}>
+      <section aria-label="Question" className={clsx("rounded-2xl border bg-surface px-5 py-4", open ? "border-line-strong shadow-sm" : "border-line")}>
+        <div className="mb-2 flex items-center gap-2 text-sm text-ink-2">
+          <CircleHelp size={16} aria-hidden />
+          {open ? "The agent asks" : "Asked"}
+          <SeverityMark severity={question.severity} />
+        </div>
+        <p className="font-medium">{question.question}</p>
+        {question.context && <div className="mt-1.5 text-sm text-ink-2"><Markdown text={question.context} /></div>}
+        {open && <Options question={question} onAnswer={onAnswer} />}
+        {standing.state === "answered" && (
+          <p className="mt-3 inline-flex items-center gap-1.5 rounded-lg bg-good-soft px-2.5 py-1 text-sm text-good">
+            <Check size={15} aria-hidden /> You answered: {standing.answer}
+          </p>
+        )}
+        {standing.state === "withdrawn" && <p className="mt-3 text-sm text-ink-3">Withdrawn: it was not answered.</p>}
+      </section>
+    </Says>
+  );
+}
+
+function Options({ question, onAnswer }: Pick<Props, "question" | "onAnswer">) {
+  return (
+    <div className="mt-4 space-y-2">
+      {question.options.map(({ label, value, description }) => (
+        <button
+          key={value}
+          type="button"
+          onClick={() => onAnswer({ value })}
+          className="flex w-full items-baseline gap-3 rounded-xl border border-line-strong/70 px-4 py-2.5 text-left hover:border-ink-3 hover:bg-sunken"
+        >
+          <span className="min-w-0">
+            <span className="font-medium">{label}</span>
+            {description && <span className="block text-sm text-ink-2">{description}</span>}
+          </span>
+          {value === question.default && <span className="ml-auto shrink-0 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink-2">suggested</span>}
+        </button>
+      ))}
+      {question.allow_custom && <OwnWords onAnswer={onAnswer} />}
+    </div>
+  );
+}
+
+function OwnWords({ onAnswer }: Pick<Props, "onAnswer">) {
+  const [words, setWords] = useState("");
+  return (
+    <form
+      className="flex gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (words.trim()) onAnswer({ custom: words });
+      }}
+    >
+      <input
+        aria-label="Answer in your own words"
+        placeholder="Or in your own words…"
+        value={words}
+        onChange={(event) => setWords(event.target.value)}
+        className="min-h-10 min-w-0 flex-1 rounded-xl border border-line-strong/70 bg-paper px-3.5 text-sm placeholder:text-ink-3"
+      />
+      <Button type="submit" look="primary" disabled={!words.trim()}>
+        Answer
+      </Button>
+    </form>
+  );
+}

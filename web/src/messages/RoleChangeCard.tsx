@@ -1,0 +1,21 @@
+import { ArrowRight } from "lucide-react";
+import { RoleBadge } from "../roles/RoleBadge";
+import { clock } from "../ui/times";
+import { type Message, loose, text } from "../wire/nouns";
+
+export function RoleChangeCard({ message }: { message: Message }) {
+  const { old_role, new_role } = loose(message.payload);
+  if (!text(new_role)) return <p className="text-center text-sm text-ink-3">{message.content}</p>;
+  return (
+    <div role="note" aria-label={message.content} className="flex items-center gap-3 text-xs text-ink-3">
+      <span aria-hidden className="h-px flex-1 bg-line" />
+      <span className="flex items-center gap-2">
+        <RoleBadge role={text(old_role)} className="!font-medium opacity-70" />
+        <ArrowRight size={13} aria-hidden />
+        <RoleBadge role={text(new_role)} />
+        <time className="tabular-nums">{clock(message.created_at)}</time>
+      </span>
+      <span aria-hidden className="h-px flex-1 bg-line" />
+    </div>
+  );
+}

@@ -1,0 +1,12 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import { message, show } from "../testing/room";
+import { TaskAssignmentCard } from "./TaskAssignmentCard";
+
+it("is one line that opens to its words", async () => {
+  show(<TaskAssignmentCard message={message({ task_id: "7", content: "Tidy up\n\nand sweep" })} />);
+  expect(screen.queryByText("and sweep")).toBeNull();
+  await userEvent.click(screen.getByRole("button", { name: /7/ }));
+  expect(screen.getByText("and sweep")).toBeTruthy();
+});

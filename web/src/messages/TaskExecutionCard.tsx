@@ -1,0 +1,7 @@
+import { Hammer } from "lucide-react";
+import type { Message } from "../wire/nouns";
+import { TaskFrame } from "./TaskFrame";
+
+export function TaskExecutionCard({ message }: { message: Message }) {
+  return <TaskFrame icon={<Hammer size={15} aria-hidden />} words="Working on a task" message={message} />;
+}

@@ -1,0 +1,27 @@
+import type { ReactNode } from "react";
+import { RoleBadge } from "../roles/RoleBadge";
+import { Fold } from "../ui/Fold";
+import type { Message } from "../wire/nouns";
+import { Markdown } from "./Markdown";
+
+/** What the three messages of a task have in common: one line, with its words inside. */
+export function TaskFrame({ icon, words, message }: { icon: ReactNode; words: string; message: Message }) {
+  return (
+    <Fold
+      className="-ml-1.5"
+      summary={
+        <span className="flex min-w-0 flex-1 items-center gap-2">
+          <span className="text-ink-3">{icon}</span>
+          <span className="shrink-0 font-medium">
+            {words}
+            {message.task_id ? ` ${message.task_id}` : ""}
+          </span>
+          <span className="min-w-0 flex-1 truncate text-ink-3">{message.content.split("\n", 1)[0]}</span>
+          {message.agent_role && <RoleBadge role={message.agent_role} />}
+        </span>
+      }
+    >
+      {() => <Markdown text={message.content} />}
+    </Fold>
+  );
+}

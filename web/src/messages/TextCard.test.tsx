@@ -1,0 +1,22 @@
+import { screen } from "@testing-library/react";
+import { expect, it } from "vitest";
+import { expectAccessible, message, show } from "../testing/room";
+import { TextCard } from "./TextCard";
+
+it("shows an agent's words with the badge of its role", async () => {
+  const { container } = show(<TextCard message={message({ content: "All **done**." })} thought={null} />);
+  expect(screen.getByText("Actor")).toBeTruthy();
+  expect(screen.getByText("done").tagName).toBe("STRONG");
+  await expectAccessible(container);
+});
+
+it("shows a person's words as they were written", () => {
+  show(<TextCard message={message({ role: "user", content: "do **this**" })} thought={null} />);
+  expect(screen.getByText("do **this**")).toBeTruthy();
+});
+
+it("keeps thinking apart and folded, with its duration", () => {
+  show(<TextCard message={message({ reasoning: "secret thoughts" })} thought={6.2} />);
+  expect(screen.getByRole("button", { name: "Thought for 6.2 s" }).getAttribute("aria-expanded")).toBe("false");
+  expect(screen.queryByText("secret thoughts")).toBeNull();
+});

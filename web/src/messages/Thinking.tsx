@@ -1,0 +1,28 @@
+import { Brain } from "lucide-react";
+import { Fold } from "../ui/Fold";
+import { seconds } from "../ui/times";
+
+interface Props {
+  text: string;
+  /** null: nobody watched the time. */
+  took: number | null;
+  running?: boolean;
+}
+
+/** Thinking stands apart from the answer, folded. */
+export function Thinking({ text, took, running = false }: Props) {
+  const words = running ? "Thinking…" : took === null ? "Thought about it" : `Thought for ${seconds(took)}`;
+  return (
+    <Fold
+      className="-ml-1.5"
+      summary={
+        <span className="inline-flex items-center gap-1.5 text-ink-3">
+          <Brain size={14} aria-hidden className={running ? "breathe" : ""} />
+          {words}
+        </span>
+      }
+    >
+      {() => <p className="max-h-72 overflow-y-auto py-1 text-sm leading-relaxed whitespace-pre-wrap text-ink-2">{text}</p>}
+    </Fold>
+  );
+}

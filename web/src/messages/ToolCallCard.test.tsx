@@ -1,0 +1,41 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import type { Done } from "../state/rows";
+import { expectAccessible, message, show } from "../testing/room";
+import { readToolResult } from "../wire/nouns";
+import { ToolCallCard } from "./ToolCallCard";
+
+const done = (result: object | null, output = ""): Done => ({
+  message: message({ message_type: "tool_call" }),
+  call: { id: "c", tool: "update_file", parameters: { path: "notes.md", content: "x" } },
+  result: result ? readToolResult(result) : null,
+  output,
+  seconds: 0.2,
+});
+
+it("is one line with the result folded, and opens to the diff", async () => {
+  const diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
+  const { container } = show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", diff })} waiting={false} />);
+  expect(screen.queryByText("new")).toBeNull();
+  await userEvent.click(screen.getByRole("button", { name: /Changed notes.md/ }));
+  expect(screen.getByText("new")).toBeTruthy();
+  expect(screen.getAllByLabelText("1 lines added, 1 removed")).toHaveLength(2);
+  await expectAccessible(container);
+});
+
+it("says when it waits for a person, and when it runs", () => {
+  show(<ToolCallCard done={done(null)} waiting />);
+  expect(screen.getByText("waits for you")).toBeTruthy();
+});
+
+it.each([
+  ["refused", "refused"],
+  ["denied", "denied"],
+  ["error", "failed"],
+  ["interrupted", "interrupted"],
+  ["cancelled", "cancelled"],
+])("says %s in words", (status, words) => {
+  show(<ToolCallCard done={done({ tool_call_id: "c", status })} waiting={false} />);
+  expect(screen.getByText(words)).toBeTruthy();
+});

@@ -1,0 +1,71 @@
+// One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand.
+import clsx from "clsx";
+import { Ban, Check, CircleSlash, LoaderCircle, X } from "lucide-react";
+import type { Done } from "../state/rows";
+import { Fold } from "../ui/Fold";
+import { seconds } from "../ui/times";
+import type { ResultStatus } from "../wire/nouns";
+import { readDiff } from "./diffs";
+import { DiffCount } from "./DiffView";
+import { Output } from "./Output";
+import { ToolResultCard } from "./ToolResultCard";
+import { lookOfTool, subjectOf } from "./tools";
+
+export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }) {
+  const { call, result, output, seconds: took } = done;
+  const { Icon, does, did } = lookOfTool(call.tool);
+  const diff = result?.diff ? readDiff(result.diff) : null;
+  return (
+    <Fold
+      summary={
+        <span className="flex min-w-0 flex-1 items-center gap-2">
+          <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
+          <span className="min-w-0 truncate">
+            {result?.status === "ok" ? did : does} <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
+          </span>
+          {diff && <DiffCount added={diff.added} removed={diff.removed} />}
+          <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
+            {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
+            <StatusMark status={result?.status ?? null} waiting={waiting} />
+          </span>
+        </span>
+      }
+    >
+      {() => (
+        <>
+          {result ? <ToolResultCard result={result} output={output} /> : <p className="py-1 text-sm text-ink-3">{waiting ? "Waiting for your decision." : "No result yet."}</p>}
+          <Fold summary={<span className="text-xs">Parameters of {call.tool}</span>}>
+            {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
+          </Fold>
+        </>
+      )}
+    </Fold>
+  );
+}
+
+const MARKS: Record<ResultStatus, { Icon: typeof Check; words: string; className: string }> = {
+  ok: { Icon: Check, words: "done", className: "text-good" },
+  error: { Icon: X, words: "failed", className: "text-bad" },
+  refused: { Icon: Ban, words: "refused", className: "text-bad" },
+  denied: { Icon: Ban, words: "denied", className: "text-warn" },
+  interrupted: { Icon: CircleSlash, words: "interrupted", className: "text-warn" },
+  cancelled: { Icon: CircleSlash, words: "cancelled", className: "text-ink-3" },
+};
+
+function StatusMark({ status, waiting }: { status: ResultStatus | null; waiting: boolean }) {
+  if (!status) {
+    return (
+      <span className={clsx("inline-flex items-center gap-1", waiting ? "text-warn" : "text-ink-3")}>
+        <LoaderCircle size={14} aria-hidden className={waiting ? "" : "animate-spin"} />
+        {waiting ? "waits for you" : "running"}
+      </span>
+    );
+  }
+  const { Icon, words, className } = MARKS[status];
+  return (
+    <span className={clsx("inline-flex items-center gap-1", className)}>
+      <Icon size={14} aria-hidden />
+      <span className={status === "ok" ? "sr-only" : ""}>{words}</span>
+    </span>
+  );
+}

@@ -1,0 +1,32 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import { show } from "../testing/room";
+import { readToolResult } from "../wire/nouns";
+import { cut } from "./Output";
+import { ToolResultCard } from "./ToolResultCard";
+
+it("cuts a result of 400 kB until the whole is asked for", async () => {
+  const output = "line of text\n".repeat(31_000);
+  const { container } = show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output={output} />);
+  expect(container.textContent!.length).toBeLessThan(25_000);
+  await userEvent.click(screen.getByRole("button", { name: /Show all/ }));
+  expect(container.textContent!.length).toBeGreaterThan(400_000);
+});
+
+it("shows markup in a result as the text it is", () => {
+  const { container } = show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "ok" })!} output={"<b onclick='x()'>bold</b>"} />);
+  expect(container.querySelector("b")).toBeNull();
+  expect(container.textContent).toContain("<b onclick");
+});
+
+it("names the error and its reason", () => {
+  show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "refused", error: { code: "forbidden_by_role", message: "Planner may not." } })!} output="Planner may not." />);
+  expect(screen.getByText("forbidden by role")).toBeTruthy();
+});
+
+it("cuts by lines and by characters", () => {
+  expect(cut("a\n".repeat(300)).split("\n")).toHaveLength(200);
+  expect(cut("x".repeat(30_000))).toHaveLength(20_000);
+  expect(cut("short")).toBe("short");
+});

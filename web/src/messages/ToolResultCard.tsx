@@ -1,0 +1,17 @@
+import type { ToolResult } from "../wire/nouns";
+import { DiffView } from "./DiffView";
+import { Output } from "./Output";
+
+/** What came back of a call: its diff if it changed something, its words otherwise. */
+export function ToolResultCard({ result, output }: { result: ToolResult; output: string }) {
+  return (
+    <div className="min-w-0">
+      {result.error && (
+        <p className="py-1 text-sm text-ink-2">
+          <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> · {result.error.message}
+        </p>
+      )}
+      {result.diff ? <DiffView text={result.diff} /> : result.error?.message === output ? null : <Output text={output} label="Result" />}
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+// A stretch of work: one call as one line, several under one heading that says how many.
+import { Layers } from "lucide-react";
+import type { Done } from "../state/rows";
+import { Fold } from "../ui/Fold";
+import { Thinking } from "./Thinking";
+import { ToolCallCard } from "./ToolCallCard";
+
+const SHOWN = 3;
+
+interface Props {
+  calls: readonly Done[];
+  waiting: ReadonlySet<string>;
+  thought: number | null;
+}
+
+export function WorkCard({ calls, waiting, thought }: Props) {
+  const reasoning = calls[0]?.message.reasoning;
+  const allDone = calls.every(({ result }) => result?.status === "ok");
+  return (
+    <div className="-ml-1.5 min-w-0">
+      {reasoning && <div className="ml-1.5"><Thinking text={reasoning} took={thought} /></div>}
+      {calls.length > SHOWN && allDone ? (
+        <Fold
+          summary={
+            <span className="inline-flex items-center gap-2">
+              <Layers size={15} aria-hidden className="text-ink-3" />
+              Used {calls.length} tools
+            </span>
+          }
+        >
+          {() => <Calls calls={calls} waiting={waiting} />}
+        </Fold>
+      ) : (
+        <Calls calls={calls} waiting={waiting} />
+      )}
+    </div>
+  );
+}
+
+function Calls({ calls, waiting }: { calls: readonly Done[]; waiting: ReadonlySet<string> }) {
+  return calls.map((done) => <ToolCallCard key={done.message.id} done={done} waiting={waiting.has(done.call.id)} />);
+}

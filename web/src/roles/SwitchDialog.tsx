@@ -1,0 +1,30 @@
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import { useRoles } from "../state/queries";
+import { lookOf } from "./theme";
+
+interface Props {
+  role: string | null;
+  words: string;
+  onConfirm: () => void;
+  onClose: () => void;
+}
+
+/** Switching while the agent is at work stops it: a person says so knowingly. */
+export function SwitchDialog({ role, words, onConfirm, onClose }: Props) {
+  const { title, colour, Icon } = lookOf(useRoles(), role);
+  return (
+    <Dialog title={`Switch to ${title}?`} open={role !== null} onClose={onClose}>
+      <p className="text-sm text-ink-2">{words}</p>
+      <p className="mt-2 text-sm text-ink-2">What is done stays done; open approvals and questions are withdrawn.</p>
+      <div className="mt-5 flex justify-end gap-2">
+        <Button onClick={onClose}>Keep working</Button>
+        <span data-colour={colour}>
+          <Button look="role" icon={<Icon size={15} aria-hidden />} onClick={onConfirm} autoFocus>
+            Stop and switch
+          </Button>
+        </span>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,51 @@
+// A role's look. Colour and icon are words from GET /roles; a word that this page does not know gets a neutral look, never an error.
+import { ClipboardCheck, CircleHelp, Compass, FlaskConical, type LucideIcon, PencilRuler, Search, User, Zap } from "lucide-react";
+import type { Role } from "../wire/nouns";
+
+const ICONS: Record<string, LucideIcon> = {
+  "magnifying-glass": Search,
+  "lightning-bolt": Zap,
+  compass: Compass,
+  "pencil-ruler": PencilRuler,
+  "clipboard-check": ClipboardCheck,
+  flask: FlaskConical,
+  "question-mark": CircleHelp,
+  person: User,
+};
+
+export interface RoleLook {
+  name: string;
+  title: string;
+  colour: string;
+  Icon: LucideIcon;
+  tooltip: string;
+}
+
+export function lookOf(roles: readonly Role[], name: string | null): RoleLook {
+  const role = roles.find((one) => one.name === name);
+  return {
+    name: name ?? "",
+    title: titleOf(name ?? "agent"),
+    colour: role?.colour ?? "grey",
+    Icon: ICONS[role?.icon ?? "question-mark"] ?? User,
+    tooltip: role?.tooltip ?? `The definition of the role '${name ?? ""}' is gone. Choose another role to go on.`,
+  };
+}
+
+export function titleOf(name: string): string {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const MAY: Record<string, string> = {
+  read_files: "reads",
+  write_files: "changes",
+  create_files: "creates",
+  delete_files: "deletes",
+  execute_commands: "runs commands",
+};
+
+export function mayWords(role: Role): string {
+  const words = role.permissions.map((permission) => MAY[permission] ?? permission);
+  return words.length > 0 ? words.join(" · ") : "may do nothing";
+}

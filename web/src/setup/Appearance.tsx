@@ -1,0 +1,49 @@
+import clsx from "clsx";
+import { Bell, Monitor, Moon, Sun } from "lucide-react";
+import { setPreference, usePreference } from "../state/preferences";
+import { Button } from "../ui/Button";
+import { say } from "../ui/toasts";
+
+const THEMES = [
+  { name: "system", label: "As the system", Icon: Monitor },
+  { name: "light", label: "Light", Icon: Sun },
+  { name: "dark", label: "Dark", Icon: Moon },
+] as const;
+
+export function Appearance() {
+  const theme = usePreference("theme") ?? "system";
+  const notices = usePreference("notifications") === "on";
+  return (
+    <div className="space-y-4 rounded-2xl border border-line bg-surface p-4">
+      <div role="radiogroup" aria-label="Theme" className="flex flex-wrap gap-2">
+        {THEMES.map(({ name, label, Icon }) => (
+          <button
+            key={name}
+            type="button"
+            role="radio"
+            aria-checked={theme === name}
+            onClick={() => setPreference("theme", name)}
+            className={clsx("inline-flex min-h-9 items-center gap-2 rounded-lg border px-3.5 text-sm", theme === name ? "border-ink-3 bg-sunken font-medium" : "border-line text-ink-2 hover:bg-sunken")}
+          >
+            <Icon size={15} aria-hidden /> {label}
+          </button>
+        ))}
+      </div>
+      <div className="flex flex-wrap items-center gap-3 text-sm">
+        <Bell size={16} aria-hidden className="text-ink-3" />
+        <span className="flex-1">Tell me when something waits for me while I look elsewhere</span>
+        <Button aria-pressed={notices} onClick={() => void toggle(notices)}>
+          {notices ? "On" : "Off"}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+async function toggle(on: boolean): Promise<void> {
+  if (on) return setPreference("notifications", "off");
+  if (typeof Notification === "undefined") return say("This browser shows no notifications.", "problem");
+  const allowed = await Notification.requestPermission();
+  if (allowed === "granted") setPreference("notifications", "on");
+  else say("The browser does not allow notifications for this page. Its address bar has the setting.", "problem");
+}

@@ -1,0 +1,54 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import * as acts from "../state/acts";
+import { useSettings } from "../state/queries";
+import { attempt } from "../ui/toasts";
+
+const KNOBS = [
+  { name: "max_steps", label: "Tool calls in a turn", unit: "" },
+  { name: "turn_seconds", label: "Work in a turn", unit: "seconds" },
+  { name: "command_timeout", label: "A command may run", unit: "seconds" },
+  { name: "provider_timeout", label: "A model may be silent", unit: "seconds" },
+] as const;
+
+export function Limits() {
+  const { data: settings } = useSettings();
+  if (!settings) return null;
+  return (
+    <dl className="divide-y divide-line rounded-2xl border border-line bg-surface">
+      {KNOBS.filter(({ name }) => name in settings).map(({ name, label, unit }) => (
+        <Knob key={`${name}:${String(settings[name])}`} name={name} label={label} unit={unit} value={String(settings[name])} />
+      ))}
+    </dl>
+  );
+}
+
+/** Kept when the field is left, or with Enter. */
+function Knob({ name, label, unit, value }: { name: string; label: string; unit: string; value: string }) {
+  const queries = useQueryClient();
+  const [text, setText] = useState(value);
+  const keep = async () => {
+    if (text === value || !Number.isFinite(Number(text))) return setText(value);
+    if (!(await attempt(acts.changeSettings({ [name]: Number(text) })))) setText(value);
+    await queries.invalidateQueries({ queryKey: ["settings"] });
+  };
+  return (
+    <div className="flex items-center gap-3 px-4 py-2.5 text-sm">
+      <dt className="flex-1">
+        <label htmlFor={name}>{label}</label>
+      </dt>
+      <dd className="flex items-center gap-2 text-ink-3">
+        <input
+          id={name}
+          inputMode="decimal"
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+          onBlur={() => void keep()}
+          onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+          className="min-h-9 w-24 rounded-lg border border-line-strong bg-paper px-3 text-right text-ink tabular-nums"
+        />
+        <span className="w-14">{unit}</span>
+      </dd>
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+import { PanelLeft } from "lucide-react";
+import type { ReactNode } from "react";
+import { useWorkspaces } from "../state/queries";
+import { FolderForm } from "../chat/WorkspaceMenu";
+import { IconButton } from "../ui/Button";
+import { say } from "../ui/toasts";
+import { Answers } from "./Answers";
+import { Appearance } from "./Appearance";
+import { Limits } from "./Limits";
+
+export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
+  return (
+    <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
+      <header className="flex h-14 shrink-0 items-center gap-2 px-2 sm:px-4">
+        <IconButton label="Show or hide the chats" onClick={onSidebar}>
+          <PanelLeft size={18} aria-hidden />
+        </IconButton>
+        <h1 className="text-[15px] font-semibold">Settings</h1>
+      </header>
+      <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-4 pb-16 sm:px-6">
+        <Section id="answers" title="Who answers" about="Models that agents think with. Keys stay in the environment: this page never sees them.">
+          <Answers />
+        </Section>
+        <Section title="Folders" about="Agents work in these folders and nowhere else.">
+          <Folders />
+        </Section>
+        <Section title="How far a turn may go" about="A turn that reaches a limit ends and says so.">
+          <Limits />
+        </Section>
+        <Section title="This browser" about="Kept here, not on the server.">
+          <Appearance />
+        </Section>
+      </div>
+    </main>
+  );
+}
+
+function Section({ id, title, about, children }: { id?: string; title: string; about: string; children: ReactNode }) {
+  return (
+    <section id={id} aria-label={title}>
+      <h2 className="font-semibold">{title}</h2>
+      <p className="mb-4 text-sm text-ink-2">{about}</p>
+      {children}
+    </section>
+  );
+}
+
+function Folders() {
+  const { data: workspaces = [] } = useWorkspaces();
+  return (
+    <div className="rounded-2xl border border-line bg-surface p-4">
+      <ul className="mb-4 space-y-1">
+        {workspaces.map(({ root }) => (
+          <li key={root} className="truncate font-mono text-[13px]">
+            {root}
+          </li>
+        ))}
+      </ul>
+      <FolderForm onAdded={(root) => say(`Added ${root}.`)} />
+    </div>
+  );
+}

@@ -1,0 +1,63 @@
+// What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
+import { api, given, once } from "../wire/client";
+import type { Chat, Decision, PlanStep } from "../wire/nouns";
+
+const at = (chat_id: string) => ({ path: { chat_id }, header: once() });
+
+export interface Decided {
+  id: string;
+  decision: Decision;
+  note?: string;
+}
+
+export async function newChat(wish: { workspace?: string; agent_role?: string; model?: string }): Promise<Chat> {
+  return given(api.POST("/context", { params: { header: once() }, body: wish as never }));
+}
+
+export async function send(chatId: string, content: string): Promise<void> {
+  await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: { content } }));
+}
+
+export async function stop(chatId: string): Promise<void> {
+  await given(api.POST("/context/{chat_id}/stop", { params: at(chatId) }));
+}
+
+export async function switchRole(chatId: string, role: string, confirm: boolean): Promise<void> {
+  await given(api.PUT("/context/{chat_id}/role", { params: { path: { chat_id: chatId } }, body: { role: role as never, confirm } }));
+}
+
+export async function decide(chatId: string, decisions: Decided[]): Promise<void> {
+  await given(api.POST("/context/{chat_id}/approvals", { params: at(chatId), body: { decisions } }));
+}
+
+export async function answer(chatId: string, messageId: string, given_: { value: string } | { custom: string }): Promise<void> {
+  const params = { path: { chat_id: chatId, message_id: messageId }, header: once() };
+  await given(api.POST("/context/{chat_id}/questions/{message_id}/answer", { params, body: given_ }));
+}
+
+export async function approvePlan(chatId: string, messageId: string, steps: PlanStep[] | null): Promise<void> {
+  const params = { path: { chat_id: chatId, message_id: messageId }, header: once() };
+  const body = steps ? { steps: steps.map(asJson), run: "chat" as const } : { run: "chat" as const };
+  await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
+}
+
+export async function changeChat(chatId: string, change: { title?: string; model?: string }): Promise<Chat> {
+  return given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
+}
+
+export async function removeChat(chatId: string): Promise<void> {
+  await given(api.DELETE("/context/{chat_id}", { params: { path: { chat_id: chatId } } }));
+}
+
+export async function registerWorkspace(root: string): Promise<string> {
+  return (await given(api.POST("/workspaces", { params: { header: once() }, body: { root } as never }))).root;
+}
+
+export async function changeSettings(changes: Record<string, unknown>): Promise<void> {
+  await given(api.PUT("/settings", { body: changes as never }));
+}
+
+function asJson(step: PlanStep): Record<string, unknown> {
+  const { id, check, ...rest } = step;
+  return { ...rest, ...(id ? { id } : {}), ...(check ? { check } : {}) };
+}

@@ -1,0 +1,114 @@
+// The open chat, live: loads it, follows its events, and hands React one new view per frame however fast the events come.
+import { create } from "zustand";
+import { api, given, Refusal } from "../wire/client";
+import { Link } from "../wire/link";
+import type { Message, WireEvent } from "../wire/nouns";
+import type { StreamStatus } from "../wire/stream";
+import { type ChatView, type Thinking, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+
+const PAGE = 100;
+
+export interface Live {
+  chatId: string | null;
+  view: ChatView | null;
+  problem: Refusal | null;
+  status: StreamStatus;
+  hasEarlier: boolean;
+  loadingEarlier: boolean;
+  thinking: Thinking;
+  title: string;
+  workspace: string;
+  model: string | null;
+}
+
+const NOTHING: Live = {
+  chatId: null,
+  view: null,
+  problem: null,
+  status: "connecting",
+  hasEarlier: false,
+  loadingEarlier: false,
+  thinking: {},
+  title: "",
+  workspace: "",
+  model: null,
+};
+
+export const useLive = create<Live>(() => NOTHING);
+export const link = new Link();
+
+let leave: (() => void) | null = null;
+let waiting: WireEvent[] = [];
+let scheduled = false;
+
+/** Opens this chat in place of the one before; null closes. */
+export async function openChat(chatId: string | null): Promise<void> {
+  leave?.();
+  leave = null;
+  waiting = [];
+  useLive.setState({ ...NOTHING, chatId });
+  if (chatId === null) return;
+  try {
+    await load(chatId);
+  } catch (error) {
+    if (useLive.getState().chatId === chatId && error instanceof Refusal) useLive.setState({ problem: error });
+  }
+}
+
+async function load(chatId: string): Promise<void> {
+  const path = { params: { path: { chat_id: chatId } } };
+  // The page of messages first: whatever happens after it comes with the events after its number.
+  const page = await given(api.GET("/context/{chat_id}/messages", { params: { ...path.params, query: { limit: PAGE } } }));
+  const [chat, { approvals }] = await Promise.all([
+    given(api.GET("/context/{chat_id}", path)),
+    given(api.GET("/context/{chat_id}/approvals", path)),
+  ]);
+  if (useLive.getState().chatId !== chatId) return;
+  useLive.setState({
+    view: opened(chat, page.messages as Message[], approvals, page.last_seq),
+    hasEarlier: page.messages.length === PAGE,
+    title: chat.title,
+    workspace: chat.workspace,
+    model: chat.config.model_id,
+  });
+  leave = link.follow(chatId, page.last_seq, {
+    onEvents: (events) => receive(events.map(({ event }) => event)),
+    onStatus: (status) => useLive.setState({ status }),
+  });
+}
+
+export async function loadEarlier(): Promise<void> {
+  const { view, chatId, hasEarlier, loadingEarlier } = useLive.getState();
+  const first = view?.messages[0];
+  if (!chatId || !first || !hasEarlier || loadingEarlier) return;
+  useLive.setState({ loadingEarlier: true });
+  try {
+    const asked = { params: { path: { chat_id: chatId }, query: { before: first.id, limit: PAGE } } };
+    const page = await given(api.GET("/context/{chat_id}/messages", asked));
+    const now = useLive.getState();
+    if (now.chatId !== chatId || !now.view) return;
+    useLive.setState({ view: prepend(now.view, page.messages as Message[]), hasEarlier: page.messages.length === PAGE });
+  } finally {
+    useLive.setState({ loadingEarlier: false });
+  }
+}
+
+function receive(events: WireEvent[]): void {
+  waiting.push(...events);
+  if (scheduled) return;
+  scheduled = true;
+  // A hidden tab gets no frames, but its title and its badges should still be true.
+  if (document.hidden) setTimeout(flush, 200);
+  else requestAnimationFrame(flush);
+}
+
+function flush(): void {
+  scheduled = false;
+  const events = waiting;
+  waiting = [];
+  useLive.setState((live) => {
+    if (!live.view) return live;
+    const view = reduceAll(live.view, events);
+    return { view, thinking: { ...live.thinking, ...thinkingTimes(live.view, view) } };
+  });
+}

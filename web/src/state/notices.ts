@@ -1,0 +1,29 @@
+// What a person should hear of while looking elsewhere. Names the tool, never what is in a file.
+import type { WireEvent } from "../wire/nouns";
+import { preference } from "./preferences";
+
+export function notify(event: WireEvent): void {
+  if (!document.hidden || preference("notifications") !== "on" || typeof Notification === "undefined") return;
+  const words = wordsFor(event);
+  if (words === null || Notification.permission !== "granted") return;
+  // The tag makes one notice of it, however many tabs are open.
+  const notice = new Notification("AnyCowork", { body: words, tag: `${event.chat_id}:${event.seq}` });
+  notice.onclick = () => {
+    window.focus();
+    location.hash = `#/chat/${event.chat_id}`;
+    notice.close();
+  };
+}
+
+export function wordsFor(event: WireEvent): string | null {
+  switch (event.type) {
+    case "permission-request":
+      return `An approval is waiting: ${event.approval.tool}`;
+    case "question":
+      return "The agent has a question for you.";
+    case "turn-ended":
+      return event.reason === "stopped" ? null : "The agent has finished.";
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,60 @@
+// What this browser remembers for its person: theme, notices, drafts. Never anything secret.
+import { useSyncExternalStore } from "react";
+
+type Name = "theme" | "notifications" | "welcomed" | "sidebar";
+const PREFIX = "anycowork.";
+const watchers = new Set<() => void>();
+
+export function preference(name: Name): string | null {
+  try {
+    return localStorage.getItem(PREFIX + name);
+  } catch {
+    return null; // storage may be closed to us; the page works without it
+  }
+}
+
+export function setPreference(name: Name, value: string): void {
+  try {
+    localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // as above
+  }
+  if (name === "theme") applyTheme();
+  watchers.forEach((watch) => watch());
+}
+
+export function usePreference(name: Name): string | null {
+  return useSyncExternalStore(
+    (watch) => {
+      watchers.add(watch);
+      return () => watchers.delete(watch);
+    },
+    () => preference(name),
+  );
+}
+
+export function applyTheme(): void {
+  const chosen = preference("theme");
+  const dark = chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.documentElement.classList.toggle("dark", dark);
+}
+
+// --- drafts: what was typed and not sent, per chat
+
+export function draftOf(chatId: string): string {
+  try {
+    return localStorage.getItem(`${PREFIX}draft.${chatId}`) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+export function keepDraft(chatId: string, words: string): void {
+  try {
+    if (words) localStorage.setItem(`${PREFIX}draft.${chatId}`, words);
+    else localStorage.removeItem(`${PREFIX}draft.${chatId}`);
+  } catch {
+    // as above
+  }
+}
+

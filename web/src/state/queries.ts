@@ -1,0 +1,44 @@
+// What is asked over REST and seldom changes: roles, providers, workspaces, settings, and what the server offers at all.
+import { useQuery } from "@tanstack/react-query";
+import { api, given } from "../wire/client";
+import { type Role, readProvider } from "../wire/nouns";
+
+const SELDOM = { staleTime: 5 * 60_000 };
+
+export function useRoles(): readonly Role[] {
+  const { data } = useQuery({ queryKey: ["roles"], queryFn: () => given(api.GET("/roles")), ...SELDOM });
+  return data?.roles ?? NO_ROLES;
+}
+
+export function useProviders() {
+  return useQuery({
+    queryKey: ["providers"],
+    queryFn: async () => (await given(api.GET("/providers"))).providers.map(readProvider),
+    refetchInterval: 30_000, // local model servers are found while it runs
+  });
+}
+
+export function useWorkspaces() {
+  return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, ...SELDOM });
+}
+
+export function useSettings() {
+  return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), ...SELDOM });
+}
+
+/** The paths that this server has: a screen for what is not there is not shown. */
+export function useOffers(): ReadonlySet<string> {
+  const { data } = useQuery({
+    queryKey: ["offers"],
+    queryFn: async () => {
+      const response = await fetch("/openapi.json", { credentials: "same-origin" });
+      const described = (await response.json()) as { paths?: Record<string, unknown> };
+      return new Set(Object.keys(described.paths ?? {}));
+    },
+    staleTime: Infinity,
+  });
+  return data ?? NOTHING;
+}
+
+const NO_ROLES: readonly Role[] = [];
+const NOTHING: ReadonlySet<string> = new Set();

@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { approval, event, message } from "../testing/room";
+import type { OpenChat, WireEvent } from "../wire/nouns";
+import { type ChatView, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+
+const CHAT = { id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat;
+const start = (): ChatView => opened(CHAT, [], [], 0);
+const after = (...events: WireEvent[]): ChatView => reduceAll(start(), events);
+
+describe("a chat's view", () => {
+  it("is running from the turn's start to its end", () => {
+    expect(after(event("turn-started", 1)).state).toBe("running");
+    expect(after(event("turn-started", 1), event("turn-ended", 2)).state).toBe("idle");
+  });
+
+  it("ignores events that it has seen and events of other chats", () => {
+    const view = after(event("turn-started", 5));
+    expect(reduceAll(view, [event("turn-ended", 5)])).toBe(view);
+    expect(reduceAll(view, [event("turn-ended", 6, { chat_id: "other" })])).toBe(view);
+  });
+
+  it("waits for approval, and goes on when nothing is left to decide", () => {
+    const asked = after(event("permission-request", 1, { approval: approval({ id: "a" }) }), event("permission-request", 2, { approval: approval({ id: "b" }) }));
+    expect(asked).toMatchObject({ state: "awaiting_approval", approvals: [{ id: "a" }, { id: "b" }] });
+    const one = reduceAll(asked, [event("permission-decided", 3, { approval: { id: "a", state: "allowed" } })]);
+    expect(one).toMatchObject({ state: "awaiting_approval", approvals: [{ id: "b" }] });
+    expect(reduceAll(one, [event("permission-decided", 4, { approval: { id: "b" } })])).toMatchObject({ state: "running", approvals: [] });
+  });
+
+  it("takes a new plan for the open one and the older for superseded", () => {
+    const view = after(event("plan-update", 1, { plan: { message_id: "p1", state: "open" } }), event("plan-update", 2, { plan: { message_id: "p2", state: "open" } }));
+    expect(view.plans).toMatchObject({ p1: { state: "superseded" }, p2: { state: "open" } });
+  });
+
+  it("puts text together by code points, whatever comes twice or overlaps", () => {
+    const deltas = [
+      event("text-delta", 1, { message_id: "m", offset: 0, text: "a😀" }),
+      event("text-delta", 2, { message_id: "m", offset: 2, text: "b" }),
+      event("text-delta", 3, { message_id: "m", offset: 0, text: "a😀" }),
+      event("text-delta", 4, { message_id: "m", offset: 1, text: "😀bc" }),
+    ];
+    expect(after(...deltas).drafts[0]?.text).toEqual({ text: "a😀bc", length: 4 });
+  });
+
+  it("drops the draft when its message has come, or the call it turned out to be", () => {
+    const delta = event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" });
+    const call = message({ id: "other", message_type: "tool_call" });
+    expect(after(delta, event("message", 2, { message: call }))).toMatchObject({ drafts: [], messages: [{ id: "other" }] });
+  });
+
+  it("keeps a message of a type that it does not know", () => {
+    const odd = message({ message_type: "hologram" as never });
+    expect(after(event("message", 1, { message: odd })).messages).toEqual([odd]);
+  });
+
+  it("survives an event that a newer server sends", () => {
+    expect(after(event("hologram" as never, 3)).lastSeq).toBe(3);
+  });
+
+  it("tells how long was thought by those who watched", () => {
+    const before = after(event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" }), event("text-delta", 7, { message_id: "m", offset: 0, text: "So" }));
+    const then = reduceAll(before, [event("message", 9, { message: message({ id: "m" }) })]);
+    expect(thinkingTimes(before, then)).toEqual({ m: 6 });
+  });
+
+  it("takes older messages in front, each once", () => {
+    const view = after(event("message", 1, { message: message({ id: "new" }) }));
+    expect(prepend(view, [message({ id: "old" }), message({ id: "new" })]).messages.map(({ id }) => id)).toEqual(["old", "new"]);
+  });
+});
+
+// --- replay equals live: a turn as it is watched, and as a late reader gets it, with the deltas of complete messages compacted
+
+interface Said {
+  words: string[];
+  thoughts: string[];
+  asks: boolean;
+}
+
+const said = fc.record({ words: fc.array(fc.string({ unit: "grapheme", minLength: 1 }), { maxLength: 4 }), thoughts: fc.array(fc.string({ minLength: 1 }), { maxLength: 3 }), asks: fc.boolean() });
+
+function turn(replies: Said[], finished: boolean): WireEvent[] {
+  const events: WireEvent[] = [];
+  const add = (type: WireEvent["type"], body: object) => events.push(event(type, events.length + 1, body));
+  add("message", { message: message({ id: "u", role: "user" }) });
+  add("turn-started", {});
+  replies.forEach(({ words, thoughts, asks }, at) => {
+    const id = `m${at}`;
+    for (const [type, pieces] of [["reasoning-delta", thoughts], ["text-delta", words]] as const) {
+      let offset = 0;
+      for (const piece of pieces) {
+        add(type, { message_id: id, offset, text: piece });
+        offset += [...piece].length;
+      }
+    }
+    if (!finished && at === replies.length - 1) return;
+    add("usage", { usage: { prompt: at, completion: 1 } });
+    add("message", { message: message({ id, content: words.join(""), reasoning: thoughts.join("") }) });
+    if (!asks) return;
+    add("permission-request", { approval: approval({ id: `a${at}` }) });
+    add("permission-decided", { approval: { id: `a${at}` } });
+  });
+  if (finished) add("turn-ended", {});
+  return events;
+}
+
+function compacted(events: WireEvent[]): WireEvent[] {
+  const complete = new Set(events.flatMap((one) => (one.type === "message" ? [one.message.id] : [])));
+  return events.filter((one) => !("message_id" in one && complete.has(String(one.message_id))));
+}
+
+describe("replay and live", () => {
+  it("lead to the same view, wherever a reader comes in", () => {
+    fc.assert(
+      fc.property(fc.array(said, { maxLength: 4 }), fc.boolean(), fc.nat(30), (replies, finished, cut) => {
+        const live = turn(replies, finished);
+        const watched = reduceAll(start(), live);
+        expect(reduceAll(start(), compacted(live))).toEqual(watched);
+        // Broken off and come back: what was seen already is sent again, the rest compacted.
+        const some = reduceAll(start(), live.slice(0, cut));
+        expect(reduceAll(some, compacted(live))).toEqual(watched);
+        expect(reduceAll(some, live)).toEqual(watched);
+      }),
+    );
+  });
+});

@@ -1,0 +1,209 @@
+// The one place where a chat's view changes: pure, over the events of its stream. Events that were seen already change nothing.
+// What a late reader gets (messages in the place of their deltas) leads to the same view as having watched.
+import {
+  type Approval,
+  type ChatState,
+  type Message,
+  type OpenChat,
+  type Plan,
+  type Usage,
+  type WireEvent,
+  loose,
+  readPlan,
+  readUsage,
+  text,
+} from "../wire/nouns";
+
+/** A message that is still being said. Offsets on the wire count code points, so `length` does too. */
+export interface Draft {
+  messageId: string;
+  turnId: string | null;
+  text: Said;
+  reasoning: Said;
+  startedAt: string;
+  thoughtUntil: string | null;
+}
+
+export interface Said {
+  text: string;
+  length: number;
+}
+
+export type PlanState = "open" | "superseded" | "approved";
+
+export interface PlanStanding {
+  state: PlanState;
+  approved: Plan | null;
+}
+
+export interface ChatView {
+  id: string;
+  lastSeq: number;
+  state: ChatState;
+  role: string;
+  messages: readonly Message[];
+  drafts: readonly Draft[];
+  approvals: readonly Approval[];
+  question: string | null;
+  plans: Readonly<Record<string, PlanStanding>>;
+  usage: Usage | null;
+  turn: { id: string; startedAt: string } | null;
+  /** Which plan step a call belongs to, as the server told. */
+  steps: Readonly<Record<string, string>>;
+}
+
+/** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
+export type Thinking = Readonly<Record<string, number>>;
+
+export function opened(chat: OpenChat, messages: readonly Message[], approvals: readonly Approval[], lastSeq: number): ChatView {
+  return {
+    id: chat.id,
+    lastSeq,
+    state: chat.state,
+    role: chat.config.agent_role,
+    messages,
+    drafts: [],
+    approvals,
+    question: chat.waiting_for.question,
+    plans: {},
+    usage: null,
+    turn: null,
+    steps: {},
+  };
+}
+
+export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatView {
+  return events.reduce(reduce, view);
+}
+
+export function reduce(view: ChatView, event: WireEvent): ChatView {
+  if (event.chat_id !== view.id || event.seq <= view.lastSeq) return view;
+  return { ...changed(view, event), lastSeq: event.seq };
+}
+
+/** Older messages, as scrolling up brings them. */
+export function prepend(view: ChatView, older: readonly Message[]): ChatView {
+  const known = new Set(view.messages.map(({ id }) => id));
+  return { ...view, messages: [...older.filter(({ id }) => !known.has(id)), ...view.messages] };
+}
+
+function changed(view: ChatView, event: WireEvent): ChatView {
+  switch (event.type) {
+    case "message":
+      return withMessage(view, event.message as Message);
+    case "text-delta":
+    case "reasoning-delta":
+      return { ...view, drafts: withDelta(view.drafts, event) };
+    case "turn-started":
+      return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at } };
+    case "turn-ended":
+      return { ...view, state: "idle", turn: null, drafts: [], approvals: [], question: null };
+    case "permission-request":
+      return { ...view, state: "awaiting_approval", approvals: [...without(view.approvals, event.approval.id), event.approval] };
+    case "permission-decided":
+      return decided(view, text(loose(event.approval)["id"]));
+    case "question":
+      return { ...view, state: "awaiting_answer", question: text(loose(event.question)["message_id"]) };
+    case "question-answered":
+      return { ...view, question: null, state: view.state === "awaiting_answer" ? "running" : view.state };
+    case "plan-update":
+      return { ...view, plans: withPlan(view.plans, loose(event.plan)) };
+    case "role-changed":
+      return { ...view, role: text(loose(event.role)["new_role"]) || view.role };
+    case "usage":
+      return { ...view, usage: readUsage(event.usage) };
+    case "tool-call":
+      return event.step_id && event.call_id ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } } : view;
+    case "tool-result":
+    case "task-started":
+    case "task-completed":
+    case "job-updated":
+    case "job-completed":
+    case "workflow-progress":
+    case "snapshot":
+    case "error":
+      return view; // what a person sees of these comes as messages, or on screens of their own
+    default: {
+      const unreachable: never = event;
+      return unreachable ?? view; // a newer server may say more than this page knows
+    }
+  }
+}
+
+function withMessage(view: ChatView, message: Message): ChatView {
+  const at = view.messages.findLastIndex(({ id }) => id === message.id);
+  const messages = at < 0 ? [...view.messages, message] : view.messages.with(at, message);
+  const drafts = message.role === "user" ? view.drafts : view.drafts.filter(({ turnId }) => turnId !== message.turn_id);
+  return { ...view, messages, drafts };
+}
+
+function without(approvals: readonly Approval[], id: string): readonly Approval[] {
+  return approvals.filter((approval) => approval.id !== id);
+}
+
+function decided(view: ChatView, id: string): ChatView {
+  const approvals = without(view.approvals, id);
+  const goesOn = view.state === "awaiting_approval" && approvals.length === 0;
+  return { ...view, approvals, state: goesOn ? "running" : view.state };
+}
+
+function withPlan(plans: ChatView["plans"], update: Record<string, unknown>): ChatView["plans"] {
+  const id = text(update["message_id"]);
+  const state = text(update["state"]);
+  if (!id || !(state === "open" || state === "superseded" || state === "approved")) return plans;
+  const standing: PlanStanding = { state, approved: state === "approved" ? readPlan(update) : null };
+  if (state !== "open") return { ...plans, [id]: standing };
+  const older = Object.entries(plans).map(([key, plan]): [string, PlanStanding] => [
+    key,
+    plan.state === "open" ? { state: "superseded", approved: null } : plan,
+  ]);
+  return { ...Object.fromEntries(older), [id]: standing };
+}
+
+// --- what is still being said
+
+type Delta = Extract<WireEvent, { type: "text-delta" | "reasoning-delta" }>;
+const NOTHING: Said = { text: "", length: 0 };
+
+function withDelta(drafts: readonly Draft[], delta: Delta): readonly Draft[] {
+  const at = drafts.findIndex(({ messageId }) => messageId === delta.message_id);
+  const draft = drafts[at] ?? {
+    messageId: delta.message_id,
+    turnId: delta.turn_id ?? null,
+    text: NOTHING,
+    reasoning: NOTHING,
+    startedAt: delta.at,
+    thoughtUntil: null,
+  };
+  const grown: Draft =
+    delta.type === "text-delta"
+      ? { ...draft, text: extended(draft.text, delta), thoughtUntil: draft.thoughtUntil ?? delta.at }
+      : { ...draft, reasoning: extended(draft.reasoning, delta) };
+  return at < 0 ? [...drafts, grown] : drafts.with(at, grown);
+}
+
+function extended(said: Said, { offset, text: piece }: Delta): Said {
+  const pieceLength = codePoints(piece);
+  if (offset === said.length) return { text: said.text + piece, length: said.length + pieceLength };
+  if (offset + pieceLength <= said.length) return said;
+  const kept = offset < said.length ? [...said.text].slice(0, offset).join("") : said.text;
+  return { text: kept + piece, length: Math.max(offset, 0) + pieceLength };
+}
+
+function codePoints(piece: string): number {
+  let count = 0;
+  for (const _ of piece) count += 1;
+  return count;
+}
+
+/** How long the drafts that became messages with these events had been thought about. */
+export function thinkingTimes(before: ChatView, after: ChatView): Thinking {
+  const times: Record<string, number> = {};
+  for (const draft of before.drafts) {
+    if (draft.reasoning.length === 0 || after.drafts.some(({ messageId }) => messageId === draft.messageId)) continue;
+    const spoken = after.messages.findLast(({ id, turn_id, role }) => id === draft.messageId || (turn_id === draft.turnId && role !== "user"));
+    const until = draft.thoughtUntil ?? spoken?.created_at ?? draft.startedAt;
+    if (spoken) times[spoken.id] = Math.max(0, (Date.parse(until) - Date.parse(draft.startedAt)) / 1000);
+  }
+  return times;
+}

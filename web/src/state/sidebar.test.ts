@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { approval, event } from "../testing/room";
+import type { Chat } from "../wire/nouns";
+import { wordsFor } from "./notices";
+import { withHeard } from "./sidebar";
+
+const CHAT = { id: "chat", state: "idle", last_seq: 3, config: { agent_role: "planner" } } as unknown as Chat;
+
+it("tells waiting from running", () => {
+  const started = event("turn-started", 4, { state: "running" });
+  expect(withHeard(CHAT, [started]).state).toBe("running");
+  expect(withHeard(CHAT, [started, event("permission-request", 5, { state: "awaiting_approval", approval: approval() })]).state).toBe("awaiting_approval");
+});
+
+it("lets a list that was read later win over what was heard before", () => {
+  expect(withHeard(CHAT, [event("turn-started", 2, { state: "running" })]).state).toBe("idle");
+});
+
+it("follows the role", () => {
+  expect(withHeard(CHAT, [event("role-changed", 4, { role: { old_role: "planner", new_role: "actor" } })]).config.agent_role).toBe("actor");
+});
+
+it("notifies with the tool's name and nothing of the content", () => {
+  expect(wordsFor(event("permission-request", 1, { approval: approval({ parameters: { path: "secret.txt" }, resource: "secret.txt" }) }))).toBe("An approval is waiting: create_file");
+  expect(wordsFor(event("turn-ended", 1, { reason: "stopped" }))).toBeNull();
+});

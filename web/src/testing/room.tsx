@@ -1,0 +1,66 @@
+// A place for a component to stand in while it is looked at: roles as the server gives them, messages with sensible parts, axe.
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { type RenderResult, render } from "@testing-library/react";
+import axe from "axe-core";
+import type { ReactNode } from "react";
+import { expect } from "vitest";
+import type { Approval, Message, Role, WireEvent } from "../wire/nouns";
+
+export const ROLES = [
+  { name: "planner", colour: "blue", icon: "magnifying-glass", tooltip: "Planner reads and plans.", permissions: ["read_files"] },
+  { name: "actor", colour: "green", icon: "lightning-bolt", tooltip: "Actor carries out the work.", permissions: ["read_files", "write_files"] },
+  { name: "house_elf", colour: "mauve", icon: "sock", tooltip: "A role of this team.", permissions: [], built_in: false },
+] as unknown as Role[];
+
+export function show(node: ReactNode): RenderResult {
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false, staleTime: Infinity } } });
+  queries.setQueryData(["roles"], { roles: ROLES });
+  return render(<QueryClientProvider client={queries}>{node}</QueryClientProvider>);
+}
+
+export function message(parts: Partial<Message> = {}): Message {
+  return {
+    id: "m1",
+    role: "assistant",
+    message_type: "text",
+    content: "Hello",
+    payload: null,
+    agent_role: "actor",
+    turn_id: "t1",
+    job_id: null,
+    task_id: null,
+    created_at: "2026-01-02T03:04:05.000000Z",
+    ...parts,
+  } as Message;
+}
+
+export function approval(parts: Partial<Approval> = {}): Approval {
+  return {
+    id: "a1",
+    batch_id: "b1",
+    tool_call_id: "c1",
+    tool: "create_file",
+    parameters: { path: "hello.txt" },
+    resource: "hello.txt",
+    risk: "low",
+    reasons: ["It creates a file."],
+    outside_plan: false,
+    proposed_rule: null,
+    diff: null,
+    job_id: null,
+    task_id: null,
+    created_at: "2026-01-02T03:04:05.000000Z",
+    ...parts,
+  } as Approval;
+}
+
+export function event<T extends WireEvent["type"]>(type: T, seq: number, body: object = {}): Extract<WireEvent, { type: T }> {
+  const at = new Date(Date.UTC(2026, 0, 1, 0, 0, seq)).toISOString();
+  return { seq, type, chat_id: "chat", turn_id: "t1", at, ...body } as unknown as Extract<WireEvent, { type: T }>;
+}
+
+/** No violation that jsdom can see; colours are looked at in the real browser. */
+export async function expectAccessible(container: Element): Promise<void> {
+  const { violations } = await axe.run(container, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+}

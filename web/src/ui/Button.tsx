@@ -1,0 +1,63 @@
+import clsx from "clsx";
+import type { ButtonHTMLAttributes, ReactNode, Ref } from "react";
+
+type Look = "plain" | "primary" | "role" | "quiet" | "danger";
+
+interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
+  look?: Look;
+  icon?: ReactNode;
+  hotkey?: string;
+  ref?: Ref<HTMLButtonElement>;
+}
+
+const LOOKS: Record<Look, string> = {
+  plain: "border border-line-strong/70 bg-surface text-ink hover:bg-sunken",
+  primary: "bg-ink text-paper hover:opacity-90",
+  role: "bg-role-solid text-white hover:brightness-110",
+  quiet: "text-ink-2 hover:bg-sunken hover:text-ink",
+  danger: "border border-line-strong/70 bg-surface text-bad hover:bg-bad-soft",
+};
+
+export function Button({ look = "plain", icon, hotkey, className, children, type = "button", ...rest }: Props) {
+  return (
+    <button
+      type={type}
+      className={clsx(
+        "inline-flex min-h-9 items-center justify-center gap-1.5 rounded-lg px-3 py-1.5 text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-45",
+        LOOKS[look],
+        className,
+      )}
+      {...rest}
+    >
+      {icon}
+      {children}
+      {hotkey && <Key>{hotkey}</Key>}
+    </button>
+  );
+}
+
+/** A button that is only its sign; `label` is what is read out and shown as a tip. */
+export function IconButton({ label, children, className, ...rest }: Props & { label: string }) {
+  return (
+    <button
+      type="button"
+      aria-label={label}
+      title={label}
+      className={clsx(
+        "inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 transition-colors hover:bg-sunken hover:text-ink disabled:opacity-40",
+        className,
+      )}
+      {...rest}
+    >
+      {children}
+    </button>
+  );
+}
+
+export function Key({ children }: { children: ReactNode }) {
+  return (
+    <kbd aria-hidden className="ml-1 hidden rounded border border-current/25 px-1 font-mono text-[11px] leading-4 font-normal opacity-75 sm:inline">
+      {children}
+    </kbd>
+  );
+}

@@ -1,0 +1,49 @@
+// The browser's own modal dialog: it keeps the focus, closes on Escape and gives the focus back, without a line of ours.
+import clsx from "clsx";
+import { X } from "lucide-react";
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { IconButton } from "./Button";
+
+interface Props {
+  title: string;
+  open: boolean;
+  onClose: () => void;
+  children: ReactNode;
+  wide?: boolean;
+  bare?: boolean;
+}
+
+export function Dialog({ title, open, onClose, children, wide = false, bare = false }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    if (open && dialog && !dialog.open) dialog.showModal();
+    if (!open && dialog?.open) dialog.close();
+  }, [open]);
+  if (!open) return null;
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={titleId}
+      onClose={onClose}
+      onClick={(event) => event.target === event.currentTarget && onClose()}
+      className={clsx(
+        "m-auto mt-[12vh] max-h-[76vh] w-[calc(100vw-2rem)] overflow-hidden rounded-2xl border border-line bg-surface p-0 text-ink shadow-2xl",
+        wide ? "max-w-2xl" : "max-w-md",
+      )}
+    >
+      <div className="flex max-h-[76vh] flex-col">
+        <header className={clsx("flex items-center justify-between gap-4 px-5 pt-4", bare && "sr-only")}>
+          <h2 id={titleId} className="text-base font-semibold">
+            {title}
+          </h2>
+          <IconButton label="Close" onClick={onClose} className="-mr-2">
+            <X size={17} aria-hidden />
+          </IconButton>
+        </header>
+        <div className={clsx("min-h-0 overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
+      </div>
+    </dialog>
+  );
+}

@@ -1,0 +1,65 @@
+// Menus that open under their button. Not modal: the page behind stays as it is.
+import clsx from "clsx";
+import { DropdownMenu } from "radix-ui";
+import type { ReactNode } from "react";
+
+interface Props {
+  trigger: ReactNode;
+  label: string;
+  children: ReactNode;
+  align?: "start" | "end";
+  className?: string;
+}
+
+export function Menu({ trigger, label, children, align = "start", className }: Props) {
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content
+          aria-label={label}
+          align={align}
+          sideOffset={6}
+          collisionPadding={8}
+          className={clsx("rise z-40 max-h-[70vh] min-w-52 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 text-sm text-ink shadow-xl", className)}
+        >
+          {children}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}
+
+const ITEM = "flex cursor-pointer items-center gap-2.5 rounded-lg px-2.5 py-2 outline-none select-none data-highlighted:bg-sunken data-disabled:opacity-45";
+
+export function MenuItem({ children, onSelect, danger = false }: { children: ReactNode; onSelect: () => void; danger?: boolean }) {
+  return (
+    <DropdownMenu.Item onSelect={onSelect} className={clsx(ITEM, danger && "text-bad")}>
+      {children}
+    </DropdownMenu.Item>
+  );
+}
+
+export function MenuChoice({ value, onChoose, children }: { value: string; onChoose: (value: string) => void; children: ReactNode }) {
+  return (
+    <DropdownMenu.RadioGroup value={value} onValueChange={onChoose}>
+      {children}
+    </DropdownMenu.RadioGroup>
+  );
+}
+
+export function MenuOption({ value, children, className }: { value: string; children: ReactNode; className?: string }) {
+  return (
+    <DropdownMenu.RadioItem value={value} className={clsx(ITEM, className)}>
+      {children}
+    </DropdownMenu.RadioItem>
+  );
+}
+
+export function MenuLabel({ children }: { children: ReactNode }) {
+  return <DropdownMenu.Label className="px-2.5 pt-1.5 pb-1 text-xs font-medium text-ink-3">{children}</DropdownMenu.Label>;
+}
+
+export function MenuLine() {
+  return <DropdownMenu.Separator className="my-1.5 h-px bg-line" />;
+}

@@ -1,0 +1,27 @@
+import clsx from "clsx";
+import { CircleAlert, Info, X } from "lucide-react";
+import { IconButton } from "./Button";
+import { dismiss, useToasts } from "./toasts";
+
+export function Toaster() {
+  const toasts = useToasts((state) => state.toasts);
+  return (
+    <div role="status" className="pointer-events-none fixed inset-x-0 bottom-4 z-50 flex flex-col items-center gap-2 px-4">
+      {toasts.map(({ id, words, kind }) => (
+        <div
+          key={id}
+          className={clsx(
+            "rise pointer-events-auto flex max-w-lg items-start gap-2.5 rounded-xl border bg-surface py-2 pr-1.5 pl-3.5 text-sm shadow-lg",
+            kind === "problem" ? "border-bad/40" : "border-line",
+          )}
+        >
+          <span className="mt-2">{kind === "problem" ? <CircleAlert size={16} className="text-bad" aria-hidden /> : <Info size={16} aria-hidden />}</span>
+          <p className="py-1.5 break-words">{words}</p>
+          <IconButton label="Dismiss" onClick={() => dismiss(id)}>
+            <X size={15} aria-hidden />
+          </IconButton>
+        </div>
+      ))}
+    </div>
+  );
+}

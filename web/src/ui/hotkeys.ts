@@ -1,0 +1,66 @@
+// The page's keys in one table: what the shortcuts dialog shows is what works.
+import { useEffect } from "react";
+
+export interface Hotkey {
+  keys: string;
+  does: string;
+}
+
+export const HOTKEYS = {
+  palette: { keys: "Mod+K", does: "Open the command palette" },
+  newChat: { keys: "Alt+N", does: "Start a new chat" },
+  composer: { keys: "/", does: "Write a message" },
+  stop: { keys: "Mod+.", does: "Stop the agent" },
+  approvals: { keys: "Alt+A", does: "Go to what waits for approval" },
+  role: { keys: "Alt+R", does: "Choose a role" },
+  sidebar: { keys: "Mod+B", does: "Show or hide the chats" },
+  shortcuts: { keys: "?", does: "Show these shortcuts" },
+} as const satisfies Record<string, Hotkey>;
+
+export const DECISION_KEYS: readonly Hotkey[] = [
+  { keys: "Y or Enter", does: "Allow once (outside text fields)" },
+  { keys: "N or Esc", does: "Deny, with a word to the agent" },
+  { keys: "Shift+Y", does: "Allow all that wait" },
+  { keys: "↑ ↓", does: "Move between approvals" },
+];
+
+type Name = keyof typeof HOTKEYS;
+
+export function useHotkeys(actions: Partial<Record<Name, () => void>>): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      for (const [name, act] of Object.entries(actions) as [Name, () => void][]) {
+        if (!matches(event, HOTKEYS[name].keys)) continue;
+        event.preventDefault();
+        return act();
+      }
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  });
+}
+
+export function matches(event: KeyboardEvent, keys: string): boolean {
+  const parts = keys.split("+");
+  const key = parts.at(-1)!.toLowerCase();
+  const mod = parts.includes("Mod");
+  const alt = parts.includes("Alt");
+  if (!mod && !alt && (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey)) return false;
+  if (mod !== (event.ctrlKey || event.metaKey) || alt !== event.altKey) return false;
+  // With Alt, some keyboards type another sign: the key's place tells.
+  return event.key.toLowerCase() === key || (alt && event.code === `Key${key.toUpperCase()}`);
+}
+
+/** In a text field, while an input method composes, or behind an open dialog, plain keys belong to it. */
+export function isTyping(event: KeyboardEvent): boolean {
+  if (event.isComposing || document.querySelector("dialog[open]")) return true;
+  const target = event.target;
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || target.matches("input, textarea, select, [role='menu'] *, [role='combobox']");
+}
+
+const IS_MAC = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
+
+export function shown(keys: string): string {
+  return keys.replace("Mod", IS_MAC ? "⌘" : "Ctrl").replace("Alt", IS_MAC ? "⌥" : "Alt");
+}

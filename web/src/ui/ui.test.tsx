@@ -1,0 +1,62 @@
+import { fireEvent, screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { opened, reduceAll } from "../state/reduce";
+import { approval, event, expectAccessible, show } from "../testing/room";
+import type { OpenChat } from "../wire/nouns";
+import { boundary } from "./Announcer";
+import { Banner } from "./Banner";
+import { Palette, matching } from "./Palette";
+import { Shortcuts } from "./Shortcuts";
+import { matches } from "./hotkeys";
+import { ago, seconds } from "./times";
+
+const VIEW = opened({ id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat, [], [], 0);
+
+it("announces boundaries and no streamed word", () => {
+  const running = reduceAll(VIEW, [event("turn-started", 1)]);
+  const speaking = reduceAll(running, [event("text-delta", 2, { message_id: "m", offset: 0, text: "Hi" })]);
+  const asking = reduceAll(speaking, [event("permission-request", 3, { approval: approval() })]);
+  expect(boundary(VIEW, running)).toBe("The agent is working.");
+  expect(boundary(running, speaking)).toBeNull();
+  expect(boundary(speaking, asking)).toContain("Approval needed: create file hello.txt");
+});
+
+it("finds commands by all their words, and runs them by keyboard", async () => {
+  const run = vi.fn();
+  const commands = ["New chat", "Switch to Planner", "Planner notes"].map((words) => ({ id: words, words, icon: null, run: () => run(words) }));
+  expect(matching(commands, "planner").map(({ words }) => words)).toEqual(["Planner notes", "Switch to Planner"]);
+  const { container } = show(<Palette open commands={commands} onClose={() => {}} />);
+  await expectAccessible(container);
+  await userEvent.type(screen.getByRole("combobox"), "planner{ArrowDown}{Enter}");
+  expect(run).toHaveBeenCalledWith("Switch to Planner");
+});
+
+it("lists every shortcut", async () => {
+  const { container } = show(<Shortcuts open onClose={() => {}} />);
+  expect(screen.getByText("Stop the agent")).toBeTruthy();
+  await expectAccessible(container);
+});
+
+it("leaves plain keys to text fields", () => {
+  show(<input aria-label="field" />);
+  const heard: boolean[] = [];
+  window.addEventListener("keydown", (pressed) => heard.push(matches(pressed, "/")), { once: true });
+  fireEvent.keyDown(screen.getByLabelText("field"), { key: "/" });
+  window.addEventListener("keydown", (pressed) => heard.push(matches(pressed, "/")), { once: true });
+  fireEvent.keyDown(document.body, { key: "/" });
+  expect(heard).toEqual([false, true]);
+});
+
+it("says that the server cannot be heard, and is silent otherwise", () => {
+  const { container, rerender } = show(<Banner connection="reconnecting" />);
+  expect(screen.getByRole("status").textContent).toContain("Reconnecting");
+  rerender(<Banner connection="live" />);
+  expect(container.textContent).toBe("");
+});
+
+it("says times as people do", () => {
+  expect([seconds(0.01), seconds(6.04), seconds(42.4), seconds(125)]).toEqual(["0.1 s", "6.0 s", "42 s", "2 min 5 s"]);
+  const now = Date.parse("2026-01-02T00:00:00Z");
+  expect([ago("2026-01-01T23:59:40Z", now), ago("2026-01-01T22:00:00Z", now), ago("nonsense", now)]).toEqual(["now", "2 h", ""]);
+});

@@ -1,0 +1,44 @@
+// One typed client for the JSON routes. A refusal becomes a Refusal with the server's own words; nothing is retried here.
+import createClient from "openapi-fetch";
+import type { paths } from "./api.gen";
+import { loose, text } from "./nouns";
+
+const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
+
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly param: string | null,
+  ) {
+    super(message);
+  }
+}
+
+type Answer<T> = Promise<{ data?: T; error?: unknown; response: Response }>;
+
+/** What the server answered. Throws: Refusal; status 0 if no answer came at all. */
+export async function given<T>(asked: Answer<T>): Promise<T> {
+  let answer: Awaited<Answer<T>>;
+  try {
+    answer = await asked;
+  } catch {
+    throw new Refusal(0, "unreachable", "The server does not answer. Is it still running?", null);
+  }
+  if (answer.response.ok) return answer.data as T; // a 204 has none, and its caller wants none
+  throw refusalOf(answer.response.status, answer.error);
+}
+
+export function refusalOf(status: number, body: unknown): Refusal {
+  const error = loose(loose(body)["error"]);
+  const message = text(error["message"]) || `The server answered with ${status}.`;
+  return new Refusal(status, text(error["code"]) || "unknown", message, text(error["param"]) || null);
+}
+
+/** Sent with every POST: the same wish twice, after a lost answer, is done once. */
+export function once() {
+  return { "Idempotency-Key": crypto.randomUUID() };
+}
+
+export { api };

@@ -1,0 +1,235 @@
+// The nouns as the wire has them: generated where the server describes them, read leniently where they come inside a payload.
+// A payload is written by a model or was stored long ago: nothing in it is trusted to be there.
+import type { components } from "./api.gen";
+
+type Schemas = components["schemas"];
+
+export type WireEvent = Schemas["EventEnvelope"];
+export type Chat = Schemas["ChatShape"];
+export type OpenChat = Schemas["OpenChat"];
+export type ChatState = Schemas["ChatState"];
+export type Approval = Schemas["ApprovalShape"];
+export type Decision = Schemas["Decision"];
+export type Role = Schemas["RoleShape"];
+export type Workspace = Schemas["WorkspaceShape"];
+export type MessageType = Schemas["MessageType"];
+export type Message = Schemas["MessageShape"] & { reasoning?: string | null };
+
+export interface Provider {
+  name: string;
+  kind: string;
+  base_url: string | null;
+  models: string[];
+  default: boolean;
+  status: string;
+  hint: string;
+}
+
+export interface PlanStep {
+  id: string;
+  action: string;
+  reason: string;
+  tools_needed: string[];
+  estimated_time: string;
+  dependencies: string[];
+  paths: string[];
+  commands: string[];
+  check: string | null;
+}
+
+export interface Plan {
+  goal: string;
+  steps: PlanStep[];
+  estimated_total_time: string;
+  risks: string[];
+  prerequisites: string[];
+}
+
+export type Severity = "critical" | "major" | "minor";
+
+export interface Question {
+  question: string;
+  context: string;
+  severity: Severity;
+  options: { label: string; value: string; description: string }[];
+  default: string | null;
+  allow_custom: boolean;
+}
+
+export interface Review {
+  summary: string;
+  findings: { path: string; line: number | null; severity: Severity; problem: string; suggestion: string }[];
+}
+
+export interface ToolCall {
+  id: string;
+  tool: string;
+  parameters: Record<string, unknown>;
+}
+
+export type ResultStatus = "ok" | "error" | "refused" | "denied" | "interrupted" | "cancelled";
+
+export interface ToolResult {
+  tool_call_id: string | null;
+  tool: string;
+  status: ResultStatus;
+  error: Fault | null;
+  diff: string | null;
+  facts: Record<string, unknown>;
+}
+
+export interface Fault {
+  code: string;
+  message: string;
+  retryable: boolean;
+}
+
+export interface Usage {
+  prompt: number;
+  completion: number;
+  cached: number;
+  reasoning: number;
+  estimated: boolean;
+  model: string;
+}
+
+// --- reading
+
+type Loose = Record<string, unknown>;
+
+export function loose(value: unknown): Loose {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Loose) : {};
+}
+
+export function readPlan(value: unknown): Plan | null {
+  const plan = loose(value);
+  const steps = list(plan["steps"]).map((step, at) => readStep(step, at + 1));
+  if (steps.length === 0) return null;
+  return {
+    goal: text(plan["goal"]),
+    steps,
+    estimated_total_time: text(plan["estimated_total_time"]),
+    risks: texts(plan["risks"]),
+    prerequisites: texts(plan["prerequisites"]),
+  };
+}
+
+function readStep(value: unknown, number: number): PlanStep {
+  const step = loose(value);
+  return {
+    id: text(step["id"]) || String(number),
+    action: text(step["action"]),
+    reason: text(step["reason"]),
+    tools_needed: texts(step["tools_needed"]),
+    estimated_time: text(step["estimated_time"]),
+    dependencies: texts(step["dependencies"]),
+    paths: texts(step["paths"]),
+    commands: texts(step["commands"]),
+    check: text(step["check"]) || null,
+  };
+}
+
+export function readQuestion(value: unknown): Question | null {
+  const asked = loose(value);
+  if (!text(asked["question"])) return null;
+  return {
+    question: text(asked["question"]),
+    context: text(asked["context"]),
+    severity: severity(asked["severity"]),
+    options: list(asked["options"]).map((option) => {
+      const { label, value: worth, description } = loose(option);
+      return { label: text(label), value: text(worth), description: text(description) };
+    }),
+    default: text(asked["default"]) || null,
+    allow_custom: asked["allow_custom"] === true,
+  };
+}
+
+export function readReview(value: unknown): Review | null {
+  const review = loose(value);
+  if (!text(review["summary"])) return null;
+  return {
+    summary: text(review["summary"]),
+    findings: list(review["findings"]).map((found) => {
+      const { path, line, severity: grave, problem, suggestion } = loose(found);
+      return {
+        path: text(path),
+        line: typeof line === "number" ? line : null,
+        severity: severity(grave),
+        problem: text(problem),
+        suggestion: text(suggestion),
+      };
+    }),
+  };
+}
+
+export function readToolCall(value: unknown): ToolCall | null {
+  const call = loose(value);
+  if (!text(call["tool"])) return null;
+  return { id: text(call["id"]), tool: text(call["tool"]), parameters: loose(call["parameters"]) };
+}
+
+const STATUSES: readonly string[] = ["ok", "error", "refused", "denied", "interrupted", "cancelled"];
+
+export function readToolResult(value: unknown): ToolResult | null {
+  const result = loose(value);
+  const status = text(result["status"]);
+  if (!STATUSES.includes(status)) return null;
+  return {
+    tool_call_id: text(result["tool_call_id"]) || null,
+    tool: text(result["tool"]),
+    status: status as ResultStatus,
+    error: readFault(result["error"]),
+    diff: text(result["diff"]) || null,
+    facts: loose(result["facts"]),
+  };
+}
+
+export function readFault(value: unknown): Fault | null {
+  const fault = loose(value);
+  if (!text(fault["message"])) return null;
+  return { code: text(fault["code"]), message: text(fault["message"]), retryable: fault["retryable"] === true };
+}
+
+export function readUsage(value: unknown): Usage {
+  const spent = loose(value);
+  const count = (name: string) => (typeof spent[name] === "number" ? (spent[name] as number) : 0);
+  return {
+    prompt: count("prompt"),
+    completion: count("completion"),
+    cached: count("cached"),
+    reasoning: count("reasoning"),
+    estimated: spent["estimated"] === true,
+    model: text(spent["model"]),
+  };
+}
+
+export function readProvider(value: unknown): Provider {
+  const found = loose(value);
+  return {
+    name: text(found["name"]),
+    kind: text(found["kind"]),
+    base_url: text(found["base_url"]) || null,
+    models: texts(found["models"]),
+    default: found["default"] === true,
+    status: text(found["status"]),
+    hint: text(found["hint"]),
+  };
+}
+
+export function text(value: unknown): string {
+  if (typeof value === "string") return value;
+  return typeof value === "number" ? String(value) : "";
+}
+
+function texts(value: unknown): string[] {
+  return list(value).map(text).filter(Boolean);
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function severity(value: unknown): Severity {
+  return value === "critical" || value === "major" ? value : "minor";
+}
