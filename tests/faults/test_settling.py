@@ -2,17 +2,17 @@
 
 import asyncio
 import json
-import os
-import signal
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from uuid import uuid4
 
 import aiohttp
 import pytest
 
+from support.boxes import running, until
 from support.house import Caller, Chat, Json
 from support.scripted_model import Reply, ScriptedModel, call, serve_in_thread
 from support.seed import Seed
@@ -126,21 +126,20 @@ async def killed_at(
 async def test_a_command_in_flight_is_interrupted_and_never_run_again(
     server: ChildServer, model: ScriptedModel, guest: Caller
 ) -> None:
-    model.replies += [call("execute_command", command="echo run >> runs; echo $$ > pid; sleep 600")]
+    marker = f"marker-{uuid4().hex}"
+    model.replies += [call("execute_command", command=f"echo run >> runs; exec -a {marker} sleep 600")]
     chat = await guest.chat()
     await chat.send("run it")
     await allow(chat)
-    pid = await written_number(server.workspace / "pid")
+    await until(lambda: running(f"{marker}\x00600"))
     server.kill()
-    try:
-        server.start()
-        assert [result["status"] for result in await chat.results()] == ["interrupted"]
-        await ends_interrupted(chat)
-        model.replies += ["It was cut off."]
-        await chat.send("what happened?")
-        assert (server.workspace / "runs").read_text() == "run\n"
-    finally:
-        kill_group(pid)
+    await until(lambda: not running(marker))
+    server.start()
+    assert [result["status"] for result in await chat.results()] == ["interrupted"]
+    await ends_interrupted(chat)
+    model.replies += ["It was cut off."]
+    await chat.send("what happened?")
+    assert not (server.workspace / "runs").exists(), "no commit was intended, so nothing of it is kept"
 
 
 # --- the model
@@ -289,17 +288,3 @@ async def durable_text(server: ChildServer, beginning: str) -> None:
 def deltas(database: sqlite3.Connection) -> list[Json]:
     rows = database.execute("SELECT body FROM records WHERE type = 'text-delta'").fetchall()
     return [json.loads(body) for (body,) in rows]
-
-
-async def written_number(path: Path) -> int:
-    async with asyncio.timeout(PATIENCE):
-        while not (path.exists() and path.read_text().strip()):
-            await asyncio.sleep(0.01)  # another process writes it: there is no event to wait for
-    return int(path.read_text())
-
-
-def kill_group(leader: int) -> None:
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -5,10 +5,12 @@ import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import aiohttp
 import pytest
 
+from support.boxes import running, until
 from support.house import PATIENCE, Caller
 from support.scripted_model import Body, Reply, ScriptedModel, call, serve_in_thread
 from support.seed import Seed
@@ -89,14 +91,15 @@ async def test_sigterm_interrupts_what_runs_and_leaves_open_what_waits(
 
 @proves("OPS-2", "LOOP-5")
 async def test_sigterm_kills_the_command_that_runs(server: ChildServer, model: ScriptedModel, guest: Caller) -> None:
-    model.replies += [call("execute_command", command="echo $$ > pid; sleep 600")]
+    marker = f"marker-{uuid4().hex}"
+    model.replies += [call("execute_command", command=f"exec -a {marker} sleep 600")]
     chat = await guest.chat()
     await chat.send("run it")
     decisions = [{"id": item["id"], "decision": "allow_once"} for item in await chat.approvals()]
     await guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions})
-    pid = await written_number(server.workspace / "pid")
+    await until(lambda: running(f"{marker}\x00600"))
     assert await asyncio.to_thread(server.terminate) == 0
-    assert not Path(f"/proc/{pid}").exists()
+    assert running(marker) == []
     server.start()
     assert [result["status"] for result in await chat.results()] == ["interrupted"]
     assert (await chat.show())["state"] == "idle"
@@ -114,10 +117,3 @@ async def until_event(stream: aiohttp.ClientResponse, name: bytes) -> None:
         async for line in stream.content:
             if line == b"event: " + name + b"\n":
                 return
-
-
-async def written_number(path: Path) -> int:
-    async with asyncio.timeout(PATIENCE):
-        while not (path.exists() and path.read_text().strip()):
-            await asyncio.sleep(0.01)  # another process writes it: there is no event to wait for
-    return int(path.read_text())

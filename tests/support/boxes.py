@@ -1,5 +1,7 @@
 """A real sandbox for tests, with its stages in a folder of the test's own."""
 
+import asyncio
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +28,13 @@ def running(marker: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+async def until(true: Callable[[], object]) -> None:
+    """A process in a sandbox tells nobody when it comes and goes, so it is looked for, for five seconds."""
+    async with asyncio.timeout(5.0):
+        while not true():
+            await asyncio.sleep(0.01)
 
 
 @cache

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from support.boxes import running
+from support.boxes import running, until
 from support.house import at_home
 from support.scripted_model import BreakOff, HttpError, Reply, call
 from support.spec import proves
@@ -179,9 +179,7 @@ async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
         await guest.ask(
             "POST", f"{chat.path}/approvals", {"decisions": [{"id": pending[0]["id"], "decision": "allow_once"}]}
         )
-        async with asyncio.timeout(5):
-            while not running(f"{marker}\x00600"):
-                await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for
+        await until(lambda: running(f"{marker}\x00600"))
         await guest.ask("POST", f"{chat.path}/stop")
         assert running(marker) == [] and not (guest.workspace / "made").exists()
         [result] = await chat.results()
