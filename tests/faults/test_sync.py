@@ -125,7 +125,7 @@ async def test_a_full_disk_fails_clearly_loses_nothing_acknowledged_and_heals(
     lines = output.splitlines()
     assert child.returncode == 0 and lines[-2:] == ["acknowledged healed", "chain None"]
     failures = [line for line in lines if line.startswith("failed")]
-    assert len(failures) == 3 and "nothing of this request was kept" in failures[0]
+    assert len(failures) >= 3 and "nothing of this request was kept" in failures[0]
     acknowledged = {line.split()[1] for line in lines if line.startswith("acknowledged")}
     async with opened(tmp_path) as database:
         assert database.ended_cleanly

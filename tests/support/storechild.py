@@ -90,14 +90,19 @@ async def fill_the_disk(folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))
         failures = 0
         for n in range(200):
-            try:
-                await asyncio.gather(*(database.journal.write(said(f"m{n}-{i}", "x" * 2000)) for i in range(4)))
-                for i in range(4):
-                    tell(f"acknowledged m{n}-{i}")
-            except StorageFault as fault:
-                failures += 1
-                tell(f"failed {fault.message}")
-            if failures == 3:
+            ids = [f"m{n}-{i}" for i in range(4)]
+            writes = (database.journal.write(said(message_id, "x" * 2000)) for message_id in ids)
+            # Each is told by its own outcome: the four may have been committed in more than one group.
+            for message_id, outcome in zip(ids, await asyncio.gather(*writes, return_exceptions=True), strict=True):
+                match outcome:
+                    case None:
+                        tell(f"acknowledged {message_id}")
+                    case StorageFault(message=message):
+                        failures += 1
+                        tell(f"failed {message}")
+                    case unexpected:
+                        raise unexpected
+            if failures >= 3:
                 break
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         await database.journal.write(said("healed"))
