@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test check browser bench web wire screens docs lock clean
+.PHONY: help install run test attacks check browser bench web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -31,6 +31,9 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 	@$(BIN)/python scripts/webui.py test
 	@echo "==> Running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
+
+attacks: install ## run the attacks as an ordinary user too (started as root, it becomes one)
+	@sh scripts/attacks_as_user.sh $(ARGS)
 
 check: install ## format, lint, types, layers, generated files
 	@echo "==> Checking format, lint, types, layers, generated files"

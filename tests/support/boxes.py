@@ -1,6 +1,7 @@
 """A real sandbox for tests, with its stages in a folder of the test's own."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,7 +16,8 @@ SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratc
 
 
 def sandbox_in(folder: Path, limits: CommandLimits = SMALL) -> Sandbox:
-    return Sandbox(_bwrap(), Staging(folder / "staging", folder / "shared"), limits=limits)
+    toolchains = [] if Path("/usr/bin/python3").exists() else [sys.base_prefix]
+    return Sandbox(_bwrap(), Staging(folder / "staging", folder / "shared"), limits=limits, toolchains=toolchains)
 
 
 def running(marker: str) -> list[int]:

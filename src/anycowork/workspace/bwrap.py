@@ -5,6 +5,7 @@ Every flag has a reason that was seen; `docs/security.md` tells them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from anycowork.workspace.limits import CommandLimits
@@ -12,23 +13,9 @@ from anycowork.workspace.stage import Stage
 
 HOME = "/home/sandbox"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Read-only, and only what programs need to start, to find each other and to check certificates. Never /etc itself, never /.
+# Read-only; never /.
 _SYSTEM = ("/usr", "/nix/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-_ETC = (
-    "alternatives",
-    "ca-certificates",
-    "fonts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "mime.types",
-    "pki/ca-trust",
-    "pki/tls/certs",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +38,7 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, *, seccomp_fd
         *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
         *("--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd)),
         *_system_binds(),
-        *_named_binds(stage),
+        *("--ro-bind", str(stage.etc), "/etc"),
         *[word for place in around.toolchains for word in ("--ro-bind", place, place)],
         *("--proc", "/proc", "--dev", "/dev"),
         *_own_devices(stage),
@@ -79,7 +66,8 @@ def _environment(toolchains: Sequence[str]) -> list[str]:
     return [word for name, value in given.items() for word in ("--setenv", name, value)]
 
 
-def _system_binds() -> list[str]:
+@cache
+def _system_binds() -> tuple[str, ...]:
     words: list[str] = []
     for place in _SYSTEM:
         words += ["--ro-bind-try", place, place]
@@ -89,17 +77,7 @@ def _system_binds() -> list[str]:
             words += ["--symlink", str(path.readlink()), place]
         elif path.is_dir():
             words += ["--ro-bind", place, place]
-    for name in _ETC:
-        words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return words
-
-
-def _named_binds(stage: Stage) -> list[str]:
-    return [
-        word
-        for name in ("passwd", "group", "hosts")
-        for word in ("--ro-bind", str(stage.folder / name), f"/etc/{name}")
-    ]
+    return tuple(words)
 
 
 def _own_devices(stage: Stage) -> list[str]:

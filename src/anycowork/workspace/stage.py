@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.workspace.etc import make_etc
 
 _TICKS = 200  # the kernel's clock for files ticks every 1 to 10 ms; this many tries of 1 ms are ample
 _KEPT = "kept"
@@ -45,11 +46,17 @@ def runner_for(root: str) -> Runner:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime."""
+    """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime.
+
+    `etc` is all that a command sees of /etc. Root gets `devices` of its own: even without a single capability it could change the
+    modes of the machine's.
+    """
 
     folder: Path
     runner: Runner
     mounted_at: int
+    etc: Path
+    devices: Path | None = None
 
     @property
     def id(self) -> str:
@@ -63,12 +70,6 @@ class Stage:
     def work(self) -> Path:
         return self.folder / "work"
 
-    @property
-    def devices(self) -> Path | None:
-        """Devices of this run's own: root could change the modes of the machine's, even without a single capability."""
-        made = self.folder / "dev"
-        return made if made.is_dir() else None
-
 
 class Staging:
     """Makes, finds and removes stages. Blocking."""
@@ -76,31 +77,30 @@ class Staging:
     def __init__(self, private: Path, shared: Path | None = None) -> None:
         self._private = private
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}")
+        self._furnished: dict[Runner, Path] = {}
 
     def open(self, runner: Runner) -> Stage:
         """Raises: ToolFault if there is no room for one."""
         base = self._base(runner)
         folder = base / _RUNS / secrets.token_hex(8)
         try:
-            (base / _RUNS).mkdir(exist_ok=True)
-            (base / _RUNS).chmod(0o711)
+            etc = self._etc(base, runner)
             folder.mkdir(mode=0o700)
             _give(folder, runner)
             for name in ("upper", "work"):
                 (folder / name).mkdir(mode=0o755 if name == "upper" else 0o700)
                 _give(folder / name, runner)
-            _write_names(folder, runner)
-            if runner.uid == 0:
-                _make_devices(folder / "dev")
-            return Stage(folder, runner, _next_tick(folder))
+            devices = _devices(base / "dev") if runner.uid == 0 else None
+            return Stage(folder, runner, _next_tick(folder), etc, devices)
         except OSError as error:
             raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None
 
     def cache(self, root: str, runner: Runner) -> Path:
         """The workspace's own cache folder, made if need be."""
         base = self._base(runner) / _CACHES
-        base.mkdir(exist_ok=True)
-        base.chmod(0o711)
+        if not base.is_dir():
+            base.mkdir()
+            base.chmod(0o711)
         cache = base / sha256(os.fsencode(root)).hexdigest()[:32]
         if not cache.is_dir():
             cache.mkdir(mode=0o700)
@@ -130,11 +130,27 @@ class Staging:
 
     def _base(self, runner: Runner) -> Path:
         base, mode = (self._private, 0o700) if runner.is_us else (self._shared, 0o711)
+        if runner in self._furnished and base.is_dir():
+            return base
         base.mkdir(mode=mode, parents=True, exist_ok=True)
         if not _is_ours(base):
             raise ToolFault(f"'{base}' belongs to somebody else, so no command can use it. Remove it and try again.")
         base.chmod(mode)
         return base
+
+    def _etc(self, base: Path, runner: Runner) -> Path:
+        """The one folder that stands for /etc, made anew at a server's first command: one mount instead of a dozen."""
+        etc = self._furnished.get(runner)
+        if etc is None or not etc.is_dir():
+            (base / _RUNS).mkdir(exist_ok=True)
+            (base / _RUNS).chmod(0o711)
+            etc = base / f"etc-{secrets.token_hex(8)}"
+            make_etc(etc, uid=runner.uid, gid=runner.gid)
+            for old in base.glob("etc-*"):
+                if old != etc and old not in self._furnished.values():
+                    remove_tree(old)
+            self._furnished[runner] = etc
+        return etc
 
 
 def remove_tree(folder: Path) -> None:
@@ -168,28 +184,20 @@ def _next_tick(folder: Path) -> int:
     return time.time_ns()
 
 
-def _write_names(folder: Path, runner: Runner) -> None:
-    """The two lists in which programs look up who they are; nobody else of the machine is in them."""
-    lines = {
-        "passwd": f"sandbox:x:{runner.uid}:{runner.gid}::/home/sandbox:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
-        "group": f"sandbox:x:{runner.gid}:\nnogroup:x:65534:\n",
-        "hosts": "127.0.0.1 localhost\n::1 localhost\n",
-    }
-    for name, text in lines.items():
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o644)
-
-
-def _make_devices(folder: Path) -> None:
+def _devices(folder: Path) -> Path | None:
+    """None where they cannot be made: not allowed, or a file system without devices."""
     try:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         for name, (major, minor) in _DEVICES.items():
-            os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(major, minor))
-            (folder / name).chmod(0o666)
+            node = folder / name
+            if not node.exists():
+                os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(major, minor))
+            if stat.S_IMODE(node.stat().st_mode) != 0o666:
+                node.chmod(0o666)
         with (folder / "null").open("wb"):
-            pass
-    except OSError:  # not allowed, or a file system without devices
-        shutil.rmtree(folder, ignore_errors=True)
+            return folder
+    except OSError:
+        return None
 
 
 def _give(path: Path, runner: Runner) -> None:

@@ -1,0 +1,218 @@
+"""A server that dies around a command's commit: before the intent nothing happened, after it the commit is finished."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from anycowork.app import open_house
+from anycowork.domain.ports import RolledForward
+from anycowork.domain.tools import Intent, PathIntent
+from anycowork.settings import Settings
+from anycowork.workspace import commit
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.stage import Staging, runner_for
+from anycowork.workspace.transaction import Transaction, finish
+from support.hands import tree
+from support.house import at_home
+from support.scripted_model import call
+from support.spec import proves
+
+COMMAND = "echo new > a.txt; rm -r old; mkdir -p d/e; echo 1 > d/e/f; ln -s a.txt link; echo x > was; rm was; mkdir was"
+BEFORE = {"a.txt": "old\n", "old/x/y": "1", "old/z": "2", "was": "file", "mine": "mine"}
+AFTER = {
+    "a.txt": b"new\n",
+    "d": "folder",
+    "d/e": "folder",
+    "d/e/f": b"1\n",
+    "link": "-> a.txt",
+    "mine": b"mine",
+    "was": "folder",
+}
+
+
+class Cut(BaseException):
+    """The power goes here."""
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> Staging:
+    return Staging(tmp_path / "data/staging", tmp_path / "data/shared")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "workspace"
+    for path, content in BEFORE.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content)
+    return root
+
+
+def intended(root: Path, staging: Staging) -> tuple[Transaction, Intent]:
+    """A transaction as a command would have left it, sealed and written down."""
+    transaction = Transaction(staging.open(runner_for(str(root))), Jail(str(root)), staging)
+    upper = transaction.stage.upper
+    (upper / "a.txt").write_text("new\n")
+    (upper / "d/e").mkdir(parents=True)
+    (upper / "d/e/f").write_text("1\n")
+    (upper / "link").symlink_to("a.txt")
+    (upper / "was").mkdir()
+    (upper / "old").mkdir()
+    os.setxattr(upper / "old", "user.overlay.opaque", b"y")
+    transaction.look()
+    return transaction, transaction.intent(COMMAND)
+
+
+# Each step of a commit that changes the disk; cut off before the n-th of them.
+STEPS = ("rename", "mkdir", "unlink", "fchmod", "fsync", "rmdir")
+
+
+@pytest.fixture
+def cutting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Counts down at every step; at zero the power goes. Steps of others are not counted."""
+    left = [-1]
+
+    def counting(real: object) -> object:
+        def step(*given: object, **named: object) -> object:
+            if left[0] == 0:
+                raise Cut
+            left[0] -= 1
+            return real(*given, **named)  # type: ignore[operator]
+
+        return step
+
+    with monkeypatch.context() as patched:
+        for name in STEPS:
+            patched.setattr(os, name, counting(getattr(os, name)))
+        patched.setattr(commit, "rename_without_replacing", counting(commit.rename_without_replacing))
+        yield left
+
+
+@proves("SNAP-4")
+@pytest.mark.parametrize("steps", range(40))
+def test_a_commit_cut_off_anywhere_is_finished_afterwards(
+    root: Path, staging: Staging, cutting: list[int], steps: int
+) -> None:
+    transaction, intent = intended(root, staging)
+    cutting[0] = steps
+    try:
+        transaction.commit()
+    except Cut:
+        pass
+    cutting[0] = -1
+    assert finish(staging, Jail(str(root)), intent) == RolledForward()
+    found = dict(tree(root))
+    assert found.pop("old", "folder") == "folder"  # an opaque folder stays, empty
+    assert found == AFTER
+    assert not list(root.rglob("*.tmp")) and intent.staged is not None and not Path(intent.staged).exists()
+
+
+@proves("SNAP-4")
+@pytest.mark.parametrize("steps", [0, 4, 9])
+def test_what_a_person_changed_after_the_crash_is_a_conflict_and_stays(
+    root: Path, staging: Staging, cutting: list[int], steps: int
+) -> None:
+    transaction, intent = intended(root, staging)
+    cutting[0] = steps
+    with pytest.raises(Cut):
+        transaction.commit()
+    cutting[0] = -1
+    (root / "a.txt").write_text("the person's\n")
+    (root / "link").unlink(missing_ok=True)
+    (root / "link").write_text("also the person's\n")
+    assert set(finish(staging, Jail(str(root)), intent).conflicts) == {"a.txt", "link"}
+    assert (root / "a.txt").read_text() == "the person's\n" and (root / "d/e/f").read_text() == "1\n"
+    assert (root / "link").read_text() == "also the person's\n"
+
+
+def test_a_stage_that_is_not_ours_is_never_used(root: Path, staging: Staging, tmp_path: Path) -> None:
+    planted = tmp_path / "planted/upper"
+    planted.mkdir(parents=True)
+    (planted / "a.txt").write_text("planted")
+    intent = Intent((PathIntent("a.txt", None, "x"),), "x", contained=True, staged=str(planted.parent))
+    assert finish(staging, Jail(str(root)), intent).conflicts == ("a.txt",)
+    assert (root / "a.txt").read_text() == "old\n" and planted.exists()
+
+
+def test_a_sweep_removes_what_nobody_needs_and_keeps_what_is_kept(root: Path, staging: Staging) -> None:
+    transaction, _ = intended(root, staging)
+    other, _ = intended(root, staging)
+    (other.stage.upper / "d").chmod(0)
+    kept = staging.keep(transaction.stage.folder)
+    assert staging.sweep() == 1 and kept.is_dir() and not other.stage.folder.exists()
+
+
+@proves("SNAP-4")
+async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_start(tmp_path: Path) -> None:
+    """The real house in a child process, killed at the first rename; the next house settles."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "a.txt").write_text("old\n")
+    child = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", CHILD, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=60,
+        capture_output=True,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr.decode()[-2000:]
+    assert (workspace / "a.txt").read_text() == "old\n"
+    async with open_house(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
+        [chat], _ = await house.database.store.chats_page(limit=5, cursor=None, q=None)
+        results = [m for m in await house.database.store.history(chat.id) if m.role.value == "tool"]
+    assert [m.content for m in results] == ["'execute_command' was completed: its changes were finished afterwards."]
+    assert (workspace / "a.txt").read_text() == "new\n"
+    assert list((tmp_path / "data/staging/runs").iterdir()) == []
+
+
+CHILD = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from anycowork.workspace import transaction
+from support.house import at_home
+from support.scripted_model import call
+
+def die(*given, **named):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+transaction.apply = die
+
+async def main(folder):
+    async with at_home(folder, replies=[call("execute_command", command="echo new > a.txt")]) as guest:
+        chat = await guest.chat()
+        await chat.send("run it")
+        [pending] = await chat.approvals()
+        decision = {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
+        await guest.ask("POST", f"{chat.path}/approvals", decision)
+        await asyncio.sleep(30)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+@proves("SNAP-4")
+async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_path: Path) -> None:
+    replies = [call("execute_command", command="echo new > a.txt; echo on; sleep 600")]
+    async with at_home(tmp_path, replies=replies, files={"a.txt": "old\n"}) as guest:
+        chat = await guest.chat()
+        await chat.send("run it")
+        [pending] = await chat.approvals()
+        await guest.ask(
+            "POST", f"{chat.path}/approvals", {"decisions": [{"id": pending["id"], "decision": "allow_once"}]}
+        )
+        async with asyncio.timeout(5):
+            while not list(tmp_path.rglob("upper/a.txt")):
+                await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for
+        workspace, chat_id = guest.workspace, chat.id
+    async with open_house(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
+        results = [m for m in await house.database.store.history(chat_id) if m.role.value == "tool"]
+    assert len(results) == 1 and "nothing that it had changed was kept" in results[0].content
+    assert (workspace / "a.txt").read_text() == "old\n"

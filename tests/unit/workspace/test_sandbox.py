@@ -1,0 +1,167 @@
+import asyncio
+import os
+import platform
+import shutil
+import stat
+import struct
+from pathlib import Path
+
+import pytest
+
+from anycowork.containment import find_containment
+from anycowork.domain.errors import ToolFault
+from anycowork.machine import SandboxLevel
+from anycowork.workspace.bwrap import Around, bwrap_words
+from anycowork.workspace.etc import make_etc
+from anycowork.workspace.limits import CommandLimits
+from anycowork.workspace.seccomp import filter_for, knows
+from anycowork.workspace.stage import Staging, runner_for
+from support.boxes import sandbox_in
+from support.hands import Bench, tree
+from support.spec import proves
+
+OWNER = 23456
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act for another owner")
+
+
+@pytest.fixture
+def staging(tmp_path: Path) -> Staging:
+    return Staging(tmp_path / "staging", tmp_path / "shared")
+
+
+def test_the_sandbox_works_here_and_says_what_it_does_not_hold(tmp_path: Path) -> None:
+    found = find_containment(tmp_path)
+    assert found.level is SandboxLevel.FULL and found.sandbox is not None
+    told = found.as_json()
+    assert told["level"] == "full" and told["enforces"] and told["does_not"]
+    assert not list((tmp_path / "staging/runs").iterdir()) and not list((tmp_path / "staging/caches").iterdir())
+
+
+def test_a_bubblewrap_that_cannot_start_is_told_and_not_believed(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    sandbox = sandbox_in(tmp_path)
+    sandbox._bwrap = str(broken)
+    assert sandbox.trial() == "bwrap: no permissions"
+
+
+async def test_a_sandbox_that_fails_runs_nothing_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    bench = Bench(tmp_path / "workspace", tmp_path)
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: no permissions' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    bench.sandbox._bwrap = str(broken)
+    with pytest.raises(ToolFault, match="did not run: bwrap: no permissions"):
+        await bench.call("execute_command", command="touch made")
+    assert tree(bench.root) == {}
+
+
+def test_the_words_give_every_wall_and_no_secret(staging: Staging, tmp_path: Path) -> None:
+    stage = staging.open(runner_for(str(tmp_path)))
+    around = Around(str(tmp_path), stage, tmp_path / "cache", cache_kept=True)
+    words = bwrap_words("bwrap", around, CommandLimits(), seccomp_fd=5, status_fd=6)
+    for wall in (
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--new-session",
+        "--die-with-parent",
+        "--clearenv",
+    ):
+        assert wall in words
+    assert words[words.index("--cap-drop") + 1] == "ALL"
+    binds = {words[at + 1] for at, word in enumerate(words) if word in ("--ro-bind", "--ro-bind-try", "--bind")}
+    assert not binds & {"/", "/etc", "/home", "/root", "/var", "/run", "/sys", str(tmp_path)}
+    remounted = {words[at + 1] for at, word in enumerate(words) if word == "--remount-ro"}
+    assert remounted == {"/", "/dev", "/proc"}
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_is_a_program_whose_every_jump_lands_inside(machine: str) -> None:
+    program = filter_for(machine)
+    steps = [struct.unpack("=HBBI", program[at : at + 8]) for at in range(0, len(program), 8)]
+    assert len(program) % 8 == 0 and steps[-1][0] == 0x06
+    for at, (code, yes, no, _) in enumerate(steps):
+        if code in (0x15, 0x35, 0x45):
+            assert at + 1 + max(yes, no) < len(steps)
+
+
+def test_an_unknown_machine_has_no_filter() -> None:
+    assert not knows("riscv64") and knows(platform.machine())
+
+
+def test_of_etc_only_what_anyone_may_read_is_seen(tmp_path: Path) -> None:
+    source = tmp_path / "etc"
+    for name, mode in (
+        ("ssl/certs/a.pem", 0o644),
+        ("ssl/certs/key.pem", 0o640),
+        ("shadow", 0o640),
+        ("ld.so.conf", 0o644),
+    ):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("x")
+        (source / name).chmod(mode)
+    make_etc(tmp_path / "seen", uid=1, gid=2, source=source)
+    files = {path for path, what in tree(tmp_path / "seen").items() if what != "folder"}
+    assert files == {"ssl/certs/a.pem", "ld.so.conf", "passwd", "group", "hosts"}
+
+
+def test_a_stage_is_private_and_later_than_every_change_before_it(staging: Staging, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    stage = staging.open(runner_for(str(tmp_path)))
+    assert stat.S_IMODE(stage.folder.stat().st_mode) == 0o700
+    assert (tmp_path / "a").stat().st_ctime_ns < stage.mounted_at
+    (tmp_path / "a").write_text("2")
+    assert (tmp_path / "a").stat().st_ctime_ns >= stage.mounted_at
+
+
+def test_a_staging_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with pytest.raises(ToolFault, match="belongs to somebody else"):
+        Staging(tmp_path / "link").open(runner_for(str(tmp_path)))
+
+
+@as_root
+@proves("TOOL-4")
+async def test_root_runs_commands_as_the_workspaces_owner() -> None:
+    base = Path("/var/tmp", f"anycowork-test-{os.getpid()}")
+    try:
+        (base / "workspace").mkdir(parents=True)
+        (base / "outside").mkdir()
+        (base / "workspace/a.txt").write_text("old\n")
+        for path in (base / "workspace", base / "workspace/a.txt"):
+            os.chown(path, OWNER, OWNER)
+        bench = Bench(base / "workspace", base / "outside")
+        command = "id -u; echo new > a.txt; mkdir d; echo 1 > d/f; chmod 4755 d/f"
+        result = await bench.call("execute_command", command=command)
+        assert result.content.startswith(f"{OWNER}\n"), result.content
+        found = {path: (base / "workspace" / path).stat() for path in ("a.txt", "d", "d/f")}
+        assert {(one.st_uid, one.st_gid) for one in found.values()} == {(OWNER, OWNER)}
+        assert not found["d/f"].st_mode & 0o4000 and (base / "workspace/a.txt").read_text() == "new\n"
+        crowd = await bench.call("execute_command", command="for i in $(seq 100); do sleep 9 & done", timeout=1.0)
+        assert "Resource temporarily unavailable" in crowd.content
+    finally:
+        await asyncio.to_thread(shutil.rmtree, base)
+
+
+async def test_a_commit_onto_another_file_system_copies(tmp_path: Path) -> None:
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system here")
+    root = memory / f"anycowork-test-{os.getpid()}"
+    root.mkdir()
+    try:
+        (root / "a.txt").write_text("old\n")
+        (root / "gone").mkdir()
+        bench = Bench(root, tmp_path)
+        bench.sandbox.staging = Staging(tmp_path / "staging")
+        result = await bench.call(
+            "execute_command", command="echo new > a.txt; chmod 755 a.txt; ln -s a.txt l; rmdir gone"
+        )
+        assert "dropped" not in result.facts and result.error is None, result.content
+        assert tree(root) == {"a.txt": b"new\n", "l": "-> a.txt"} and (root / "a.txt").stat().st_mode & 0o777 == 0o755
+    finally:
+        await asyncio.to_thread(shutil.rmtree, root)
