@@ -26,7 +26,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
           AnyCowork
         </a>
-        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label="Command palette">
+        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label={`Command palette, ${shown(HOTKEYS.palette.keys)}`}>
           {shown(HOTKEYS.palette.keys)}
         </button>
       </div>

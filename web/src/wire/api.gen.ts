@@ -391,7 +391,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A stream that stays open. */
+                /** @description Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`. */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -402,7 +402,7 @@ export interface paths {
                          *     event: text-delta
                          *     data: {"seq": 7, "type": "text-delta", "message_id": "…", "offset": 0, "text": "Hello"}
                          */
-                        "text/event-stream": string;
+                        "text/event-stream": components["schemas"]["EventEnvelope"];
                     };
                 };
                 /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
@@ -572,7 +572,7 @@ export interface paths {
             };
             requestBody?: never;
             responses: {
-                /** @description A stream that stays open. */
+                /** @description Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`. */
                 200: {
                     headers: {
                         [name: string]: unknown;
@@ -583,7 +583,7 @@ export interface paths {
                          *     event: text-delta
                          *     data: {"seq": 7, "type": "text-delta", "message_id": "…", "offset": 0, "text": "Hello"}
                          */
-                        "text/event-stream": string;
+                        "text/event-stream": components["schemas"]["EventEnvelope"];
                     };
                 };
                 /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
