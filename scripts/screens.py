@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import shutil
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
@@ -182,16 +184,27 @@ async def main(wanted: list[str]) -> None:
         if wanted and name not in wanted:
             continue
         for look, (viewport, dark) in LOOKS.items():
-            with tempfile.TemporaryDirectory() as folder:
+            with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
                 guide = name == "first-run"
                 async with at_the_page(
-                    Path(folder), replies=replies, files=FILES, guide=guide, viewport=viewport, dark=dark
+                    folder, replies=replies, files=FILES, guide=guide, viewport=viewport, dark=dark
                 ) as (page, _):
                     await walk(page)
                     await page.evaluate("document.fonts.ready")
                     await page.wait_for_timeout(300)  # colours of code come a moment later
                     await page.screenshot(path=SCREENS / f"{name}-{look}.png")
         print(f"{name}: {', '.join(LOOKS)}", flush=True)
+
+
+@contextmanager
+def _empty(folder: Path) -> Iterator[Path]:
+    """Of one name on every machine: it can be read in the pictures."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -227,6 +227,47 @@ async def test_a_link_to_a_chat_opens_it_and_a_wrong_token_is_said_at_the_door(t
         assert guest.url.startswith("http://127.0.0.1")
 
 
+@proves("UI-3")
+async def test_thinking_and_results_fold_away_and_the_diff_stands_under_its_tool(tmp_path):
+    edit = Reply(call("create_file", path="a.txt", content="first line\n"), reasoning="A file is wanted.")
+    async with at_the_page(tmp_path, replies=[edit, Reply("Written.", reasoning="All is done.")]) as (page, _):
+        await start_chat(page, "write a.txt")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("Written.")).to_be_visible()
+        conversation = page.get_by_label("Conversation")
+        await expect(conversation).not_to_contain_text("A file is wanted.")
+        await expect(conversation).not_to_contain_text("first line")
+        await conversation.get_by_role("button", name=re.compile("^Thought")).last.click()
+        await expect(conversation).to_contain_text("All is done.")
+        await conversation.get_by_role("button", name=re.compile("Created a.txt")).click()
+        await expect(conversation.get_by_label("Changes", exact=True)).to_contain_text("first line")
+
+
+@proves("ROL-6")
+async def test_a_role_of_the_team_is_chosen_like_any_other(tmp_path):
+    roles = tmp_path / "data" / "roles"
+    roles.mkdir(parents=True, mode=0o700)
+    (tmp_path / "data").chmod(0o700)
+    (roles / "gardener.toml").write_text(
+        'name = "gardener"\npermissions = ["read_files"]\nprompt = "You tend the notes."\ntooltip = "Tends the notes."\n'
+    )
+    async with at_the_page(tmp_path, replies=["Watered."]) as (page, _):
+        await start_chat(page, "how are they?", role="Gardener")
+        await expect(page.get_by_text("Watered.")).to_be_visible()
+        await expect(page.get_by_role("button", name=re.compile("^Role: Gardener"))).to_have_attribute(
+            "title", "Tends the notes."
+        )
+
+
+@proves("UI-1")
+async def test_a_refusal_by_the_role_offers_the_switch(tmp_path):
+    replies = [call("delete_file", path="a.txt"), "I may not delete it.", "Gone."]
+    async with at_the_page(tmp_path, replies=replies, files={"a.txt": "x"}) as (page, _):
+        await start_chat(page, "delete a.txt", role="Planner")
+        await page.get_by_role("button", name="Switch to Actor").click()
+        await expect(page.get_by_role("button", name=re.compile("^Role: Actor"))).to_be_visible()
+
+
 async def _press_until(page, key, shown) -> None:
     """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
     for _ in range(20):

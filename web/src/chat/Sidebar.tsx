@@ -69,7 +69,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
         href={`#/chat/${chat.id}`}
         onClick={onOpen}
         aria-current={current ? "page" : undefined}
-        className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
+        className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
