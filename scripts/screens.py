@@ -152,6 +152,16 @@ async def roles(page: Page) -> None:
     await page.get_by_role("button", name="Role: Actor. Change role").click()
 
 
+async def checkpoints(page: Page) -> None:
+    await approval(page)
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("Done.")).to_be_visible()
+    await page.get_by_role("button", name="More about this chat").click()
+    await page.get_by_role("menuitem", name="Checkpoints").click()
+    await page.get_by_role("button", name="Go back to before this").click()
+    await expect(page.get_by_label("What would change", exact=True)).to_be_visible()
+
+
 async def palette(page: Page) -> None:
     await answer(page)
     await page.keyboard.press("Control+k")
@@ -173,6 +183,7 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "review": (review, [json.dumps(REVIEW)]),
     "roles": (roles, [ANSWER]),
     "palette": (palette, [ANSWER]),
+    "checkpoints": (checkpoints, [EDIT, "Done."]),
     "settings": (settings, []),
 }
 LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}

@@ -51,17 +51,23 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
         await plan.get_by_role("button", name="Edit").click()
         await plan.get_by_label("What to do in step 1").fill("Create `hello.txt` with `Good day!`")
         await plan.get_by_role("button", name="Execute edited plan").click()
+        await expect(plan).to_contain_text("Good day!")
 
         await expect(page.get_by_role("button", name=re.compile("^Role: Actor"))).to_have_attribute(
             "data-colour", "green"
         )
-        await expect(page.get_by_label("Approvals")).to_contain_text("cat hello.txt")
-        assert await violations(page) == []
-        await page.evaluate("document.activeElement.blur()")
-        await _press_until(page, "y", page.get_by_text("All 2 steps are done."))
+        await expect(page.get_by_text("All 2 steps are done.")).to_be_visible()
         assert (guest.workspace / "hello.txt").read_text().strip() == "Good day!"
         await page.get_by_role("button", name=re.compile("Created hello.txt")).click()
         await expect(page.get_by_label("Changes", exact=True)).to_contain_text("Good day!")
+
+        await page.get_by_label("Message", exact=True).fill('Replace "Good day" with "Good night" in hello.txt')
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Approvals")).to_contain_text("hello.txt")
+        assert await violations(page) == []
+        await page.evaluate("document.activeElement.blur()")
+        await _press_until(page, "y", page.get_by_text("Replaced"))
+        assert (guest.workspace / "hello.txt").read_text().strip() == "Good night!"
 
 
 @proves("UI-2")
@@ -266,6 +272,43 @@ async def test_a_refusal_by_the_role_offers_the_switch(tmp_path):
         await start_chat(page, "delete a.txt", role="Planner")
         await page.get_by_role("button", name="Switch to Actor").click()
         await expect(page.get_by_role("button", name=re.compile("^Role: Actor"))).to_be_visible()
+
+
+async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tmp_path):
+    replies = [call("create_file", path="a.txt", content="first\n"), "Written."]
+    async with at_the_page(tmp_path, replies=replies) as (page, guest):
+        await start_chat(page, "write a.txt")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("Written.")).to_be_visible()
+        await page.get_by_role("button", name="Checkpoints").click()
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Go back to before this").click()
+        await expect(page.get_by_label("What would change", exact=True)).to_contain_text("first")
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Go back", exact=True).click()
+        await expect(page.get_by_text("Files were taken back to an earlier state")).to_be_visible()
+        assert not (guest.workspace / "a.txt").exists()
+        await page.get_by_role("button", name="Undo").click()
+        await expect(page.get_by_text("Files were taken back to an earlier state")).to_have_count(2)
+        assert (guest.workspace / "a.txt").read_text() == "first\n"
+
+
+async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tmp_path):
+    replies = [
+        call("create_file", path="notes/a.txt", content="1"),
+        call("create_file", path="notes/b.txt", content="2"),
+        "Both.",
+    ]
+    async with at_the_page(tmp_path, replies=replies) as (page, guest):
+        await start_chat(page, "write both")
+        await expect(page.get_by_label("Approvals")).to_contain_text("would allow create_file on /notes/*")
+        await page.get_by_role("button", name="Always").click()
+        await expect(page.get_by_text("Both.")).to_be_visible()
+        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        assert await violations(page) == []
+        await page.get_by_role("button", name=re.compile("^Revoke: allow create_file")).click()
+        await expect(page.get_by_text("No rules yet")).to_be_visible()
+        assert (await guest.ask("GET", "/rules"))["rules"] == []
 
 
 async def _press_until(page, key, shown) -> None:

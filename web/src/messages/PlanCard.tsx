@@ -50,7 +50,7 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
               <Inline text={plan.goal} />
             </p>
           )}
-          {editing ? (
+          {editing && state === "open" ? (
             <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
           ) : (
             <>
@@ -105,7 +105,7 @@ function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecu
       <Button look="quiet" disabled={busy} onClick={onRevise}>
         Ask for changes
       </Button>
-      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Changes to the files that the plan names need no further approval.</p>
+      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.</p>
     </footer>
   );
 }
