@@ -8,16 +8,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
-sys.path.insert(0, str(ROOT / "tests"))
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from webui import BuildFailed, NoNetwork, NoNode, write_types
+from webui import WEB, BuildFailed, NoNetwork, NoNode, write_types
 
 from support.house import at_home  # the lines above make these importable
 
-TYPES = ROOT / "web" / "src" / "wire" / "api.gen.ts"
+TYPES = WEB / "src" / "wire" / "api.gen.ts"
 
 
 def main(arguments: list[str]) -> int:

@@ -1,6 +1,6 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
-import { useEffect, useState } from "react";
+import { type MouseEvent, useEffect, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
@@ -54,14 +54,14 @@ function Frame() {
   if (connection === "unauthorized") return <SignIn />;
   return (
     <div className="flex h-full">
-      <a href="#composer" onClick={(event) => (event.preventDefault(), focusComposer())} className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
-        Skip to the message field
+      <a href="#main" onClick={skip} className="sr-only z-50 rounded-lg bg-ink px-4 py-2 text-paper focus:not-sr-only focus:absolute focus:top-2 focus:left-2">
+        Skip the list of chats
       </a>
       {sidebar && <button type="button" aria-label="Close the list of chats" onClick={() => setSidebar(false)} className="fixed inset-0 z-20 bg-black/35 md:hidden" />}
       <div className={clsx("inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
         <Sidebar current={/^\/chat\/([^/]+)/.exec(path)?.[1] ?? null} onLeave={leave} onPalette={() => setOpen("palette")} />
       </div>
-      <div className="flex min-w-0 flex-1 flex-col">
+      <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
           <Switch>
@@ -83,6 +83,12 @@ function Frame() {
       <Toaster />
     </div>
   );
+}
+
+/** The address belongs to the routes, so the jump is made by hand. */
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
 }
 
 /** A tab that is looked at again, or whose network is back, does not wait for the next try. */

@@ -2,6 +2,7 @@
 import { Check, CheckCheck, Hand, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import type { Decided } from "../state/acts";
+import { ruleWords } from "../rules/words";
 import { Button } from "../ui/Button";
 import type { Approval, Decision } from "../wire/nouns";
 import { ApprovalItem } from "./ApprovalItem";
@@ -56,6 +57,11 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
           <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={() => setDenying([current])}>
             Deny
           </Button>
+          {current.proposed_rule && (
+            <p className="order-last w-full text-xs break-words text-ink-3">
+              “In this chat” and “always” would {ruleWords(current.proposed_rule)}. Settings → Rules takes it back.
+            </p>
+          )}
           {many && (
             <span className="ml-auto flex gap-2">
               <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
@@ -72,17 +78,17 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
   );
 }
 
-/** Standing answers are offered only where the server proposes the rule they would make. */
+/** Standing answers are offered only where the server proposes the rule they would make, and with that rule in words. */
 function Standing({ approval, disabled, onChoose }: { approval: Approval; disabled: boolean; onChoose: (decision: Decision) => void }) {
   if (!approval.proposed_rule) return null;
-  const rule = JSON.stringify(approval.proposed_rule);
+  const rule = ruleWords(approval.proposed_rule);
   return (
     <>
-      <Button disabled={disabled} title={rule} onClick={() => onChoose("allow_session")}>
-        Allow in this chat
+      <Button disabled={disabled} title={`In this chat: ${rule}`} onClick={() => onChoose("allow_session")}>
+        In this chat
       </Button>
-      <Button disabled={disabled} title={rule} onClick={() => onChoose("allow_always")}>
-        Always allow
+      <Button disabled={disabled} title={`In this folder, from now on: ${rule}`} onClick={() => onChoose("allow_always")}>
+        Always
       </Button>
     </>
   );

@@ -6,13 +6,14 @@ import { SwitchDialog } from "../roles/SwitchDialog";
 import { lookOf } from "../roles/theme";
 import * as acts from "../state/acts";
 import { loadEarlier, openChat, useLive } from "../state/live";
-import { useRoles } from "../state/queries";
-import type { ChatView } from "../state/reduce";
+import { useOffers, useRoles } from "../state/queries";
+import type { ChatView, PlanStanding } from "../state/reduce";
 import { type Row, rowsOf } from "../state/rows";
 import { CHATS } from "../state/sidebar";
 import { planStanding, questionStanding } from "../state/standing";
 import { Card } from "../messages/Card";
 import { WorkCard } from "../messages/WorkCard";
+import { Checkpoints } from "../snapshots/Checkpoints";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
 import { attempt, say } from "../ui/toasts";
@@ -36,8 +37,9 @@ interface Props {
 export function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const live = useLive();
   const queries = useQueryClient();
-  const [dialog, setDialog] = useState<"rename" | "remove" | null>(null);
+  const [dialog, setDialog] = useState<"rename" | "remove" | "checkpoints" | null>(null);
   const switching = useRoleSwitch(chatId);
+  const offers = useOffers();
   useEffect(() => {
     void openChat(chatId);
     return () => void openChat(null);
@@ -65,11 +67,13 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}
+        onCheckpoints={offers.has("/context/{chat_id}/snapshots") ? () => setDialog("checkpoints") : null}
       />
       {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} /> : <div className="flex-1" aria-busy />}
       <Announcer view={view} />
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />
+      {view && <Checkpoints chatId={chatId} messages={view.messages} open={dialog === "checkpoints"} idle={view.state === "idle"} moment={view.lastSeq} onClose={() => setDialog(null)} />}
       <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
     </main>
   );
@@ -100,7 +104,7 @@ function Conversation({ view, target, onSwitch, onStop }: ConversationProps) {
           <Card
             message={row.message}
             thought={thinking[row.key] ?? null}
-            planState={row.message.message_type === "plan" ? planStanding(view, row.key).state : "open"}
+            plan={row.message.message_type === "plan" ? planStanding(view, row.key) : UNPLANNED}
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
             busy={view.state !== "idle"}
             onExecute={execute}
@@ -123,6 +127,7 @@ function Conversation({ view, target, onSwitch, onStop }: ConversationProps) {
   );
 }
 
+const UNPLANNED: PlanStanding = { state: "open", approved: null };
 const UNASKED = { state: "withdrawn" } as const;
 
 export function focusComposer(): void {

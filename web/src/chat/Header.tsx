@@ -1,4 +1,4 @@
-import { Bot, Ellipsis, FolderClosed, PanelLeft, Pencil, Trash2, WifiOff } from "lucide-react";
+import { Bot, Ellipsis, FolderClosed, History, PanelLeft, Pencil, Trash2, WifiOff } from "lucide-react";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
 import { IconButton } from "../ui/Button";
@@ -18,6 +18,7 @@ interface Props {
   onRename: () => void;
   onRemove: () => void;
   onSidebar: () => void;
+  onCheckpoints: (() => void) | null;
 }
 
 export function Header(props: Props) {
@@ -38,6 +39,11 @@ export function Header(props: Props) {
           <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
         </span>
       )}
+      {props.onCheckpoints && (
+        <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="max-sm:hidden">
+          <History size={17} aria-hidden />
+        </IconButton>
+      )}
       <ModelMenu model={props.model} usage={props.usage} onModel={props.onModel} />
       <RoleSelector role={props.role} onChoose={props.onRole} />
       <Menu
@@ -49,6 +55,11 @@ export function Header(props: Props) {
           </button>
         }
       >
+        {props.onCheckpoints && (
+          <MenuItem onSelect={props.onCheckpoints}>
+            <History size={15} aria-hidden /> Checkpoints
+          </MenuItem>
+        )}
         <MenuItem onSelect={props.onRename}>
           <Pencil size={15} aria-hidden /> Rename
         </MenuItem>

@@ -26,7 +26,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
           AnyCowork
         </a>
-        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label="Command palette">
+        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label={`Command palette, ${shown(HOTKEYS.palette.keys)}`}>
           {shown(HOTKEYS.palette.keys)}
         </button>
       </div>
@@ -69,7 +69,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
         href={`#/chat/${chat.id}`}
         onClick={onOpen}
         aria-current={current ? "page" : undefined}
-        className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
+        className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />

@@ -1,6 +1,6 @@
 // The rows of a chat, virtualised. It stays at the end while the end is in view, and leaves the reader alone otherwise.
 import { ArrowDown } from "lucide-react";
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import type { Row } from "../state/rows";
 
@@ -18,17 +18,28 @@ const NEAR_END = 80;
 
 export function Transcript({ rows, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
   const list = useRef<VListHandle>(null);
-  const sticks = useRef(true);
+  const box = useRef<HTMLDivElement>(null);
+  const sticks = useRef(target === null);
+  const lastOffset = useRef(0);
   const [atEnd, setAtEnd] = useState(true);
   const firstKey = rows[0]?.key;
   const previousFirst = useRef(firstKey);
-  const shift = previousFirst.current !== firstKey;
+  // Older rows came in front: the view stays on what was being read.
+  const shift = previousFirst.current !== firstKey && rows.some(({ key }) => key === previousFirst.current);
   useLayoutEffect(() => {
     previousFirst.current = firstKey;
   }, [firstKey]);
-  useLayoutEffect(() => {
-    if (sticks.current && !target) list.current?.scrollToIndex(rows.length, { align: "end" });
-  }, [rows, tail, target]);
+  const stick = useCallback(() => {
+    if (sticks.current) list.current?.scrollTo(list.current.scrollSize);
+  }, []);
+  useLayoutEffect(stick, [rows, tail, stick]);
+  useEffect(() => {
+    const content = box.current?.firstElementChild?.firstElementChild;
+    if (!content) return;
+    const watch = new ResizeObserver(stick); // rows find their height after they are shown, and code its colours
+    watch.observe(content);
+    return () => watch.disconnect();
+  }, [stick]);
   useEffect(() => {
     const at = target ? rows.findIndex(({ key }) => key === target) : -1;
     if (at < 0) return;
@@ -40,12 +51,14 @@ export function Transcript({ rows, hasEarlier, loadingEarlier, onEarlier, render
     const handle = list.current;
     if (!handle) return;
     const end = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
-    sticks.current = end;
+    if (end) sticks.current = true;
+    else if (offset < lastOffset.current) sticks.current = false; // a growing end is no scrolling up
+    lastOffset.current = offset;
     setAtEnd(end);
     if (offset < 200 && hasEarlier && !loadingEarlier) onEarlier();
   };
   return (
-    <div role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
+    <div ref={box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
       <VList ref={list} shift={shift} onScroll={onScroll} tabIndex={0} className="h-full outline-offset-[-2px]">
         {rows.map((row) => (
           <div key={row.key} id={`row-${row.key}`} className="mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6">
@@ -59,7 +72,10 @@ export function Transcript({ rows, hasEarlier, loadingEarlier, onEarlier, render
       {!atEnd && (
         <button
           type="button"
-          onClick={() => list.current?.scrollToIndex(rows.length, { align: "end" })}
+          onClick={() => {
+            sticks.current = true;
+            stick();
+          }}
           className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
         >
           <ArrowDown size={14} aria-hidden /> Latest

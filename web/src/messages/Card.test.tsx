@@ -1,11 +1,11 @@
 import { screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 import { message, show } from "../testing/room";
-import type { Message } from "../wire/nouns";
+import { type Message, readPlan } from "../wire/nouns";
 import { Card } from "./Card";
 
 const card = (parts: Partial<Message>) =>
-  show(<Card message={message(parts)} thought={null} planState="open" question={{ state: "open" }} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} />);
+  show(<Card message={message(parts)} thought={null} plan={{ state: "open", approved: null }} question={{ state: "open" }} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} />);
 
 it.each(["hologram", undefined, null])("shows a message of type %s as text", (type) => {
   card({ message_type: type as never, content: "still here" });
@@ -22,6 +22,15 @@ it("shows a plan as a plan and a question as a question", () => {
   card({ message_type: "question", payload: { question: "Why?", options: [] } as never });
   expect(screen.getByLabelText("Plan")).toBeTruthy();
   expect(screen.getByLabelText("Question")).toBeTruthy();
+});
+
+it("shows an approved plan as it was approved", () => {
+  const approved = readPlan({ goal: "Go", steps: [{ action: "Second thoughts" }] });
+  show(
+    <Card message={message({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never })} thought={null} plan={{ state: "approved", approved }} question={{ state: "open" }} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} />,
+  );
+  expect(screen.getByText("Second thoughts")).toBeTruthy();
+  expect(screen.queryByText("First")).toBeNull();
 });
 
 it("says in one line that a plan was approved", () => {

@@ -1,11 +1,12 @@
 // The switch from a message to its card, and nothing else. What this page does not know, or cannot read, is shown as text.
 import { memo } from "react";
-import type { PlanState } from "../state/reduce";
+import type { PlanStanding } from "../state/reduce";
 import type { QuestionStanding } from "../state/standing";
 import { type Message, type PlanStep, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
+import { NoteCard } from "./NoteCard";
 import { PlanCard } from "./PlanCard";
 import { QuestionCard } from "./QuestionCard";
 import { ReviewCard } from "./ReviewCard";
@@ -18,7 +19,7 @@ import { TextCard } from "./TextCard";
 export interface CardProps {
   message: Message;
   thought: number | null;
-  planState: PlanState;
+  plan: PlanStanding;
   question: QuestionStanding;
   busy: boolean;
   onExecute: (messageId: string, steps: PlanStep[] | null) => void;
@@ -31,9 +32,9 @@ export const Card = memo(function Card(props: CardProps) {
   const plain = <TextCard message={message} thought={thought} />;
   switch (message.message_type) {
     case "plan": {
-      const plan = readPlan(message.payload);
+      const plan = props.plan.approved ?? readPlan(message.payload);
       if (!plan) return plain;
-      return <PlanCard {...props} plan={plan} state={props.planState} onExecute={(steps) => props.onExecute(message.id, steps)} />;
+      return <PlanCard {...props} plan={plan} state={props.plan.state} onExecute={(steps) => props.onExecute(message.id, steps)} />;
     }
     case "question": {
       const question = readQuestion(message.payload);
@@ -67,5 +68,6 @@ function textual({ message }: CardProps) {
   const payload = loose(message.payload);
   if (message.role === "user" && text(payload["plan_id"])) return <ApprovedPlanCard message={message} />;
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
-  return fault ? <ErrorCard message={message} fault={fault} /> : null;
+  if (fault) return <ErrorCard message={message} fault={fault} />;
+  return message.role === "system" ? <NoteCard message={message} /> : null;
 }

@@ -43,6 +43,10 @@ const COMPONENTS: Components = {
   a: ({ href, children }) => <Link href={href} words={children} />,
   img: ({ src, alt }) => <NoImage src={typeof src === "string" ? src : undefined} alt={alt} />,
   pre: ({ children }) => <Fence>{children}</Fence>,
+  // The page's own heading is the chat's title: a model's begin below it.
+  h1: ({ children }) => <h2>{children}</h2>,
+  h2: ({ children }) => <h3>{children}</h3>,
+  h3: ({ children }) => <h4>{children}</h4>,
 };
 
 function Link({ href, words }: { href: string | undefined; words: ReactNode }) {

@@ -33,7 +33,7 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
       >
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
-          <h3 className="font-semibold">Plan</h3>
+          <h2 className="font-semibold">Plan</h2>
           <span className="text-sm text-ink-2">
             {plan.steps.length} {plan.steps.length === 1 ? "step" : "steps"}
           </span>
@@ -50,7 +50,7 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
               <Inline text={plan.goal} />
             </p>
           )}
-          {editing ? (
+          {editing && state === "open" ? (
             <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
           ) : (
             <>
@@ -76,7 +76,7 @@ function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: 
   if (notes.length === 0) return null;
   return (
     <div className="mt-4 text-sm">
-      <h4 className="mb-1 font-medium text-ink-2">{title}</h4>
+      <h3 className="mb-1 font-medium text-ink-2">{title}</h3>
       <ul className="space-y-1">
         {notes.map((note) => (
           <li key={note} className="flex gap-2 text-ink-2">
@@ -105,7 +105,7 @@ function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecu
       <Button look="quiet" disabled={busy} onClick={onRevise}>
         Ask for changes
       </Button>
-      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Changes to the files that the plan names need no further approval.</p>
+      <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.</p>
     </footer>
   );
 }

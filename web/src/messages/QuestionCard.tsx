@@ -5,6 +5,7 @@ import { useState } from "react";
 import type { QuestionStanding } from "../state/standing";
 import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
+import { Inline } from "./Inline";
 import { Markdown } from "./Markdown";
 import { Says } from "./Says";
 import { SeverityMark } from "./SeverityMark";
@@ -26,7 +27,9 @@ export function QuestionCard({ message, question, standing, onAnswer }: Props) {
           {open ? "The agent asks" : "Asked"}
           <SeverityMark severity={question.severity} />
         </div>
-        <p className="font-medium">{question.question}</p>
+        <p className="font-medium">
+          <Inline text={question.question} />
+        </p>
         {question.context && <div className="mt-1.5 text-sm text-ink-2"><Markdown text={question.context} /></div>}
         {open && <Options question={question} onAnswer={onAnswer} />}
         {standing.state === "answered" && (

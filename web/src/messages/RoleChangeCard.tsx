@@ -10,7 +10,7 @@ export function RoleChangeCard({ message }: { message: Message }) {
     <div role="note" aria-label={message.content} className="flex items-center gap-3 text-xs text-ink-3">
       <span aria-hidden className="h-px flex-1 bg-line" />
       <span className="flex items-center gap-2">
-        <RoleBadge role={text(old_role)} className="!font-medium opacity-70" />
+        <RoleBadge role={text(old_role)} />
         <ArrowRight size={13} aria-hidden />
         <RoleBadge role={text(new_role)} />
         <time className="tabular-nums">{clock(message.created_at)}</time>

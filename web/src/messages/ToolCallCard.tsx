@@ -1,6 +1,6 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand.
 import clsx from "clsx";
-import { Ban, Check, CircleSlash, LoaderCircle, X } from "lucide-react";
+import { Ban, Check, CircleSlash, Hand, LoaderCircle, X } from "lucide-react";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
@@ -56,7 +56,7 @@ function StatusMark({ status, waiting }: { status: ResultStatus | null; waiting:
   if (!status) {
     return (
       <span className={clsx("inline-flex items-center gap-1", waiting ? "text-warn" : "text-ink-3")}>
-        <LoaderCircle size={14} aria-hidden className={waiting ? "" : "animate-spin"} />
+        {waiting ? <Hand size={14} aria-hidden /> : <LoaderCircle size={14} aria-hidden className="animate-spin" />}
         {waiting ? "waits for you" : "running"}
       </span>
     );

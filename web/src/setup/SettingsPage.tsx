@@ -1,14 +1,17 @@
 import { PanelLeft } from "lucide-react";
 import type { ReactNode } from "react";
-import { useWorkspaces } from "../state/queries";
+import { Rules } from "../rules/Rules";
+import { useOffers, useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
 import { IconButton } from "../ui/Button";
 import { say } from "../ui/toasts";
 import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
+import { Sandbox } from "./Sandbox";
 import { Limits } from "./Limits";
 
 export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
+  const offers = useOffers();
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="flex h-14 shrink-0 items-center gap-2 px-2 sm:px-4">
@@ -23,6 +26,14 @@ export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
         </Section>
         <Section title="Folders" about="Agents work in these folders and nowhere else.">
           <Folders />
+        </Section>
+        {offers.has("/rules") && (
+          <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
+            <Rules />
+          </Section>
+        )}
+        <Section title="Safety" about="What holds a command that an agent runs.">
+          <Sandbox />
         </Section>
         <Section title="How far a turn may go" about="A turn that reaches a limit ends and says so.">
           <Limits />

@@ -1,13 +1,24 @@
 // Where a plan or a question stands, read from the view: from its events where they were seen, else from the messages around it.
-import { type Plan, loose, text } from "../wire/nouns";
-import type { ChatView, PlanState } from "./reduce";
+import { type Plan, loose, readPlan, text } from "../wire/nouns";
+import type { ChatView, PlanStanding } from "./reduce";
 
-export function planStanding(view: ChatView, messageId: string): { state: PlanState; approved: Plan | null } {
+export function planStanding(view: ChatView, messageId: string): PlanStanding {
   const told = view.plans[messageId];
   if (told) return told;
-  if (view.messages.some(({ payload }) => text(loose(payload)["plan_id"]) === messageId)) return { state: "approved", approved: null };
+  const request = view.messages.find(({ payload }) => text(loose(payload)["plan_id"]) === messageId);
+  if (request) return { state: "approved", approved: planIn(request.content) };
   const newest = view.messages.findLast(({ message_type }) => message_type === "plan");
   return { state: newest && newest.id !== messageId ? "superseded" : "open", approved: null };
+}
+
+/** The approved text stands in the request that it became. */
+function planIn(content: string): Plan | null {
+  const fenced = /```json\n([\s\S]*)\n```/.exec(content)?.[1];
+  try {
+    return fenced ? readPlan(JSON.parse(fenced)) : null;
+  } catch {
+    return null;
+  }
 }
 
 export type QuestionStanding = { state: "open" | "withdrawn" } | { state: "answered"; answer: string };

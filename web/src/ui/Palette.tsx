@@ -35,7 +35,7 @@ export function Palette({ open, commands, onClose }: Props) {
 function Chooser({ commands, onRun }: { commands: readonly Command[]; onRun: (command: Command) => void }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
-  const found = matching(commands, words).slice(0, 12);
+  const found = matching(commands, words).slice(0, 50);
   const current = found[Math.min(at, found.length - 1)];
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter" && current) onRun(current);

@@ -1,13 +1,13 @@
 import clsx from "clsx";
 import { CircleAlert, Info, X } from "lucide-react";
-import { IconButton } from "./Button";
+import { Button, IconButton } from "./Button";
 import { dismiss, useToasts } from "./toasts";
 
 export function Toaster() {
   const toasts = useToasts((state) => state.toasts);
   return (
     <div role="status" className="pointer-events-none fixed inset-x-0 bottom-4 z-50 flex flex-col items-center gap-2 px-4">
-      {toasts.map(({ id, words, kind }) => (
+      {toasts.map(({ id, words, kind, action }) => (
         <div
           key={id}
           className={clsx(
@@ -17,6 +17,16 @@ export function Toaster() {
         >
           <span className="mt-2">{kind === "problem" ? <CircleAlert size={16} className="text-bad" aria-hidden /> : <Info size={16} aria-hidden />}</span>
           <p className="py-1.5 break-words">{words}</p>
+          {action && (
+            <Button
+              onClick={() => {
+                dismiss(id);
+                action.run();
+              }}
+            >
+              {action.label}
+            </Button>
+          )}
           <IconButton label="Dismiss" onClick={() => dismiss(id)}>
             <X size={15} aria-hidden />
           </IconButton>

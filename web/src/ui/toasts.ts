@@ -6,6 +6,12 @@ export interface Toast {
   id: number;
   words: string;
   kind: "info" | "problem";
+  action?: Action | undefined;
+}
+
+export interface Action {
+  label: string;
+  run: () => void;
 }
 
 const SHOWN_MS = 6_000;
@@ -13,10 +19,10 @@ let count = 0;
 
 export const useToasts = create<{ toasts: readonly Toast[] }>(() => ({ toasts: [] }));
 
-export function say(words: string, kind: Toast["kind"] = "info"): void {
-  const toast: Toast = { id: ++count, words, kind };
+export function say(words: string, kind: Toast["kind"] = "info", action?: Action): void {
+  const toast: Toast = { id: ++count, words, kind, action };
   useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-2), toast] }));
-  setTimeout(() => dismiss(toast.id), SHOWN_MS);
+  setTimeout(() => dismiss(toast.id), action ? 3 * SHOWN_MS : SHOWN_MS);
 }
 
 export function dismiss(id: number): void {

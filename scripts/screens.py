@@ -1,0 +1,222 @@
+"""Takes a picture of every screen with a scripted model behind it: light, dark and at phone width, into docs/screens/. `make screens` runs it."""
+
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from playwright.async_api import Page, expect
+
+from e2e.browsing import DESK, PHONE, at_the_page, start_chat  # the lines above make these importable
+from support.scripted_model import Reply, Script, call
+
+SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
+FILES = {
+    "README.md": "# Weather station\n\nReads the sensor and writes a report every hour.\n",
+    "config.toml": '[sensor]\nport = "/dev/ttyUSB0"\ninterval = 3600\n\n[report]\nformat = "text"\n',
+    "station/report.py": "def report(values):\n    return '\\n'.join(str(value) for value in values)\n",
+}
+PLAN = {
+    "type": "plan",
+    "goal": "Let the station write its report as JSON, chosen in `config.toml`",
+    "steps": [
+        {
+            "action": "Add `json` as a format in `config.toml`",
+            "reason": "The format is read there already; nothing else has to know.",
+            "paths": ["config.toml"],
+            "tools_needed": ["write_files"],
+            "estimated_time": "1 min",
+        },
+        {
+            "action": "Write the report with `json.dumps` when that format is chosen",
+            "reason": "The text format stays the default, so old stations go on as before.",
+            "paths": ["station/report.py"],
+            "tools_needed": ["write_files"],
+            "estimated_time": "3 min",
+            "dependencies": ["1"],
+        },
+        {
+            "action": "Run the station once and look at its report",
+            "commands": ["python -m station --once"],
+            "tools_needed": ["execute_commands"],
+            "estimated_time": "1 min",
+            "dependencies": ["2"],
+        },
+    ],
+    "risks": ["Whoever reads the report as text must be told before the format is switched."],
+    "prerequisites": ["The sensor may be absent: the last value is used then."],
+    "estimated_total_time": "5 min",
+}
+QUESTION = {
+    "type": "question",
+    "question": "The station also writes to `old_reports/`. What shall become of it?",
+    "context": "Nothing in this folder has been read for a year.",
+    "severity": "major",
+    "options": [
+        {"label": "Keep it", "value": "keep", "description": "Only new reports change."},
+        {"label": "Convert it", "value": "convert", "description": "About 8,700 files; a minute of work."},
+    ],
+    "default": "keep",
+    "allow_custom": True,
+}
+REVIEW = {
+    "type": "review",
+    "summary": "The change is small and does what the plan said. Two things are worth a look before it goes out.",
+    "findings": [
+        {
+            "path": "station/report.py",
+            "line": 7,
+            "severity": "major",
+            "problem": "A value that is not a number ends the report with an error.",
+            "suggestion": "Write it as null and go on.",
+        },
+        {"path": "config.toml", "line": 6, "severity": "minor", "problem": "The comment still names one format only."},
+    ],
+}
+EDIT = call(
+    "update_file", path="config.toml", edits=[{"find": 'format = "text"', "replace": 'format = "json"  # or "text"'}]
+)
+BATCH = "\n".join(
+    [
+        EDIT,
+        call("create_file", path="station/__main__.py", content="print(1)\n"),
+        call("execute_command", command="ls -l"),
+    ]
+)
+ANSWER = """The report is written as **JSON** now. What changed:
+
+1. `config.toml` names the format; the text format stays the default.
+2. `station/report.py` writes one object per hour.
+
+```python
+def report(values, form="text"):
+    if form == "json":
+        return json.dumps({"values": values, "unit": "°C"})
+    return "\\n".join(str(value) for value in values)
+```
+
+| format | size of an hour | read by |
+|---|---|---|
+| text | 212 bytes | people |
+| JSON | 268 bytes | the dashboard |
+"""
+THOUGHT = "The format is read in one place only. If the default stays text, nothing that exists can break."
+
+Walk = Callable[[Page], Awaitable[None]]
+
+
+async def first_run(page: Page) -> None:
+    await expect(page.get_by_role("heading", name="You can start right away")).to_be_visible()
+
+
+async def plan(page: Page) -> None:
+    await start_chat(page, "Let the station write its reports as JSON", role="Planner")
+    await expect(page.get_by_role("button", name="Execute plan")).to_be_visible()
+
+
+async def plan_edit(page: Page) -> None:
+    await plan(page)
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_label("What to do in step 1").focus()
+
+
+async def approval(page: Page) -> None:
+    await start_chat(page, "Switch the report to JSON")
+    await expect(page.get_by_label("Approvals")).to_be_visible()
+
+
+async def question(page: Page) -> None:
+    await start_chat(page, "Clean up the reports")
+    await expect(page.get_by_label("Question", exact=True)).to_be_visible()
+
+
+async def answer(page: Page) -> None:
+    await start_chat(page, "What changed?")
+    await expect(page.get_by_text("the dashboard")).to_be_visible()
+
+
+async def review(page: Page) -> None:
+    await start_chat(page, "Review the change", role="Reviewer")
+    await expect(page.get_by_label("Review", exact=True)).to_be_visible()
+
+
+async def roles(page: Page) -> None:
+    await answer(page)
+    await page.get_by_role("button", name="Role: Actor. Change role").click()
+
+
+async def checkpoints(page: Page) -> None:
+    await approval(page)
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("Done.")).to_be_visible()
+    await page.get_by_role("button", name="More about this chat").click()
+    await page.get_by_role("menuitem", name="Checkpoints").click()
+    await page.get_by_role("button", name="Go back to before this").click()
+    await expect(page.get_by_label("What would change", exact=True)).to_be_visible()
+
+
+async def palette(page: Page) -> None:
+    await answer(page)
+    await page.keyboard.press("Control+k")
+
+
+async def settings(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings")
+    await expect(page.get_by_text("answers by default")).to_be_visible()
+
+
+WALKS: dict[str, tuple[Walk, list[Script]]] = {
+    "first-run": (first_run, []),
+    "plan": (plan, [call("read_file", path="config.toml"), Reply(json.dumps(PLAN), reasoning=THOUGHT)]),
+    "plan-edit": (plan_edit, [json.dumps(PLAN)]),
+    "approval": (approval, [EDIT]),
+    "approval-batch": (approval, [BATCH]),
+    "question": (question, [json.dumps(QUESTION)]),
+    "answer": (answer, [Reply(ANSWER, reasoning=THOUGHT)]),
+    "review": (review, [json.dumps(REVIEW)]),
+    "roles": (roles, [ANSWER]),
+    "palette": (palette, [ANSWER]),
+    "checkpoints": (checkpoints, [EDIT, "Done."]),
+    "settings": (settings, []),
+}
+LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
+
+
+async def main(wanted: list[str]) -> None:
+    SCREENS.mkdir(parents=True, exist_ok=True)
+    for name, (walk, replies) in WALKS.items():
+        if wanted and name not in wanted:
+            continue
+        for look, (viewport, dark) in LOOKS.items():
+            with _empty(Path(tempfile.gettempdir(), "weather-station")) as folder:
+                guide = name == "first-run"
+                async with at_the_page(
+                    folder, replies=replies, files=FILES, guide=guide, viewport=viewport, dark=dark
+                ) as (page, _):
+                    await walk(page)
+                    await page.evaluate("document.fonts.ready")
+                    await page.wait_for_timeout(300)  # colours of code come a moment later
+                    await page.screenshot(path=SCREENS / f"{name}-{look}.png")
+        print(f"{name}: {', '.join(LOOKS)}", flush=True)
+
+
+@contextmanager
+def _empty(folder: Path) -> Iterator[Path]:
+    """Of one name on every machine: it can be read in the pictures."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""A real browser at the real house: Debian's Chromium, the page as it is shipped, and a line that can be cut.
+
+`async with at_the_page(tmp_path, replies=[...]) as (page, guest):` opens the page signed in.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, Page, async_playwright
+
+from anycowork.api.page import has_web_ui
+from support.house import TOKEN, Guest, at_home
+from support.scripted_model import Script
+
+ROOT = Path(__file__).resolve().parents[2]
+AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE_MS = 5_000
+DESK, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
+
+
+@asynccontextmanager
+async def at_the_page(
+    tmp_path: Path,
+    *,
+    replies: Iterable[Script] = (),
+    guide: bool = False,
+    viewport: dict[str, int] = DESK,
+    dark: bool = False,
+    **more: Any,
+) -> AsyncIterator[tuple[Page, Guest]]:
+    """Fails the test if the page logged an error or broke its content policy. With `guide` no model is configured at all."""
+    settings = {"model": None, "providers": (), **more} if guide else more
+    async with (
+        at_home(tmp_path, replies=replies, **settings) as guest,
+        a_browser() as browser,
+        a_page(browser, guest.url, viewport=viewport, dark=dark) as page,
+    ):
+        yield page, guest
+
+
+@asynccontextmanager
+async def a_browser() -> AsyncIterator[Browser]:
+    chromium = shutil.which("chromium")
+    assert chromium, "The browser tests need Chromium: sh scripts/browser.sh installs it, or says how."
+    assert has_web_ui(), "The web UI is not built: make web"
+    async with async_playwright() as playwright:
+        # Chromium's own sandbox needs what containers and root do not give; the page under test is ours.
+        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@asynccontextmanager
+async def a_page(
+    browser: Browser, url: str, *, viewport: dict[str, int] = DESK, dark: bool = False
+) -> AsyncIterator[Page]:
+    context = await browser.new_context(
+        viewport={"width": viewport["width"], "height": viewport["height"]},
+        color_scheme="dark" if dark else "light",
+        reduced_motion="reduce",
+    )
+    page = await context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said.type, said.text) else None)
+    await page.goto(f"{url}/?token={TOKEN}")
+    try:
+        yield page
+    finally:
+        await context.close()
+    assert complaints == []
+
+
+async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
+    """From the start page: the role, the words, Enter."""
+    await page.get_by_role("radio", name=role).click()
+    await page.get_by_label("Message", exact=True).fill(words)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/#/chat/**")
+
+
+async def violations(page: Page) -> list[str]:
+    """What axe finds on this screen, colours included."""
+    await page.evaluate(AXE.read_text("utf-8"))
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']}: {json.dumps([node['html'] for node in each['nodes']])[:600]}" for each in found["violations"]
+    ]
+
+
+def _is_complaint(kind: str, words: str) -> bool:
+    """A refused request is the browser's to log and the page's to show; it is no fault of the page."""
+    return kind == "error" and not words.startswith("Failed to load resource")
+
+
+class Line:
+    """A TCP line between browser and house that can be cut in the middle of anything. `asked` are the paths that were read over it."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
+        self._open: set[asyncio.StreamWriter] = set()
+        self._down = False
+        self.asked: list[str] = []
+
+    async def __aenter__(self) -> "Line":
+        self._server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cut()
+        self._server.close()
+
+    def cut(self) -> None:
+        self._down = True
+        for writer in self._open:
+            writer.transport.abort()
+
+    def mend(self) -> None:
+        self._down = False
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._down:
+            writer.transport.abort()
+            return
+        far_reader, far_writer = await asyncio.open_connection(self._host, self._port)
+        self._open |= {writer, far_writer}
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_pour(reader, far_writer, self._note))
+                tasks.create_task(_pour(far_reader, writer))
+        finally:
+            self._open -= {writer, far_writer}
+
+    def _note(self, data: bytes) -> None:
+        if data.startswith(b"GET "):
+            self.asked.append(data.split(b" ", 2)[1].decode())
+
+
+async def _pour(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, note: Callable[[bytes], None] = lambda _: None
+) -> None:
+    try:
+        while data := await reader.read(65_536):
+            note(data)
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass  # cut
+    writer.transport.abort()

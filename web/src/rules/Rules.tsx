@@ -1,0 +1,72 @@
+// Standing answers: what is always allowed, asked or denied, and how to take it back.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import clsx from "clsx";
+import { Plus, Trash2 } from "lucide-react";
+import { useState } from "react";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
+import { Button, IconButton } from "../ui/Button";
+import { attempt } from "../ui/toasts";
+import { RuleForm } from "./RuleForm";
+
+type Rule = components["schemas"]["RuleShape"];
+
+export function Rules() {
+  const queries = useQueryClient();
+  const { data: rules = [] } = useQuery({ queryKey: ["rules"], queryFn: async () => (await given(api.GET("/rules"))).rules });
+  const [adding, setAdding] = useState(false);
+  const again = () => queries.invalidateQueries({ queryKey: ["rules"] });
+  const remove = async (id: string) => {
+    await attempt(given(api.DELETE("/rules/{rule_id}", { params: { path: { rule_id: id } } })));
+    await again();
+  };
+  return (
+    <div className="space-y-3">
+      {rules.length === 0 && !adding && <p className="rounded-2xl border border-dashed border-line-strong px-4 py-3 text-sm text-ink-2">No rules yet: reading passes, everything else asks.</p>}
+      {rules.length > 0 && (
+        <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
+          {rules.map((rule) => (
+            <RuleLine key={rule.id} rule={rule} onRemove={() => void remove(rule.id)} />
+          ))}
+        </ul>
+      )}
+      {adding ? (
+        <RuleForm
+          onCancel={() => setAdding(false)}
+          onAdded={() => {
+            setAdding(false);
+            void again();
+          }}
+        />
+      ) : (
+        <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
+          Add a rule
+        </Button>
+      )}
+    </div>
+  );
+}
+
+const EFFECTS = { allow: "bg-good-soft text-good", ask: "bg-warn-soft text-warn", deny: "bg-bad-soft text-bad" } as const;
+const PLACES = { session: "in one chat", workspace: "in one folder", global: "everywhere" } as const;
+
+function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
+  return (
+    <li className="flex items-center gap-3 px-4 py-2.5 text-sm">
+      <span className={clsx("rounded-full px-2 py-0.5 text-xs font-medium", EFFECTS[rule.effect])}>{rule.effect}</span>
+      <span className="min-w-0 flex-1">
+        <code className="font-mono text-[13px] break-all">
+          {rule.tool} {rule.resource}
+        </code>
+        <span className="block truncate text-xs text-ink-3" title={rule.workspace ?? undefined}>
+          {PLACES[rule.scope]}
+          {rule.workspace && rule.scope === "workspace" ? `: ${rule.workspace}` : ""}
+          {rule.expires_at ? ` · until ${new Date(rule.expires_at).toLocaleString()}` : ""}
+        </span>
+      </span>
+      <IconButton label={`Revoke: ${rule.effect} ${rule.tool} ${rule.resource}`} onClick={onRemove} className="hover:!text-bad">
+        <Trash2 size={15} aria-hidden />
+      </IconButton>
+    </li>
+  );
+}

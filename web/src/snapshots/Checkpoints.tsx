@@ -1,0 +1,93 @@
+// What was changed in this chat, newest first, and the way back: looked at before it is taken, and undone with one press.
+import { History, Undo2 } from "lucide-react";
+import { useState } from "react";
+import { DiffCount, DiffView } from "../messages/DiffView";
+import { lookOfTool, subjectOf } from "../messages/tools";
+import { Button } from "../ui/Button";
+import { Dialog } from "../ui/Dialog";
+import { Fold } from "../ui/Fold";
+import { clock } from "../ui/times";
+import { attempt, say } from "../ui/toasts";
+import { type Message, type ToolCall, readToolCall } from "../wire/nouns";
+import { type Restored, differenceOf, restore, useSnapshots } from "./acts";
+import { type Change, changesOf } from "./changes";
+import { RestorePreview } from "./RestorePreview";
+
+interface Props {
+  chatId: string;
+  messages: readonly Message[];
+  open: boolean;
+  idle: boolean;
+  moment: number;
+  onClose: () => void;
+}
+
+export function Checkpoints({ chatId, messages, open, idle, moment, onClose }: Props) {
+  const { data: snapshots = [] } = useSnapshots(chatId, open, moment);
+  const [tried, setTried] = useState<{ id: string; would: Restored } | null>(null);
+  const tryOut = (id: string) => attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));
+  const goBack = async (overwrite: string[]) => {
+    const id = tried!.id;
+    setTried(null);
+    await attempt(
+      restore(chatId, id, { overwrite }).then(({ undo_snapshot: undo }) =>
+        say("The files are as they were at that moment.", "info", undo ? { label: "Undo", run: () => void attempt(restore(chatId, undo, {})) } : undefined),
+      ),
+    );
+    onClose();
+  };
+  const changes = changesOf(snapshots);
+  return (
+    <Dialog title={tried ? "Go back to this moment?" : "Checkpoints"} open={open} onClose={() => (tried ? setTried(null) : onClose())} wide>
+      {tried ? (
+        <RestorePreview would={tried.would} onConfirm={(overwrite) => void goBack(overwrite)} onCancel={() => setTried(null)} />
+      ) : (
+        <>
+          <p className="mb-3 text-sm text-ink-2">{changes.length > 0 ? "Every change of this chat, and the way back to the moment before it." : "Nothing was changed in this chat yet."}</p>
+          <ol className="space-y-2">
+            {changes.map((change) => (
+              <ChangeLine key={change.before.id} chatId={chatId} change={change} call={callOf(messages, change.before.tool_call_id)} idle={idle} onBack={() => void tryOut(change.before.id)} />
+            ))}
+          </ol>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+function callOf(messages: readonly Message[], callId: string | null): ToolCall | null {
+  const found = callId ? messages.find(({ message_type, payload }) => message_type === "tool_call" && readToolCall(payload)?.id === callId) : null;
+  return found ? readToolCall(found.payload) : null;
+}
+
+function ChangeLine({ chatId, change, call, idle, onBack }: { chatId: string; change: Change; call: ToolCall | null; idle: boolean; onBack: () => void }) {
+  const { before, after } = change;
+  const look = lookOfTool(call?.tool ?? "");
+  const Icon = before.restores ? History : look.Icon;
+  return (
+    <li className="rounded-xl border border-line px-3 py-2.5">
+      <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
+        <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
+        <span className="min-w-0 flex-1 truncate">
+          {before.restores ? "Went back" : look.did || "A change"} {call && <code className="font-mono text-[13px]">{subjectOf(call.parameters)}</code>}
+        </span>
+        {after && <DiffCount added={after.additions} removed={after.deletions} />}
+        <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
+        <Button icon={<Undo2 size={14} aria-hidden />} disabled={!idle || before.pruned} title={before.pruned ? "Its content made room for newer ones." : idle ? undefined : "Not while the agent works."} onClick={onBack}>
+          Go back to before this
+        </Button>
+      </div>
+      {after && !after.pruned && <Fold summary={<span className="text-xs">What changed</span>}>{() => <Difference chatId={chatId} snapshotId={after.id} />}</Fold>}
+    </li>
+  );
+}
+
+function Difference({ chatId, snapshotId }: { chatId: string; snapshotId: string }) {
+  const [diff, setDiff] = useState<string | null>(null);
+  const [asked, setAsked] = useState(false);
+  if (!asked) {
+    setAsked(true);
+    void attempt(differenceOf(chatId, snapshotId).then(setDiff));
+  }
+  return diff === null ? <p className="text-sm text-ink-3">…</p> : <DiffView text={diff} />;
+}

@@ -1,0 +1,25 @@
+// Checkpoints over REST: listed, shown, tried and gone back to.
+import { useQuery } from "@tanstack/react-query";
+import type { components } from "../wire/api.gen";
+import { api, given, once } from "../wire/client";
+
+export type Restored = components["schemas"]["RestoredShape"];
+
+export function useSnapshots(chatId: string, open: boolean, moment: number) {
+  return useQuery({
+    queryKey: ["snapshots", chatId, moment],
+    queryFn: async () => (await given(api.GET("/context/{chat_id}/snapshots", { params: { path: { chat_id: chatId }, query: { limit: 200 } } }))).snapshots,
+    enabled: open,
+    placeholderData: (before) => before,
+  });
+}
+
+export async function differenceOf(chatId: string, snapshotId: string): Promise<string> {
+  const params = { path: { chat_id: chatId, snapshot_id: snapshotId } };
+  return (await given(api.GET("/context/{chat_id}/snapshots/{snapshot_id}/diff", { params }))).diff ?? "";
+}
+
+export async function restore(chatId: string, snapshotId: string, wish: { dry_run?: boolean; overwrite?: string[] }): Promise<Restored> {
+  const params = { path: { chat_id: chatId, snapshot_id: snapshotId }, header: once() };
+  return given(api.POST("/context/{chat_id}/snapshots/{snapshot_id}/restore", { params, body: wish as never }));
+}
