@@ -1,1 +1,1 @@
-"""May this happen? Roles, authority, risk, plan grants, and the one door that every side effect passes: `gate.py`."""
+"""May this happen? Roles, authority, rules, risk, plan grants, and the one door that every side effect passes: `gate.py`."""

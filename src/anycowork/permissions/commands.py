@@ -18,7 +18,8 @@ from anycowork.permissions.wrappers import Part, is_networked, is_privileged, pa
 if TYPE_CHECKING:  # heavy: imported when the first command is judged
     from tree_sitter import Node
 
-LONGEST = 32_000
+LONGEST = 10_000
+MOST_BRACKETS = 200
 DEEPEST = 40
 _HARMLESS_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _RAW = re.compile(r"[^\s;&|()<>`$\"'{}\\]+")
@@ -74,6 +75,8 @@ def parse(text: str, depth: int = 0) -> ParsedCommand:
 def _odd_text(text: str) -> str | None:
     if len(text) > LONGEST:
         return "it is too long to be judged"
+    if sum(map(text.count, ("(", "{", "`", "<<"))) > MOST_BRACKETS:  # the parser's time grows with their square
+        return "it holds too many brackets to be judged"
     if "\\\n" in text:
         return "a line ends in a backslash, which joins words in ways that are easy to misread"
     for character in text:

@@ -56,6 +56,7 @@ class Parsed(Protocol):
 
 Parse = Callable[[str], Parsed]
 
+_DEEPEST = 8
 # These change what later words mean, or run text that is put together while it runs.
 # fmt: off
 _MEANING = frozenset({
@@ -110,16 +111,16 @@ _WRAPPERS = {
 }
 
 
-def part_of(words: Sequence[Word], assigned: int, parse: Parse) -> Part:
+def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0) -> Part:
     """The part that these words are, with what it runs inside it. `assigned` of them are variables set for it alone."""
     whole = Part.plain(words)
     if assigned == len(words):
         return whole
     if assigned:
-        inner = part_of(words[assigned:], 0, parse)
+        inner = part_of(words[assigned:], 0, parse, depth + 1)
         return Part(whole.words, whole.known, (inner,), assigned, Through.NO)
     try:
-        return _unwrapped(whole, words, parse)
+        return _unwrapped(whole, words, parse, depth)
     except Unjudgeable as fault:
         return Part.plain(words, unjudgeable=fault.why)
 
@@ -143,8 +144,10 @@ def _base(name: str) -> str:
     return PurePosixPath(name).name or name
 
 
-def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse) -> Part:
+def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:
     first = words[0]
+    if depth > _DEEPEST:
+        raise Unjudgeable("commands run other commands too deeply")
     if not first.certain or not first.value:
         raise Unjudgeable("which program it runs is only known when it runs")
     if not first.value.isascii():
@@ -155,15 +158,15 @@ def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse) -> Part:
     if base in _SHELLS:
         return _shell(whole, words, parse)
     if base == "find":
-        return _find(whole, words, parse)
+        return _find(whole, words, parse, depth)
     if base == "git":
         _require_plain_git(words)
     if base in _WRAPPERS:
-        return _wrapped(whole, words, _WRAPPERS[base], parse)
+        return _wrapped(whole, words, _WRAPPERS[base], parse, depth)
     return whole
 
 
-def _wrapped(whole: Part, words: Sequence[Word], options: _Options, parse: Parse) -> Part:
+def _wrapped(whole: Part, words: Sequence[Word], options: _Options, parse: Parse, depth: int) -> Part:
     base = _base(whole.name)
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
         return whole
@@ -179,7 +182,7 @@ def _wrapped(whole: Part, words: Sequence[Word], options: _Options, parse: Parse
     if at >= len(words):
         return whole
     inner = _with_input(words, at) if base == "xargs" else words[at:]
-    return Part(whole.words, whole.known, (part_of(inner, 0, parse),), at, through)
+    return Part(whole.words, whole.known, (part_of(inner, 0, parse, depth + 1),), at, through)
 
 
 def _with_input(words: Sequence[Word], at: int) -> list[Word]:
@@ -250,7 +253,7 @@ def _shell_text(whole: Part, words: Sequence[Word], at: int, parse: Parse) -> Pa
     return Part(whole.words, whole.known, inner.parts, through=through)
 
 
-def _find(whole: Part, words: Sequence[Word], parse: Parse) -> Part:
+def _find(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:
     inside: list[Part] = []
     at = 1
     while at < len(words):
@@ -261,7 +264,7 @@ def _find(whole: Part, words: Sequence[Word], parse: Parse) -> Part:
         if not ends or ends[0] == at + 1:
             raise Unjudgeable("what find runs cannot be told")
         run = [Word(word.value, word.certain and "{}" not in word.value) for word in words[at + 1 : ends[0]]]
-        inside.append(part_of(run, 0, parse))
+        inside.append(part_of(run, 0, parse, depth + 1))
         at = ends[0] + 1
     return Part(whole.words, whole.known, tuple(inside))
 

@@ -237,6 +237,7 @@ async def test_an_open_question_survives_a_restart_and_can_be_answered_afterward
         assert (await again.last())["content"] == "Green, then."
 
 
+@proves("APR-1", "APR-4")
 async def test_an_allowed_call_runs_and_a_denied_one_tells_the_model(tmp_path: Path) -> None:
     both = call("create_file", path="a.txt", content="a") + call("create_file", path="b.txt", content="b")
     async with at_home(tmp_path, replies=[both, "Half of it."]) as guest:
@@ -266,6 +267,7 @@ async def test_an_open_approval_survives_a_restart_and_runs_when_allowed(tmp_pat
         assert (guest.workspace / "a.txt").read_text() == "a"
 
 
+@proves("APR-8")
 async def test_an_approval_binds_to_the_file_as_it_was_shown(tmp_path: Path) -> None:
     edit = call("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}])
     async with at_home(tmp_path, replies=[edit, "Done."], files={"a.txt": "old\n"}) as guest:

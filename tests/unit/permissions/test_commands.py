@@ -156,6 +156,33 @@ def test_what_cannot_be_told_from_the_text_is_not_judged(text: str) -> None:
     assert parse(text).unjudgeable
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "(" * 9_000,
+            "$(" * 4_000,
+            "a=(" * 3_000,
+            '"${' * 3_000,
+            "env " * 2_000,
+            "timeout 5 " * 900,
+            "x=1 sudo " * 900,
+            "nohup " * 1_500,
+        ),
+        *(
+            "! " * 4_000,
+            "if a; then " * 800,
+            "a && " * 1_500 + "a",
+            "a " * 20_000,
+            "find " + "-exec env ls ; " * 100 + "-exec",
+        ),
+    ],
+    ids=lambda text: text[:10],
+)
+def test_an_endless_command_is_not_judged_and_breaks_nothing(text: str) -> None:
+    assert parse(text).unjudgeable
+
+
 @proves("APR-3")
 @pytest.mark.skipif(BASH is None, reason="this machine has no bash to compare with")
 @settings(max_examples=150, deadline=None)

@@ -8,6 +8,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Intent, PathIntent, ToolSpec
 from anycowork.permissions.grants import granted_by
 from anycowork.permissions.patterns import path_matches
+from support.spec import proves
 
 UPDATE = ToolSpec("update_file", "files", "", frozenset({Permission.READ_FILES, Permission.WRITE_FILES}), {})
 DELETE = ToolSpec("delete_file", "files", "", frozenset({Permission.READ_FILES, Permission.DELETE_FILES}), {})
@@ -26,6 +27,7 @@ def granted(the_plan: Plan, path: str, *, others: tuple[str, ...] = ()) -> str |
     return granted_by(the_plan, UPDATE, call, Prepared("update_file", {}, f"/{path}", intent))
 
 
+@proves("APR-6")
 def test_a_named_tool_on_a_named_path_is_granted() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["src/a.py"]), "src/a.py") == "1"
     assert granted(plan(tools_needed=["write_files"], paths=["src/"]), "src/deep/a.py") == "1"
@@ -55,6 +57,7 @@ def test_everything_else_is_outside_the_plan(step: dict[str, object], path: str)
     assert granted(plan(**step), path) is None
 
 
+@proves("APR-6")
 def test_every_touched_path_must_be_named() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["a.py"]), "a.py", others=("b.py",)) is None
 
