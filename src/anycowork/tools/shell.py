@@ -12,6 +12,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Refusal, ToolFault
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, ToolResult
@@ -131,7 +132,11 @@ async def _settled(transaction: Transaction, command: str, ended: Ended, hands: 
     intent = await asyncio.to_thread(transaction.intent, command)
     transaction.pledged = True
     if hands.intend is not None:
-        await hands.intend(intent)
+        try:
+            await hands.intend(intent)
+        except (ToolFault, Refusal):
+            transaction.pledged = False  # refused before it was written down, so nobody will ask for the stage
+            raise
     applied = await to_the_end(transaction.commit)
     return committed(delta, drawn, tuple(applied.conflicts))
 

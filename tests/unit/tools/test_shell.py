@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.errors import ToolFault
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Status, ToolResult
 from anycowork.tools import shell
@@ -70,6 +71,15 @@ async def test_a_commit_that_cannot_be_written_down_is_not_made_and_its_stage_st
     with pytest.raises(asyncio.CancelledError):
         await run(bench, "echo new > made", intend=intend)
     assert tree(bench.root) == {} and len(list((bench.root.parent / "data/staging/runs").iterdir())) == 1
+
+
+async def test_a_commit_that_is_refused_on_the_way_leaves_nothing_behind(bench: Bench) -> None:
+    async def intend(intent: Intent) -> None:
+        raise ToolFault("no room for its images")
+
+    with pytest.raises(ToolFault, match="no room"):
+        await run(bench, "echo new > made", intend=intend)
+    assert tree(bench.root) == {} and list((bench.root.parent / "data/staging/runs").iterdir()) == []
 
 
 async def test_a_failing_command_keeps_what_it_changed_and_says_its_exit_code(bench: Bench) -> None:
