@@ -34,7 +34,6 @@ from measuring import Ground, Leg, NotMeasured
 from workplace import PERSON
 
 QUESTION = "CPU around one update of a file of 3.5 KB, and of taking changes back"
-SIZES = {"1k": 1_000, "100k": 100_000}
 UPDATES = 200
 TEXT = "".join(f"def answer_{n}(question: str) -> str:\n    return question.upper()\n\n" for n in range(52))
 
@@ -42,14 +41,15 @@ TEXT = "".join(f"def answer_{n}(question: str) -> str:\n    return question.uppe
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
     with ground.fresh("trees") as folder:
-        trees = {name: _tree(folder / name, count) for name, count in SIZES.items()}
-        found: dict[str, Leg] = {}
-        for name, tree in trees.items():
-            found[f"update_{name}"] = partial(_around_updates, ground, tree)
-            found[f"shadow_git_{name}"] = _ShadowGit(folder / f"{name}.git", tree).snapshot
-        for changed in (10, 100):
-            found[f"restore_{changed}_files"] = partial(_restore, ground, trees["100k"], changed)
-        yield found
+        small, large = _tree(folder / "1k", 1_000), _tree(folder / "100k", 100_000)
+        yield {
+            "update_1k": partial(_around_updates, ground, small),
+            "update_100k": partial(_around_updates, ground, large),
+            "shadow_git_1k": _ShadowGit(folder / "1k.git", small).snapshot,
+            "shadow_git_100k": _ShadowGit(folder / "100k.git", large).snapshot,
+            "restore_10_files": partial(_restore, ground, large, 10),
+            "restore_100_files": partial(_restore, ground, large, 100),
+        }
 
 
 def _tree(root: Path, count: int) -> Path:

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -49,11 +49,27 @@ def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
     for place in map(place_of, paths):
         if place.is_root or is_git_control(place.parts) or place in found:
             continue
+        if below_any(place, found) and behind_a_link(folder, place):
+            found[place] = None
+            continue
         for entry, stat_ in chain(_whole(folder.jail, place), _missing_above(folder.jail, place)):
             found[entry] = stat_
             if len(found) > MOST_IMAGED:
                 raise NotKept(f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts.")
     return sorted(found.items(), key=lambda seen: seen[0].parts)
+
+
+def below_any(place: Place, others: Container[Place]) -> bool:
+    return any(Place(place.parts[:depth]) in others for depth in range(1, len(place.parts)))
+
+
+def behind_a_link(folder: Folder, place: Place) -> bool:
+    """A folder on the way became a link: whatever it leads to, nothing stands at this path itself."""
+    try:
+        folder.jail.stat(place)
+    except StateChanged:
+        return True
+    return False
 
 
 def _missing_above(jail: Jail, place: Place) -> Iterator[Seen]:

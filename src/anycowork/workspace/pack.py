@@ -1,27 +1,33 @@
 """The pack: contents by their SHA-256 in append-only files outside every workspace, checked whenever they are read.
 
-Each file is a row of entries (header, content). A large content has a file of its own. What nobody needs is swept out by whoever
-knows what is needed; a crash can tear the newest entry only, and that one is dropped when the pack is opened again.
+A large content has a file of its own. What nobody needs is swept out by whoever knows what is needed; a crash can tear the newest
+entries only, and those are dropped when the pack is opened again. How a file looks inside is `packfile.py`'s.
 """
 
-import errno
 import hashlib
 import logging
 import os
-import struct
 import threading
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from anycowork.workspace.packfile import (
+    CHUNK,
+    HEADER_BYTES,
+    Entry,
+    anything_after,
+    copy_to_entry,
+    entries_in,
+    header,
+    intact,
+    opened,
+    sync_folder,
+    write_all,
+)
+
 SEGMENT_BYTES = 16 << 20
 OWN_FILE_BYTES = 4 << 20  # from here on a content has a file of its own, written without holding anyone up
-_CHUNK = 1 << 20
-_HEADER = struct.Struct(">4s32sQ")
-_CHECKED = struct.Struct(">4s32sQI")
-_MAGIC = b"acw1"
 _PACK, _OWN = ".pack", ".blob"
 
 log = logging.getLogger(__name__)
@@ -31,18 +37,11 @@ class Damaged(Exception):
     """The content is not there, or no longer what it was."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    file: str
-    offset: int  # of the content
-    size: int
-
-
 @dataclass(slots=True)
 class _State:
     """What is known of the files; filled by the first use."""
 
-    index: dict[str, _Entry] = field(default_factory=dict)
+    index: dict[str, Entry] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     current: str | None = None
     unsynced: set[str] = field(default_factory=set)
@@ -99,7 +98,7 @@ class Pack:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self._folder / f"{threading.get_native_id()}-{os.urandom(6).hex()}.tmp"
         try:
-            digest, size = _copy_to_entry(fd, temporary, most)
+            digest, size = copy_to_entry(fd, temporary, most)
             self._adopt(temporary, digest, size, owner)
         finally:
             temporary.unlink(missing_ok=True)
@@ -110,7 +109,7 @@ class Pack:
         with self._lock:
             state = self._state()
             for file in sorted(state.unsynced):
-                with _opened(self._folder / file, os.O_WRONLY) as fd:
+                with opened(self._folder / file, os.O_WRONLY) as fd:
                     os.fdatasync(fd)
                 state.unsynced.discard(file)
 
@@ -130,7 +129,7 @@ class Pack:
         check = hashlib.sha256()
         try:
             at, end = entry.offset, entry.offset + entry.size
-            while at < end and (chunk := os.pread(fd, min(_CHUNK, end - at), at)):
+            while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
                 check.update(chunk)
                 at += len(chunk)
                 yield chunk
@@ -164,21 +163,21 @@ class Pack:
             self.sync()
             state = self._state()
             needed = needed | self._recorded | {digest for fresh in self._fresh.values() for digest in fresh}
-            kept: dict[str, dict[str, _Entry]] = {file: {} for file in state.sizes}
+            kept: dict[str, dict[str, Entry]] = {file: {} for file in state.sizes}
             for digest, entry in state.index.items():
                 if digest in needed:
                     kept[entry.file][digest] = entry
             state.current = None  # what is moved goes to a new file, never into one that is about to go
-            used = {file: sum(_CHECKED.size + entry.size for entry in held.values()) for file, held in kept.items()}
+            used = {file: sum(HEADER_BYTES + entry.size for entry in held.values()) for file, held in kept.items()}
             for file in sorted(kept, key=lambda file: used[file] / max(1, state.sizes[file])):
                 total = sum(state.sizes.values())
                 if used[file] * 2 <= state.sizes[file] or (total > most and used[file] < state.sizes[file]):
                     self._move_out(state, file, kept[file])
 
-    def _move_out(self, state: _State, file: str, entries: dict[str, _Entry]) -> None:
+    def _move_out(self, state: _State, file: str, entries: dict[str, Entry]) -> None:
         gone = [digest for digest, entry in state.index.items() if entry.file == file]
         for digest, entry in entries.items():
-            with _opened(self._folder / file, os.O_RDONLY) as fd:
+            with opened(self._folder / file, os.O_RDONLY) as fd:
                 data = os.pread(fd, entry.size, entry.offset)
             if hashlib.sha256(data).hexdigest() == digest:
                 self._append(state, digest, data)
@@ -194,14 +193,14 @@ class Pack:
     def _append(self, state: _State, digest: str, data: bytes) -> None:
         file = self._writable_file(state, len(data))
         offset = state.sizes[file]
-        with _opened(self._folder / file, os.O_WRONLY) as fd:
+        with opened(self._folder / file, os.O_WRONLY) as fd:
             try:
-                _write_all(fd, _header(digest, len(data)) + data, offset)
+                write_all(fd, header(digest, len(data)) + data, offset)
             except OSError:
                 os.ftruncate(fd, offset)
                 raise
-        state.sizes[file] = offset + _CHECKED.size + len(data)
-        state.index[digest] = _Entry(file, offset + _CHECKED.size, len(data))
+        state.sizes[file] = offset + HEADER_BYTES + len(data)
+        state.index[digest] = Entry(file, offset + HEADER_BYTES, len(data))
         state.unsynced.add(file)
 
     def _writable_file(self, state: _State, size: int) -> str:
@@ -211,9 +210,9 @@ class Pack:
         newest = max((file for file in state.sizes if file.endswith(_PACK)), default="0")
         file = f"{int(newest.removesuffix(_PACK)) + 1:010d}{_PACK}"
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _opened(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+        with opened(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
             pass
-        _sync_folder(self._folder)
+        sync_folder(self._folder)
         state.current, state.sizes[file] = file, 0
         return file
 
@@ -225,9 +224,9 @@ class Pack:
             if digest in state.index:
                 return
             temporary.rename(self._folder / file)
-            _sync_folder(self._folder)
-            state.sizes[file] = _CHECKED.size + size
-            state.index[digest] = _Entry(file, _CHECKED.size, size)
+            sync_folder(self._folder)
+            state.sizes[file] = HEADER_BYTES + size
+            state.index[digest] = Entry(file, HEADER_BYTES, size)
 
     def _state(self) -> _State:
         if self._known is None:
@@ -246,81 +245,18 @@ class Pack:
         return state
 
     def _take_in(self, state: _State, file: str, *, newest: bool) -> None:
-        with _opened(self._folder / file, os.O_RDWR) as fd:
+        with opened(self._folder / file, os.O_RDWR) as fd:
             total, end = os.fstat(fd).st_size, 0
-            for digest, entry in _entries(fd, file, total):
+            for digest, entry in entries_in(fd, file, total):
                 # Only the newest file can hold what was never synced; a header alone proves nothing there.
-                if newest and not _intact(fd, digest, entry):
-                    break
-                state.index[digest] = entry
-                end = entry.offset + entry.size
-            if end < total and newest:
+                if not newest or intact(fd, digest, entry):
+                    state.index[digest] = entry
+                    end = entry.offset + entry.size
+            if newest and end < total and not anything_after(fd, end):
                 os.ftruncate(fd, end)
                 total = end
-            elif end < total:
-                log.error("the pack's file %s is damaged from byte %d on", file, end)
+        if end < total:
+            log.error("the pack's file %s cannot be read from byte %d on", file, end)
         state.sizes[file] = total
-        if newest and total < self._segment_bytes:
+        if newest and end == total < self._segment_bytes:
             state.current = file
-
-
-def _header(digest: str, size: int) -> bytes:
-    plain = _HEADER.pack(_MAGIC, bytes.fromhex(digest), size)
-    return plain + zlib.crc32(plain).to_bytes(4)
-
-
-def _entries(fd: int, file: str, total: int) -> Iterator[tuple[str, _Entry]]:
-    """Those whose header is whole and whose content is all there, up to the first that is not."""
-    at = 0
-    while len(raw := os.pread(fd, _CHECKED.size, at)) == _CHECKED.size:
-        magic, digest, size, check = _CHECKED.unpack(raw)
-        start = at + _CHECKED.size
-        if magic != _MAGIC or check != zlib.crc32(raw[: _HEADER.size]) or start + size > total:
-            return
-        yield digest.hex(), _Entry(file, start, size)
-        at = start + size
-
-
-def _intact(fd: int, digest: str, entry: _Entry) -> bool:
-    check = hashlib.sha256()
-    at, end = entry.offset, entry.offset + entry.size
-    while at < end and (chunk := os.pread(fd, min(_CHUNK, end - at), at)):
-        check.update(chunk)
-        at += len(chunk)
-    return check.hexdigest() == digest
-
-
-def _copy_to_entry(source: int, target: Path, most: int) -> tuple[str, int]:
-    """Content first, its header last: a file without a whole header holds nothing."""
-    check, size = hashlib.sha256(), 0
-    with _opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as fd:
-        while chunk := os.read(source, _CHUNK):
-            if size + len(chunk) > most:
-                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
-            _write_all(fd, chunk, _CHECKED.size + size)
-            check.update(chunk)
-            size += len(chunk)
-        _write_all(fd, _header(check.hexdigest(), size), 0)
-        os.fsync(fd)
-    return check.hexdigest(), size
-
-
-def _write_all(fd: int, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(fd, view, offset)
-        view, offset = view[written:], offset + written
-
-
-@contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _sync_folder(folder: Path) -> None:
-    with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
-        os.fsync(fd)

@@ -8,12 +8,22 @@ from typing import Protocol, assert_never
 
 from anycowork.domain.errors import NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.ports import Clock, Workspace
-from anycowork.domain.snapshots import Image, Kind, Outlook, Restore, Restored, Snapshot, SnapshotMoment, Undo
+from anycowork.domain.snapshots import Image, Kind, Outlook, Restore, Restored, Snapshot, SnapshotMoment, Undo, absent
 from anycowork.domain.tools import Call
 from anycowork.workspace.comparing import Comparison, comparable, compare
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.images import Keeping, bytes_in, image, image_of, place_of, refuse_special, touched
+from anycowork.workspace.images import (
+    Keeping,
+    behind_a_link,
+    below_any,
+    bytes_in,
+    image,
+    image_of,
+    place_of,
+    refuse_special,
+    touched,
+)
 from anycowork.workspace.jail import saying
 from anycowork.workspace.pack import Damaged, Pack
 from anycowork.workspace.paths import shown
@@ -159,9 +169,13 @@ class PackedSnapshots:
         todo: list[Undo] = []
         seen: list[Image] = []
         ours = {undo.path for undo in undos}
+        places = {place_of(path) for path in ours if ".." not in path.split("/")}
         for undo in undos:
             try:
-                now = image(folder, place_of(undo.path))
+                place = place_of(undo.path)
+                # A link that this very restore takes away again hides what is below it.
+                hidden = below_any(place, places) and behind_a_link(folder, place)
+                now = absent(undo.path) if hidden else image(folder, place)
             except (ToolFault, OutsideWorkspace) as error:
                 conflicts[undo.path] = error.message
                 hopeless.add(undo.path)

@@ -1,0 +1,96 @@
+"""One file of the pack: a row of entries, each a checked header (hash, size) and its content. Plain reading and writing, no policy."""
+
+import errno
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+CHUNK = 1 << 20
+_PLAIN = struct.Struct(">4s32sQ")
+_CHECKED = struct.Struct(">4s32sQI")
+_MAGIC = b"acw1"
+HEADER_BYTES = _CHECKED.size
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    file: str
+    offset: int  # of the content
+    size: int
+
+
+def header(digest: str, size: int) -> bytes:
+    plain = _PLAIN.pack(_MAGIC, bytes.fromhex(digest), size)
+    return plain + zlib.crc32(plain).to_bytes(4)
+
+
+def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, Entry]]:
+    """Those whose header is whole and whose content is all there, up to the first that is not."""
+    at = 0
+    while len(raw := os.pread(fd, HEADER_BYTES, at)) == HEADER_BYTES:
+        magic, digest, size, check = _CHECKED.unpack(raw)
+        start = at + HEADER_BYTES
+        if magic != _MAGIC or check != zlib.crc32(raw[: _PLAIN.size]) or start + size > total:
+            return
+        yield digest.hex(), Entry(file, start, size)
+        at = start + size
+
+
+def anything_after(fd: int, end: int) -> bool:
+    """Whether entries may stand behind the one that could not be read at `end`: then it was damaged, not torn by a crash."""
+    at, tail = end + 1, b""
+    while chunk := os.pread(fd, CHUNK, at):
+        if _MAGIC in tail + chunk:
+            return True
+        at, tail = at + len(chunk), chunk[-len(_MAGIC) :]
+    return False
+
+
+def intact(fd: int, digest: str, entry: Entry) -> bool:
+    check = hashlib.sha256()
+    at, end = entry.offset, entry.offset + entry.size
+    while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
+        check.update(chunk)
+        at += len(chunk)
+    return check.hexdigest() == digest
+
+
+def copy_to_entry(source: int, target: Path, most: int) -> tuple[str, int]:
+    """Content first, its header last: a file without a whole header holds nothing. Raises: OSError."""
+    check, size = hashlib.sha256(), 0
+    with opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as fd:
+        while chunk := os.read(source, CHUNK):
+            if size + len(chunk) > most:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            write_all(fd, chunk, HEADER_BYTES + size)
+            check.update(chunk)
+            size += len(chunk)
+        write_all(fd, header(check.hexdigest(), size), 0)
+        os.fsync(fd)
+    return check.hexdigest(), size
+
+
+def write_all(fd: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(fd, view, offset)
+        view, offset = view[written:], offset + written
+
+
+@contextmanager
+def opened(path: Path, flags: int) -> Iterator[int]:
+    fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def sync_folder(folder: Path) -> None:
+    with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
+        os.fsync(fd)
