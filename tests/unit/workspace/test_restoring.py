@@ -16,9 +16,10 @@ from support.checkpoints import CHAT, Recorded, recorded, whole
 from support.spec import proves
 
 NAMES = st.sampled_from(["a.txt", "b.bin", "d", "d/e.txt", "d/f", "d/f/g.txt", "l"])
+TEXTS = st.text(alphabet="ab é\r\n\t", max_size=20)  # what the tools' own parameters let through
 TOOL_STEPS = st.one_of(
-    st.tuples(st.just("create_file"), NAMES, st.text(max_size=20)),
-    st.tuples(st.just("update_file"), NAMES, st.text(max_size=20)),
+    st.tuples(st.just("create_file"), NAMES, TEXTS),
+    st.tuples(st.just("update_file"), NAMES, TEXTS),
     st.tuples(st.just("move_file"), NAMES, NAMES),
     st.tuples(st.just("delete_file"), NAMES, st.just("")),
 )
