@@ -89,6 +89,10 @@ async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
 
 async def violations(page: Page) -> list[str]:
     """What axe finds on this screen, colours included."""
+    # A row that has not found its height yet is hidden, and what it holds has no name for that moment.
+    await page.wait_for_function(
+        "![...document.querySelectorAll('[role=log] div')].some((row) => row.style.visibility === 'hidden')"
+    )
     await page.evaluate(AXE.read_text("utf-8"))
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [

@@ -92,8 +92,7 @@ async def test_a_batch_of_approvals_is_decided_by_keyboard_alone(tmp_path):
         await page.keyboard.press("Enter")
         await expect(dock).to_contain_text("2 calls wait for you")
         await page.evaluate("document.activeElement.blur()")
-        await page.keyboard.press("Shift+Y")
-        await expect(page.get_by_text("Two of three.")).to_be_visible()
+        await _press_until(page, "Shift+Y", page.get_by_text("Two of three."))
         assert sorted(file.name for file in guest.workspace.iterdir()) == ["three.txt", "two.txt"]
         assert "not this one" in json.dumps(guest.model.requests[-1])
 
