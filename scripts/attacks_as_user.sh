@@ -12,10 +12,10 @@ chmod 755 "$home" && chown 12345:12345 "$home"
 trap 'rm -rf "$home"' EXIT
 python=.venv/bin/python
 packages=""
-if ! $become "$python" -c "" 2>/dev/null; then
+if ! $become sh -c "exec $python -c ''" 2>/dev/null; then
   # This environment's Python lies where only root may go: the system's runs the same packages if it is the same version.
   packages=$(ls -d "$PWD"/.venv/lib/python3*/site-packages)
-  python=$(basename "$(dirname "$packages")")
+  python=$($become sh -c "command -v $(basename "$(dirname "$packages")")")
 fi
 env -i PATH="$PATH" HOME="$home" LOGNAME=ordinary TMPDIR="$home" PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$home/hypothesis" PYTHONPATH="$packages" \
   $become "$python" -m pytest $tests "$@"

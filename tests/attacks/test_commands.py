@@ -173,8 +173,12 @@ DEVICES = [Path("/dev", name) for name in ("null", "zero", "full", "random", "ur
 
 def machine() -> list[object]:
     """What of the machine itself an attempt might have changed."""
-    # Anyone may set the times of what anyone may write, here as outside; only root could have done more.
-    devices = [(d.stat().st_mode, d.stat().st_ctime_ns if os.geteuid() == 0 else 0) for d in DEVICES if d.exists()]
+    # Anyone on the machine may set the times of what anyone may write, so /dev/null's own say nothing.
+    devices = [
+        (d.stat().st_mode, d.stat().st_ctime_ns if os.geteuid() == 0 and d.name != "null" else 0)
+        for d in DEVICES
+        if d.exists()
+    ]
     return [
         devices,
         Path("/proc/sys/kernel/core_pattern").read_bytes(),

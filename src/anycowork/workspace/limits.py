@@ -4,6 +4,7 @@ The kernel does not hold root to a number of processes, whatever its limits say.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,22 +44,20 @@ def limited_shell(bash: str, limits: CommandLimits, command: str) -> list[str]:
 # --- cgroups, where we may make them
 
 _PIDS_V1, _MEMORY_V1, _V2 = (Path("/sys/fs/cgroup", name) for name in ("pids", "memory", "."))
+_PREFIX = "anycowork-"
 _JOIN = 'for group; do shift; [ "$group" = -- ] && break; echo $$ > "$group" || exit 125; done; exec "$@"'
 
 
 @contextmanager
 def counted(name: str, limits: CommandLimits) -> Iterator[list[str]]:
     """Words to put before a program so that it starts inside groups of its own; none where we may make no groups."""
-    made = _make_groups(f"anycowork-{os.getpid()}-{name}", limits)
+    made = _make_groups(f"{_PREFIX}{os.getpid()}-{name}", limits)
     try:
         joins = [str(group / "cgroup.procs") for group in made]
         yield ["/bin/sh", "-c", _JOIN, "sh", *joins, "--"] if joins else []
     finally:
-        for group in made:
-            try:
-                group.rmdir()
-            except OSError:
-                pass  # someone in it is still dying; an empty group costs nothing
+        for group in [*made, *_of_dead_servers(made)]:
+            _remove(group)
 
 
 def can_count() -> bool:
@@ -92,3 +91,21 @@ def _group(path: Path, values: dict[str, int]) -> Path | None:
         path.rmdir()
         return None
     return path
+
+
+def _of_dead_servers(made: list[Path]) -> list[Path]:
+    """Groups of servers that are gone; those of the living may be about to be used."""
+    found = [left for group in made for left in group.parent.glob(f"{_PREFIX}*")]
+    return [left for left in found if not Path("/proc", left.name.split("-")[1]).exists()]
+
+
+def _remove(group: Path) -> None:
+    """Waits a little for the last of its processes to be buried; a group that stays is empty and costs nothing."""
+    for _ in range(20):
+        try:
+            group.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.001)
