@@ -267,3 +267,22 @@ async def test_a_rule_that_cannot_be_is_a_422_that_names_the_field(
         refused = await guest.ask("POST", "/rules", wish, expect=422)
         assert refused["error"]["param"] == param
         assert await rules_of(guest) == []
+
+
+@proves("APR-3")
+async def test_a_contained_command_that_rules_cover_runs_unasked_and_one_more_part_asks(tmp_path: Path) -> None:
+    replies = [call("execute_command", command=text) for text in ("echo hello", "echo hello; rm -f a.txt")]
+    async with at_home(tmp_path, replies=[*replies, "Done."], files={"a.txt": "a"}) as guest:
+        rule = {"tool": "execute_command", "resource": "echo *", "effect": "allow", "scope": "global"}
+        await guest.ask("POST", "/rules", rule, expect=201)
+        tool = guest.house.rooms.rules._toolbox.find("execute_command")
+        chat = await guest.chat()
+        await chat.send("run both")
+        if tool is None or not tool.spec.contained:
+            assert [a["resource"] for a in await chat.approvals()] == ["command:echo hello"], (
+                "without a sandbox all ask"
+            )
+            return
+        assert [r["status"] for r in await chat.results()] == ["ok"]
+        assert [a["resource"] for a in await chat.approvals()] == ["command:echo hello; rm -f a.txt"]
+        assert (guest.workspace / "a.txt").exists()
