@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import replace
+from functools import lru_cache
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Invalid
@@ -113,7 +114,13 @@ def find(connection: Connection, chat_id: str) -> Chat | None:
 
 def role_of(connection: Connection, chat_id: str) -> str | None:
     row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
-    return None if row is None else ChatConfig.from_stored(unpacked(row[0])).agent_role
+    return None if row is None else _role_in(row[0])
+
+
+@lru_cache(maxsize=256)
+def _role_in(config: str) -> str:
+    """Asked before every call, and nearly always of the same few configurations."""
+    return ChatConfig.from_stored(unpacked(config)).agent_role
 
 
 def imported(connection: Connection, import_hash: str) -> bool:

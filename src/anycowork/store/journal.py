@@ -20,7 +20,7 @@ from anycowork.store.lines import Line, Lines
 from anycowork.store.messages import wire_body
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
-from anycowork.store.writer import Done, Failed, Writer, durable, settle_future
+from anycowork.store.writer import Done, Failed, Known, Writer
 from anycowork.store.writes import Numbered, commit
 
 FLUSH_SECONDS = 0.1
@@ -59,21 +59,21 @@ class SqliteJournal:
         numbered = self._number(change, line)
         place = line.hold(numbered.first_seq)
         drops = self._drop_pieces(change)
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        known: Known[None] = Known()
 
         def settle(outcome: Placed) -> None:
             match outcome:
                 case Done(placed):
-                    settle_future(done, Done(None))  # whoever waits goes on in the loop's next round, when all is shown
+                    known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
                     self._forget(change, drops)
                     line.settle(place, partial(self._show_all, placed))
                 case Failed():
-                    settle_future(done, outcome)
+                    known.settle(outcome)
                     self._take_back(drops)
                     line.settle(place, _show_nothing)
 
         self._writer.submit(partial(commit, numbered=numbered), settle)
-        await durable(done)
+        await known
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
         line = self._lines.of(chat_id)
@@ -142,9 +142,9 @@ class SqliteJournal:
     # --- pieces of deltas
 
     async def _flush(self) -> None:
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._make_durable(self._pieces.take_off(open_too=True), partial(settle_future, done))
-        await durable(done)
+        known: Known[None] = Known()
+        self._make_durable(self._pieces.take_off(open_too=True), known.settle)
+        await known
 
     def _flush_in(self, seconds: float) -> None:
         if not self._closed:

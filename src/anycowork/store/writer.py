@@ -50,6 +50,20 @@ class Tally:
     faults: int = 0
 
 
+class Known(asyncio.Future[T]):
+    """The outcome, when it is known. Whoever is cancelled meanwhile is told only then, so that clean-up reads what is true."""
+
+    def cancel(self, msg: object = None) -> bool:
+        return False  # the task that waits keeps its cancellation until this is done
+
+    def settle(self, outcome: Done[T] | Failed) -> None:
+        match outcome:
+            case Done(value):
+                self.set_result(value)
+            case Failed(error):
+                self.set_exception(error)
+
+
 # What the work itself did wrong. Every other error of SQLite is the disk's, and undoes the group.
 _OF_THE_WORK = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 
@@ -77,9 +91,9 @@ class Writer:
 
     async def run(self, work: Work[T]) -> T:
         """Raises: what `work` raised; StorageFault if it could not be made durable."""
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.submit(work, lambda outcome: settle_future(done, outcome))
-        return await durable(done)
+        known: Known[T] = Known()
+        self.submit(work, known.settle)
+        return await known
 
     def close(self) -> None:
         """Finishes what is queued, then ends the thread."""
@@ -161,27 +175,6 @@ class Writer:
         if self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-
-
-def settle_future(done: asyncio.Future[T], outcome: Done[T] | Failed) -> None:
-    if done.done():
-        return
-    match outcome:
-        case Done(value):
-            done.set_result(value)
-        case Failed(error):
-            done.set_exception(error)
-
-
-async def durable(done: asyncio.Future[T]) -> T:
-    """Waits for the outcome. Whoever is cancelled meanwhile goes on only when it is known, so that clean-up reads what is true."""
-    try:
-        return await asyncio.shield(done)
-    except asyncio.CancelledError:
-        await asyncio.wait([done])
-        if not done.cancelled():
-            done.exception()  # seen: the one who would have been told is leaving
-        raise
 
 
 def _hand_back(group: list[_Job], outcomes: list[Done[object] | Failed]) -> None:
