@@ -29,8 +29,8 @@ from anycowork.containment import Containment, find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.chats import Limits
 from anycowork.domain.errors import BadWorkspace
-from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Providers, Said, Snapshots, Workspaces
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Clock, Providers, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
@@ -38,7 +38,6 @@ from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.enhance import enhance
 from anycowork.prompts.prose import prose, role_text
-from anycowork.prompts.window import optimize_history_by_tokens
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
 from anycowork.providers.discovery import Lookout, from_environment
@@ -199,9 +198,7 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=Recorder(journal=journal, clock=clock),
-        asking=Asking(
-            journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox), window=_window
-        ),
+        asking=Asking(journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox)),
         toolrunner=ToolRunner(
             gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
             journal=journal,
@@ -369,7 +366,3 @@ def _system_prompt(toolbox: Toolbox) -> Callable[[RoleDefinition], str]:
         return enhance(prose("base"), role, role_text(role), toolbox.specs()).content
 
     return prompt
-
-
-def _window(history: list[Message], system: str, budget: int) -> tuple[Said, ...]:
-    return optimize_history_by_tokens(history, budget=budget, system=system)

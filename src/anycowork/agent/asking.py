@@ -12,23 +12,19 @@ from anycowork.domain.ports import Clock, Journal, ModelRequest, Providers, Said
 from anycowork.domain.roles import RoleDefinition
 
 SystemPrompt = Callable[[RoleDefinition], str]
-Window = Callable[[list[Message], str, int], tuple[Said, ...]]
 ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
 FILES_HEAD = "[Files in the workspace:"
 
 
 class Asking:
-    """`system_prompt` gives the role's prompt, `window` cuts the history to a number of tokens."""
+    """`system_prompt` gives the role's prompt."""
 
-    def __init__(
-        self, *, journal: Journal, providers: Providers, clock: Clock, system_prompt: SystemPrompt, window: Window
-    ) -> None:
+    def __init__(self, *, journal: Journal, providers: Providers, clock: Clock, system_prompt: SystemPrompt) -> None:
         self._journal = journal
         self._providers = providers
         self._clock = clock
         self._system_prompt = system_prompt
-        self._window = window
 
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
@@ -46,16 +42,17 @@ class Asking:
 
     def _messages(self, moment: Moment) -> tuple[Said, ...]:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
-        return self._window(_with_files(moment), self._system_prompt(moment.role), room)
+        new = moment.history[len(moment.window) :]
+        moment.window.extend([_with_files(moment, one) if one.id == moment.turn.message_id else one for one in new])
+        return moment.window.shown(budget=room, system=self._system_prompt(moment.role))
 
 
-def _with_files(moment: Moment) -> list[Message]:
-    """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once."""
-    files = f"{FILES_HEAD}\n{moment.overview(OVERVIEW_FILES)}]\n\n"
-    return [
-        replace(message, content=files + message.content) if message.id == moment.turn.message_id else message
-        for message in moment.history
-    ]
+def _with_files(moment: Moment, request: Message) -> Message:
+    """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
+
+    The files are as they were when the segment began: the same words in every request of it.
+    """
+    return replace(request, content=f"{FILES_HEAD}\n{moment.workspace.overview(OVERVIEW_FILES)}]\n\n{request.content}")
 
 
 def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:

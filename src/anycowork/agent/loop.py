@@ -86,7 +86,7 @@ class Agent:
             return False
         if outcome.faults:
             self._count_fault(moment, limits)
-        else:
+        elif moment.turn.faults:
             moment.turn = replace(moment.turn, faults=0)
         return True
 

@@ -7,11 +7,12 @@ from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import RepeatedCall
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Spend
-from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Hands, Workspace
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import Call, CallState, Status
+from anycowork.prompts.window import Window
 
 
 @dataclass(slots=True)
@@ -31,9 +32,18 @@ class Moment:
     seconds_before: float = 0.0
     spent: list[Spend] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
-    _overview: str | None = None
+    window: Window = field(default_factory=Window)
     _results: list[str] = field(default_factory=list)
     _looked_through: int = 0
+    _read: dict[str, str] = field(default_factory=dict)
+    _refused: list[Call] = field(default_factory=list)
+    _user_text: str = ""
+
+    def __post_init__(self) -> None:
+        for call in self.calls:
+            self._learn(call)
+        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
+        self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
 
     def take_spent(self) -> tuple[tuple[Spend, ...], tuple[Draft, ...]]:
         """What was spent on the last answer, to be booked in the same transaction as what came of it."""
@@ -45,12 +55,6 @@ class Moment:
         """Time at work in this turn; waiting for a person is not in it."""
         return self.seconds_before + now - self.started
 
-    def overview(self, limit: int) -> str:
-        """The workspace's files as they were when the segment began: the same words in every request of it."""
-        if self._overview is None:
-            self._overview = self.workspace.overview(limit)
-        return self._overview
-
     def open_calls(self) -> list[Call]:
         return [call for call in self.calls if call.state is not CallState.SETTLED]
 
@@ -61,31 +65,35 @@ class Moment:
         return last if failed else None
 
     def put(self, call: Call) -> None:
-        for at, known in enumerate(self.calls):
-            if known.id == call.id:
-                self.calls[at] = call
-                return
-        self.calls.append(call)
+        """In the place of the call as it was known."""
+        at = next(at for at in reversed(range(len(self.calls))) if self.calls[at].id == call.id)
+        self.calls[at] = call
+        self._learn(call)
 
     def call(self, call_id: str) -> Call:
-        return next(call for call in self.calls if call.id == call_id)
+        return next(call for call in reversed(self.calls) if call.id == call_id)
 
     def hands(self) -> Hands:
         """What was read in this turn, with the hash it had then, and the words the user gave."""
-        read: dict[str, str] = {}
-        for call in self.calls:
-            facts = call.result.facts if call.result and call.result.status is Status.OK else None
-            if not facts:
-                continue
-            path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
-            if not isinstance(path, str):
-                continue
-            if facts.get("whole") is True and isinstance(seen, str):
-                read[path] = seen
-            elif isinstance(after, str) and (path in read or facts.get("before") is None):
-                read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
-        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
-        return Hands(self.workspace, self.role.permissions, read=read, user_text="\n".join(said))
+        return Hands(self.workspace, self.role.permissions, read=dict(self._read), user_text=self._user_text)
+
+    def _learn(self, call: Call) -> None:
+        """What a settled call tells of the files, and of what was refused."""
+        if call.result is None:
+            return
+        if call.result.status in (Status.REFUSED, Status.DENIED) and not _was_a_repeat(call):
+            self._refused.append(call)
+        if call.result.status is Status.OK and call.result.facts:
+            self._learn_file(call.result.facts)
+
+    def _learn_file(self, facts: Json) -> None:
+        path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
+        if not isinstance(path, str):
+            return
+        if facts.get("whole") is True and isinstance(seen, str):
+            self._read[path] = seen
+        elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
+            self._read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
 
     def stands_in_a_result(self, source: str) -> bool:
         """The call's own text occurs in an earlier tool result, whatever the white space: someone may have planted it there."""
@@ -110,18 +118,8 @@ class Moment:
         return None
 
     def _refused_before(self, call: Call) -> Call | None:
-        return next(
-            (
-                earlier
-                for earlier in self.calls
-                if earlier.id != call.id
-                and (earlier.tool, earlier.parameters) == (call.tool, call.parameters)
-                and earlier.result is not None
-                and earlier.result.status in (Status.REFUSED, Status.DENIED)
-                and not _was_a_repeat(earlier)
-            ),
-            None,
-        )
+        same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
+        return next(same, None)
 
 
 def _without_space(text: str) -> str:

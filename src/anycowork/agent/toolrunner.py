@@ -66,9 +66,11 @@ class ToolRunner:
 
     async def run(self, moment: Moment) -> Parked | Done:
         """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
-        if await self._ask_for_all(moment):
-            return Parked()
         batch = moment.open_calls()
+        if not self._is_one_read(batch):  # that one is looked at when it is taken, and asked then if it must be
+            if await self._ask_for_all(moment, batch):
+                return Parked()
+            batch = moment.open_calls()
         for group in _side_by_side(batch, self._only_reads):
             verdicts = await self._take_all(moment, group)
             if any(verdicts):
@@ -77,10 +79,10 @@ class ToolRunner:
         settled = [call for call in moment.calls if call.id in taken]
         return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
 
-    async def _ask_for_all(self, moment: Moment) -> bool:
+    async def _ask_for_all(self, moment: Moment, batch: list[Call]) -> bool:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
         approvals: list[Approval] = []
-        for call in moment.open_calls():
+        for call in batch:
             verdict = await self._verdict(moment, call)
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)
@@ -208,6 +210,9 @@ class ToolRunner:
         )
         for call in calls:
             moment.put(call)
+
+    def _is_one_read(self, batch: list[Call]) -> bool:
+        return len(batch) == 1 and self._only_reads(batch[0])
 
     def _only_reads(self, call: Call) -> bool:
         tool = self._toolbox.find(call.tool)

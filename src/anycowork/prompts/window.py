@@ -32,16 +32,41 @@ def optimize_history_by_tokens(
 
     A call and its result come together or not at all, the order is kept, and the newest message of the person is always in.
     """
-    head = (Said(SYSTEM, system),) if system else ()
-    room = budget - request_tokens(head, ratio)
-    everything = with_words(_cut_result(message, result_cap) for message in history)
-    if request_tokens((one for _, one in everything), ratio) <= room:  # nearly always; then nothing has to give way
-        return (*head, *merged(everything))
-    shown = [message for message in history if said(message) is not None]
-    kept = fitting(shown, budget=room, ratio=ratio, result_cap=result_cap)
-    if len(kept) == len(shown):
-        return (*head, *conversation(kept))
-    return (*head, *_with_note(conversation(kept)))
+    window = Window(ratio=ratio, result_cap=result_cap)
+    window.extend(history)
+    return window.shown(budget=budget, system=system)
+
+
+class Window:
+    """A history that only grows: each message is put into words and weighed once, however often the whole is shown."""
+
+    def __init__(self, *, ratio: float = 1.0, result_cap: int = RESULT_CAP) -> None:
+        self._ratio = ratio
+        self._result_cap = result_cap
+        self._history: list[Message] = []
+        self._words: list[tuple[Message, Said]] = []
+        self._weight = 0
+
+    def __len__(self) -> int:
+        return len(self._history)
+
+    def extend(self, messages: Sequence[Message]) -> None:
+        words = with_words(_cut_result(message, self._result_cap) for message in messages)
+        self._history += messages
+        self._words += words
+        self._weight += request_tokens((one for _, one in words), self._ratio)
+
+    def shown(self, *, budget: int, system: str = "") -> tuple[Said, ...]:
+        """As `optimize_history_by_tokens`."""
+        head = (Said(SYSTEM, system),) if system else ()
+        room = budget - request_tokens(head, self._ratio)
+        if self._weight <= room:  # nearly always; then nothing has to give way
+            return (*head, *merged(self._words))
+        shown = [message for message in self._history if said(message) is not None]
+        kept = fitting(shown, budget=room, ratio=self._ratio, result_cap=self._result_cap)
+        if len(kept) == len(shown):
+            return (*head, *conversation(kept))
+        return (*head, *_with_note(conversation(kept)))
 
 
 def fitting(
