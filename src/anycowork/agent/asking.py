@@ -31,12 +31,13 @@ class Asking:
         provider, model = self._providers.find(moment.chat.config.model_id)
         request = ModelRequest(model=model, messages=self._messages(moment), purpose="turn")
         call_id = self._clock.new_id()
-        estimate = sum([_estimate(said.content) for said in request.messages])
+        estimate = _estimate("".join([said.content for said in request.messages]))
         reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", estimate)
-        await self._journal.write(Change(moment.chat.id, (reserve, moment.turn)))
+        pending, announcements = moment.take_pending()
+        await self._journal.write(Change(moment.chat.id, (*pending, reserve, moment.turn), announcements))
         heard = await listener.hear(provider, request)
         spend, event = _spent(call_id, heard, estimate)
-        moment.spent.append(spend)
+        moment.pending.append(spend)
         moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
         return heard
 

@@ -35,6 +35,11 @@ class Heard:
     finish: str | None = None
 
     @property
+    def was_shown(self) -> bool:
+        """Readers have seen some of it."""
+        return bool(self.shown or self.reasoning)
+
+    @property
     def cut_off(self) -> bool:
         return self.finish == "length"
 

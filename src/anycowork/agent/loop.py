@@ -23,7 +23,7 @@ from anycowork.agent.reply import (
 )
 from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.chats import EndReason, Limits
-from anycowork.domain.errors import OutOfTime, Runaway, TooManyFaults, TooManySteps
+from anycowork.domain.errors import AnyCoworkError, OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,9 @@ class Agent:
                     pass
         except TimeoutError:
             raise OutOfTime(f"The turn was ended after {limits.seconds:g} seconds. Send a message to go on.") from None
+        except AnyCoworkError:
+            await self._recorder.pending(moment)
+            raise
 
     async def _step(self, moment: Moment, limits: Limits) -> bool:
         """One iteration; False when the segment is over."""

@@ -6,7 +6,7 @@ from anycowork.agent.listening import Listener
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import RepeatedCall
 from anycowork.domain.events import Draft
-from anycowork.domain.journal import Spend
+from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Hands, Workspace
@@ -30,7 +30,7 @@ class Moment:
     pushed_back: bool = False
     started: float = 0.0
     seconds_before: float = 0.0
-    spent: list[Spend] = field(default_factory=list)
+    pending: list[Write] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
     window: Window = field(default_factory=Window)
     _results: list[str] = field(default_factory=list)
@@ -45,11 +45,11 @@ class Moment:
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
         self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
 
-    def take_spent(self) -> tuple[tuple[Spend, ...], tuple[Draft, ...]]:
-        """What was spent on the last answer, to be booked in the same transaction as what came of it."""
-        spent, drafts = tuple(self.spent), tuple(self.announcements)
-        self.spent, self.announcements = [], []
-        return spent, drafts
+    def take_pending(self) -> tuple[tuple[Write, ...], tuple[Draft, ...]]:
+        """What is to be true together with the next thing written: what an answer cost, or what a read brought."""
+        writes, drafts = tuple(self.pending), tuple(self.announcements)
+        self.pending, self.announcements = [], []
+        return writes, drafts
 
     def seconds_at(self, now: float) -> float:
         """Time at work in this turn; waiting for a person is not in it."""

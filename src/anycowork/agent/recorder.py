@@ -19,6 +19,8 @@ from anycowork.domain.question import Question, Review
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Provenance
 
+EVERYTHING = frozenset(Permission)  # a turn's own call has no ceiling but its role
+
 
 class Recorder:
     def __init__(self, *, journal: Journal, clock: Clock) -> None:
@@ -81,6 +83,11 @@ class Recorder:
         said = [self._said(moment, heard)] if heard.text.strip() else []
         await self._write(moment, *said, self._note(moment, problem), moment.turn)
 
+    async def pending(self, moment: Moment) -> None:
+        """What waited for the next thing written, when nothing more will be."""
+        if moment.pending:
+            await self._write(moment)
+
     # --- the parts
 
     def _said(
@@ -112,7 +119,7 @@ class Recorder:
             parameters=read.call.parameters,
             terminate=read.call.terminate,
             role_at_issue=moment.role.name,
-            ceiling=frozenset(Permission),
+            ceiling=EVERYTHING,
             provenance=provenance,
         )
 
@@ -155,10 +162,10 @@ class Recorder:
         return moment.seconds_at(self._clock.monotonic())
 
     async def _write(self, moment: Moment, *writes: Write, events: tuple[Draft, ...] = ()) -> None:
-        spent, announcements = moment.take_spent()
+        pending, announcements = moment.take_pending()
         heard = moment.listener.heard if moment.listener else None
-        compact = (Compact(heard.message_id),) if heard else ()
-        await self._journal.write(Change(moment.chat.id, (*writes, *spent, *compact), (*announcements, *events)))
+        compact = (Compact(heard.message_id),) if heard and heard.was_shown else ()
+        await self._journal.write(Change(moment.chat.id, (*pending, *writes, *compact), (*announcements, *events)))
         moment.listener = None
         moment.history.extend(write for write in writes if isinstance(write, Message))
 

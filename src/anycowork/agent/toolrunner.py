@@ -18,6 +18,7 @@ from anycowork.domain.errors import (
     RepeatedCall,
     ToolFault,
 )
+from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
@@ -67,17 +68,30 @@ class ToolRunner:
     async def run(self, moment: Moment) -> Parked | Done:
         """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
         batch = moment.open_calls()
-        if not self._is_one_read(batch):  # that one is looked at when it is taken, and asked then if it must be
-            if await self._ask_for_all(moment, batch):
-                return Parked()
-            batch = moment.open_calls()
+        if len(batch) == 1 and self._only_reads(batch[0]):
+            return await self._take_one_read(moment, batch[0])
+        if await self._ask_for_all(moment, batch):
+            return Parked()
+        batch = moment.open_calls()
         for group in _side_by_side(batch, self._only_reads):
             verdicts = await self._take_all(moment, group)
             if any(verdicts):
                 return Parked()
-        taken = {call.id for call in batch}
-        settled = [call for call in moment.calls if call.id in taken]
-        return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
+        return _done([moment.call(call.id) for call in batch])
+
+    async def _take_one_read(self, moment: Moment, call: Call) -> Parked | Done:
+        """It has no effect to settle, so its result is written with what follows at once: the next question's budget, or the end."""
+        verdict = await self._verdict(moment, call)
+        if isinstance(verdict, Asking):
+            await self._park(moment, [verdict.approval])
+            return Parked()
+        result = _failed(verdict) if isinstance(verdict, AnyCoworkError) else await self._effect(moment, verdict)
+        settled, message, event = self._settled(moment, call, result)
+        moment.pending += (settled, message)
+        moment.announcements.append(event)
+        moment.put(settled)
+        moment.history.append(message)
+        return _done([settled])
 
     async def _ask_for_all(self, moment: Moment, batch: list[Call]) -> bool:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
@@ -87,7 +101,7 @@ class ToolRunner:
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)
             elif isinstance(verdict, Refusal):
-                await self._settle(moment, call, _refused(verdict))
+                await self._settle(moment, call, _failed(verdict))
         if approvals:
             await self._park(moment, approvals)
         return bool(approvals)
@@ -115,9 +129,7 @@ class ToolRunner:
             await self._park(moment, [verdict.approval])
             return verdict
         if isinstance(verdict, AnyCoworkError):
-            await self._settle(
-                moment, call, _refused(verdict) if isinstance(verdict, Refusal) else ToolResult.failed(verdict)
-            )
+            await self._settle(moment, call, _failed(verdict))
             return None
         if epoch is None:
             await self._settle(moment, call, await self._effect(moment, verdict))
@@ -188,14 +200,18 @@ class ToolRunner:
 
     async def _settle(self, moment: Moment, call: Call, result: ToolResult, taken: Sequence[Snapshot] = ()) -> None:
         """Result, message, snapshot and events in one transaction."""
+        settled, message, event = self._settled(moment, call, result)
+        events = (event, *(announce.snapshot(each) for each in taken))
+        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
+        moment.put(settled)
+        moment.history.append(message)
+
+    def _settled(self, moment: Moment, call: Call, result: ToolResult) -> tuple[Call, Message, Draft]:
         settled = replace(call, state=CallState.SETTLED, result=result)
         message = result_message(
             settled, result, message_id=self._clock.new_id(), at=self._clock.now(), role=moment.role.name
         )
-        events = (announce.tool_result(settled, result), *(announce.snapshot(each) for each in taken))
-        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
-        moment.put(settled)
-        moment.history.append(message)
+        return settled, message, announce.tool_result(settled, result)
 
     async def _park(self, moment: Moment, approvals: list[Approval]) -> None:
         """The approvals, the turn at rest and the chat's state become durable together."""
@@ -210,9 +226,6 @@ class ToolRunner:
         )
         for call in calls:
             moment.put(call)
-
-    def _is_one_read(self, batch: list[Call]) -> bool:
-        return len(batch) == 1 and self._only_reads(batch[0])
 
     def _only_reads(self, call: Call) -> bool:
         tool = self._toolbox.find(call.tool)
@@ -242,8 +255,15 @@ def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[
             yield from ([call] for call in group)
 
 
-def _refused(error: Refusal) -> ToolResult:
-    return ToolResult.failed(error, status=Status.DENIED if isinstance(error, RejectedByUser) else Status.REFUSED)
+def _failed(error: AnyCoworkError) -> ToolResult:
+    """What the door said instead of letting the call in, as its result."""
+    if isinstance(error, RejectedByUser):
+        return ToolResult.failed(error, status=Status.DENIED)
+    return ToolResult.failed(error, status=Status.REFUSED if isinstance(error, Refusal) else Status.ERROR)
+
+
+def _done(settled: list[Call]) -> Done:
+    return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
 
 
 def _named_by(plan: Plan | None, step_id: str | None) -> Callable[[str], bool]:

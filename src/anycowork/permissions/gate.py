@@ -79,7 +79,8 @@ class Gate:
     async def _look(self, call: Call, standing: Standing, hands: Hands) -> Admitted:
         """Every stage but the last: the call as it would run, and what the rules say of it."""
         tool, granted = self._authorized(call, standing)
-        prepared = await tool.prepare(call.parameters, replace(hands, permissions=granted))
+        own = hands if hands.permissions == granted else replace(hands, permissions=granted)
+        prepared = await tool.prepare(call.parameters, own)
         judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root)
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
         return Admitted(tool, prepared, granted, judged, step)

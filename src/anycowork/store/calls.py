@@ -1,6 +1,7 @@
 """The calls table: the authority of a call at issue, what it was about to do, and what came back."""
 
 import sqlite3
+from functools import lru_cache
 
 import msgspec
 
@@ -30,7 +31,7 @@ def put(connection: Connection, call: Call, *, seq: int) -> None:
             packed(call.parameters),
             int(call.terminate),
             call.role_at_issue,
-            packed(sorted(call.ceiling)),
+            _packed_ceiling(call.ceiling),
             packed(call.provenance),
             call.plan_step,
             call.state.value,
@@ -39,6 +40,11 @@ def put(connection: Connection, call: Call, *, seq: int) -> None:
             seq,
         ),
     )
+
+
+@lru_cache(maxsize=64)
+def _packed_ceiling(ceiling: frozenset[Permission]) -> str:
+    return packed(sorted(ceiling))
 
 
 def of_turn(connection: Connection, turn_id: str) -> list[Call]:

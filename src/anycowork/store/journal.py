@@ -190,9 +190,10 @@ class SqliteJournal:
     def _forget(self, change: Change, drops: list[Drop]) -> None:
         for drop in drops:
             self._pieces.finish(drop)
-        if any(isinstance(write, RemoveChat) for write in change.writes):
+        kinds = {type(write) for write in change.writes}
+        if RemoveChat in kinds:
             self._lines.forget(change.chat_id)
-        if any(isinstance(write, Rule | RemoveChat) for write in change.writes):
+        if RemoveChat in kinds or Rule in kinds:
             self._rules_changed()
 
     def _take_back(self, drops: list[Drop]) -> None:

@@ -115,6 +115,30 @@ async def test_eleventh_step_is_never_taken(tmp_path: Path) -> None:
 
 
 @proves("LOOP-4")
+async def test_the_result_before_a_limit_is_kept(tmp_path: Path) -> None:
+    replies = [call("read_file", path="a.txt")] * 2
+    async with at_home(tmp_path, replies=replies, files={"a.txt": "x"}, max_steps=2) as guest:
+        chat = await guest.chat()
+        await chat.send("read it twice")
+        assert [result["status"] for result in await chat.results()] == ["ok", "ok"]
+        kinds = [event["type"] for event in await chat.events()]
+        assert kinds.count("tool-result") == 2 and kinds[-1] == "turn-ended"
+
+
+@proves("LOOP-3")
+async def test_a_result_is_durable_before_the_model_is_asked_again(tmp_path: Path) -> None:
+    hold = asyncio.Event()
+    replies = [call("read_file", path="a.txt"), Reply("It says hello.", hold=hold)]
+    async with at_home(tmp_path, replies=replies, files={"a.txt": "hello"}) as guest:
+        chat = await guest.chat()
+        await chat.send("what is in it?", until="sent")
+        await guest.model.asked(2)
+        assert [result["status"] for result in await chat.results()] == ["ok"]
+        hold.set()
+        await chat.rest()
+
+
+@proves("LOOP-4")
 async def test_while_an_approved_plan_runs_the_limits_count_per_step(tmp_path: Path) -> None:
     plan = {"goal": "read twice", "steps": [{"action": "read"}, {"action": "read again"}]}
     replies = [call("read_file", path=f"{n}.txt") for n in range(6)]

@@ -14,6 +14,7 @@ from anycowork.prompts.window import (
     LEFT_OUT,
     RESULT_CAP,
     SHORT_MESSAGE,
+    Window,
     fitting,
     optimize_history_by_tokens,
 )
@@ -209,6 +210,22 @@ def test_nothing_stored_is_changed(history: list[Message], budget: int) -> None:
 @given(histories)
 def test_with_room_enough_the_whole_conversation_is_shown(history: list[Message]) -> None:
     assert optimize_history_by_tokens(history, budget=PLENTY) == conversation(history)
+
+
+@proves("CTX-1")
+@given(histories, budgets, st.data())
+def test_a_history_that_grew_is_shown_as_one_that_came_whole(
+    history: list[Message], budget: int, data: st.DataObject
+) -> None:
+    cut = data.draw(st.integers(0, len(history)))
+    window = Window()
+    for part in (history[:cut], history[cut:]):
+        window.extend(part)
+        window.shown(budget=budget, system=SYSTEM)
+    assert len(window) == len(history)
+    assert window.shown(budget=budget, system=SYSTEM) == optimize_history_by_tokens(
+        history, budget=budget, system=SYSTEM
+    )
 
 
 # --- counting
