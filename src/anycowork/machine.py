@@ -1,6 +1,5 @@
 """What this machine offers: kernel features, programs, and the sandbox level that follows. Looks, changes nothing."""
 
-import ctypes
 import os
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
+from anycowork.workspace.landlock import landlock_abi
 from anycowork.workspace.syscalls import has_openat2
 
 PROBE_SECONDS = 5.0
@@ -51,7 +51,7 @@ def sandbox_level(kernel: Kernel, bubblewrap: Bubblewrap | None) -> SandboxLevel
 def look_at_kernel() -> Kernel:
     if sys.platform != "linux":
         return Kernel(openat2=False, landlock_abi=0, user_namespaces=False)
-    return Kernel(openat2=has_openat2(), landlock_abi=_landlock_abi(), user_namespaces=_user_namespaces())
+    return Kernel(openat2=has_openat2(), landlock_abi=landlock_abi(), user_namespaces=_user_namespaces())
 
 
 def look_for_bubblewrap() -> Bubblewrap | None:
@@ -72,18 +72,6 @@ def version_of(program: str) -> str:
 
 
 # --- the kernel
-
-_LANDLOCK_CREATE_RULESET = 444  # the same number on every architecture
-_LANDLOCK_ASK_VERSION = 1
-
-
-def _landlock_abi() -> int:
-    return max(0, _syscall(_LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_ASK_VERSION))
-
-
-def _syscall(number: int, *arguments: int | None) -> int:
-    libc = ctypes.CDLL(None)
-    return int(libc.syscall(ctypes.c_long(number), *(ctypes.c_void_p(argument) for argument in arguments)))
 
 
 def _user_namespaces() -> bool:

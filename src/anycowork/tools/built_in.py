@@ -1,6 +1,5 @@
-"""What every built-in tool shares: its spec from its parameters' model, and the thread that blocking work goes to."""
+"""What every built-in tool shares: its spec from its parameters' model, and the held thread on which it looks."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
@@ -9,6 +8,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, ToolResult, ToolSpec
 from anycowork.tools.parameters import P, parsed, problems_in, schema_of
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.holding import reading
 
 T = TypeVar("T")
 READ = frozenset({Permission.READ_FILES})
@@ -40,11 +40,11 @@ class BuiltIn(ABC, Generic[P]):
 
     async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
         wish = parsed(self.model, self.name, parameters)
-        return await asyncio.to_thread(self.look, wish, parameters, hands)
+        return await reading(lambda: self.look(wish, parameters, hands))
 
     @abstractmethod
     def look(self, wish: P, parameters: Parameters, hands: Hands) -> Prepared:
-        """Looks and computes, changes nothing; runs in a thread. Raises: ToolFault, OutsideWorkspace."""
+        """Looks and computes, changes nothing; runs on a thread that could not. Raises: ToolFault, OutsideWorkspace."""
 
     @abstractmethod
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:

@@ -14,8 +14,8 @@ from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolR
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
-from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.holding import changing
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import Place, is_git_control, shown
 from anycowork.workspace.walk import Walk
@@ -79,7 +79,7 @@ class MoveFile(BuiltIn[MoveFileParameters]):
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         move = payload_of(prepared, Move)
         folder = folder_of(hands)
-        await to_the_end(lambda: _move(folder, move))
+        await changing(folder, hands.permissions, lambda: _move(folder, move))
         return ToolResult(
             status=Status.OK,
             content=f"Moved '{shown(move.source.path)}' to '{shown(move.target.path)}'.",
@@ -131,7 +131,7 @@ class DeleteFile(BuiltIn[DeleteFileParameters]):
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         removal = payload_of(prepared, Removal)
         folder = folder_of(hands)
-        await to_the_end(lambda: _remove(folder, removal, prepared.state))
+        await changing(folder, hands.permissions, lambda: _remove(folder, removal, prepared.state))
         return ToolResult(
             status=Status.OK,
             content=f"Deleted '{shown(removal.place.path)}'.",

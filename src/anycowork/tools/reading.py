@@ -1,6 +1,5 @@
 """Tools that look at files and folders: read_file, list_directory, get_file_info."""
 
-import asyncio
 import difflib
 import hashlib
 import mimetypes
@@ -19,6 +18,7 @@ from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.holding import reading
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.text import decode, lines_of
@@ -73,7 +73,8 @@ class ReadFile(BuiltIn[ReadFileParameters]):
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         wish = ReadFileParameters.model_validate(prepared.parameters)
-        return await asyncio.to_thread(_read, folder_of(hands), payload_of(prepared, Place), wish)
+        folder, place = folder_of(hands), payload_of(prepared, Place)
+        return await reading(lambda: _read(folder, place, wish))
 
 
 class ListDirectoryParameters(Boundary):
@@ -94,7 +95,8 @@ class ListDirectory(BuiltIn[ListDirectoryParameters]):
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         wish = ListDirectoryParameters.model_validate(prepared.parameters)
-        return await asyncio.to_thread(_list, folder_of(hands), payload_of(prepared, Place), wish)
+        folder, place = folder_of(hands), payload_of(prepared, Place)
+        return await reading(lambda: _list(folder, place, wish))
 
 
 class GetFileInfoParameters(Boundary):
@@ -112,7 +114,8 @@ class GetFileInfo(BuiltIn[GetFileInfoParameters]):
         return prepared_for_reading(self.name, wish.path, parameters, hands)
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
-        return await asyncio.to_thread(_info, folder_of(hands), payload_of(prepared, Place))
+        folder, place = folder_of(hands), payload_of(prepared, Place)
+        return await reading(lambda: _info(folder, place))
 
 
 def _suggestion(folder: Folder, place: Place) -> str:

@@ -3,7 +3,6 @@
 It is started without a shell, configuration, environment or path argument; a pattern is always the value of `-e`.
 """
 
-import asyncio
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from anycowork.domain.errors import ToolFault, ToolTimedOut
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.holding import reading
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import working_folder
 from anycowork.workspace.paths import Place
@@ -84,7 +84,7 @@ class Ripgrep:
             argv += ["-e", pattern]
         ended = await self._run(folder, place, argv)
         _require_understood(ended)
-        return await asyncio.to_thread(_read_again, folder, place, ended)
+        return await reading(lambda: _read_again(folder, place, ended))
 
     async def _run(self, folder: Folder, place: Place, argv: list[str]) -> Ended:
         """The place is given by descriptor: nothing that is renamed meanwhile can turn the search elsewhere."""

@@ -21,6 +21,7 @@ from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import prepared_for_reading
 from anycowork.tools.ripgrep import Found, Line, Ripgrep
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.holding import reading
 from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.text import decode
 
@@ -139,7 +140,7 @@ class SearchSymbol(BuiltIn[SearchSymbolParameters]):
         found = await self._ripgrep.find(
             folder, place, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"]
         )
-        candidates, cut = await asyncio.to_thread(_candidates, folder, found)
+        candidates, cut = await reading(lambda: _candidates(folder, found))
         answer = await _parse(name, [candidate for candidate in candidates if candidate.language])
         guessed = _guesses(name, candidates, answer)
         definitions = [each for each in answer.definitions + guessed if _fits(each.kind, wish.kind)]

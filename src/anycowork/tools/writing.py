@@ -15,8 +15,8 @@ from anycowork.tools.checks import check
 from anycowork.tools.edits import Edit, apply_edits, first_lines, replace_lines
 from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.workspace.diffs import Diff, diff
-from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.holding import changing, creating
 from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.text import Text, decode, lines_of, with_line_ends
 
@@ -93,7 +93,7 @@ class CreateFile(BuiltIn[CreateFileParameters]):
         change = payload_of(prepared, FileChange)
         folder = folder_of(hands)
         try:
-            await to_the_end(lambda: folder.create(change.place, change.data))
+            await creating(folder, hands.permissions, change.place, change.data)
         except FileExists:
             raise StateChanged(
                 f"'{shown(change.place.path)}' was created by someone else meanwhile; nothing was written."
@@ -164,7 +164,11 @@ class UpdateFile(BuiltIn[UpdateFileParameters]):
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         change = payload_of(prepared, FileChange)
         folder = folder_of(hands)
-        await to_the_end(lambda: folder.replace(change.place, change.data, expected=prepared.state))
+        await changing(
+            folder,
+            hands.permissions,
+            lambda: folder.replace(change.place, change.data, expected=prepared.state),
+        )
         return change.result("Updated")
 
 

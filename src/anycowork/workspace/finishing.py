@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Executor
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-async def to_the_end(work: Callable[[], T]) -> T:
-    """Runs a change in a thread. A cancellation is passed on, but only once the change is over: the lease outlives the writing."""
-    future = asyncio.get_running_loop().run_in_executor(None, work)
+async def to_the_end(work: Callable[[], T], executor: Executor | None = None) -> T:
+    """Runs a change in a thread (the loop's own, unless told).
+
+    A cancellation is passed on, but only once the change is over: the lease outlives the writing.
+    """
+    future = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, saying
@@ -118,14 +119,35 @@ class Folder:
             raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
         _require_replaceable(found, place)
 
-    def create(self, place: Place, data: bytes) -> None:
-        """A new file with its folders; never overwrites, not even in a race. Raises: FileExists."""
+    def create(self, place: Place, data: bytes, *, nameless: int | None = None) -> None:
+        """A new file with its folders; never overwrites, not even in a race. Raises: FileExists.
+
+        `nameless` is an open file to fill and name, for a thread that may not open one for writing.
+        """
         self.jail.make_folders(place.parent)
         with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
-            with _temporary(parent, data, mode=None) as temporary:
-                give_to_owner_of(parent, temporary)
-                _rename_new(temporary, parent, place.name, parent, place)
+            if nameless is not None:
+                _fill(nameless, data)
+                _name(nameless, parent, place)
+            else:
+                with _temporary(parent, data, mode=None) as temporary:
+                    give_to_owner_of(parent, temporary)
+                    _rename_new(temporary, parent, place.name, parent, place)
             os.fsync(parent)
+
+    @contextmanager
+    def nameless(self, place: Place) -> Iterator[int | None]:
+        """An open file without a name, on the file system where `place` would be; None where there is no such thing."""
+        above = place.parent
+        while not above.is_root and self.jail.stat(above) is None:
+            above = above.parent
+        with self.jail.folder(above) as fd, saying(place.path):
+            opened = _open_nameless(fd)
+        try:
+            yield opened
+        finally:
+            if opened is not None:
+                os.close(opened)
 
     def replace(self, place: Place, data: bytes, *, expected: str) -> None:
         """The file's whole content, if its hash is still `expected`. Mode and owner stay. Raises: StateChanged, WrongKind."""
@@ -220,6 +242,33 @@ def _temporary(folder: int, data: bytes, *, mode: int | None) -> Iterator[str]:
             os.unlink(name, dir_fd=folder)
         except FileNotFoundError:
             pass  # renamed, as it should be
+
+
+def _open_nameless(folder: int) -> int | None:
+    if not hasattr(os, "O_TMPFILE") or not Path("/proc/self/fd").is_dir():
+        return None
+    try:
+        return os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+            return None  # a file system without them
+        raise
+
+
+def _fill(fd: int, data: bytes) -> None:
+    with os.fdopen(os.dup(fd), "wb") as file:
+        file.write(data)
+    os.fsync(fd)
+
+
+def _name(fd: int, folder: int, place: Place) -> None:
+    if os.geteuid() == 0:  # as in give_to_owner_of
+        owner = os.fstat(folder)
+        os.fchown(fd, owner.st_uid, owner.st_gid)
+    try:
+        os.link(f"/proc/self/fd/{fd}", place.name, dst_dir_fd=folder, follow_symlinks=True)
+    except FileExistsError:
+        raise FileExists(f"'{shown(place.path)}' exists already and is not overwritten.") from None
 
 
 def _keep_owner(folder: int, name: str, found: os.stat_result) -> None:

@@ -1,0 +1,116 @@
+"""Landlock: what the kernel lets a single thread do to files, whatever the code on it tries. No policy here, and no threads.
+
+A domain is for ever, and whatever a thread starts inherits it. Reading is not limited here (that is the jail's), and
+Landlock knows nothing of chmod, chown, utime and setxattr.
+"""
+
+import ctypes
+import os
+import sys
+import weakref
+from enum import IntFlag
+from functools import cache, reduce
+from operator import or_
+
+_CREATE_RULESET = 444  # these three are the same on every architecture
+_ADD_RULE = 445
+_RESTRICT_SELF = 446
+_ASK_VERSION = 1
+_PATH_BENEATH = 1
+_PR_SET_NO_NEW_PRIVS = 38
+_NET_TCP = 0b11  # bind and connect
+_SCOPED = 0b11  # abstract unix sockets and signals
+
+
+class Access(IntFlag):
+    """What a domain takes away everywhere, and may give back beneath a folder. Numbers are the kernel's."""
+
+    EXECUTE = 1 << 0
+    WRITE_FILE = 1 << 1
+    REMOVE_DIR = 1 << 4
+    REMOVE_FILE = 1 << 5
+    MAKE_CHAR = 1 << 6
+    MAKE_DIR = 1 << 7
+    MAKE_REG = 1 << 8
+    MAKE_SOCK = 1 << 9
+    MAKE_FIFO = 1 << 10
+    MAKE_BLOCK = 1 << 11
+    MAKE_SYM = 1 << 12
+    REFER = 1 << 13  # link or rename into another folder; ABI 2, and never allowed before
+    TRUNCATE = 1 << 14  # ABI 3; before it, nothing holds truncate()
+    IOCTL_DEV = 1 << 15  # ABI 5
+
+
+NOTHING = Access(0)
+_SINCE = ((Access.REFER, 2), (Access.TRUNCATE, 3), (Access.IOCTL_DEV, 5))
+
+
+class _RulesetAttr(ctypes.Structure):
+    _fields_ = (("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+
+class _PathBeneathAttr(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
+
+
+@cache
+def landlock_abi() -> int:
+    """0 means that there is none: another system, a kernel before 5.13, or one where it is switched off."""
+    if sys.platform != "linux":
+        return 0
+    return max(0, int(_libc().syscall(_long(_CREATE_RULESET), None, _long(0), _long(_ASK_VERSION))))
+
+
+def handled(abi: int) -> Access:
+    """All that can be taken away by a kernel of this ABI."""
+    known = reduce(or_, Access)
+    for access, since in _SINCE:
+        if abi < since:
+            known &= ~access
+    return known
+
+
+class Ruleset:
+    """Everything is taken away but `allowed` beneath `folder`. Later threads can be put under it for as long as it is held."""
+
+    def __init__(self, allowed: Access, folder: int, *, abi: int | None = None) -> None:
+        """`folder` is a descriptor and is not needed afterwards. Raises: OSError."""
+        abi = landlock_abi() if abi is None else abi
+        attributes = _RulesetAttr(fs=handled(abi), net=_NET_TCP if abi >= 4 else 0, scoped=_SCOPED if abi >= 6 else 0)
+        # A kernel that knows fewer fields wants the rest to be zero, and they are.
+        self._fd = _call(_CREATE_RULESET, ctypes.byref(attributes), _long(ctypes.sizeof(attributes)), _long(0))
+        weakref.finalize(self, os.close, self._fd)
+        if allowed & handled(abi):
+            rule = _PathBeneathAttr(allowed=allowed & handled(abi), parent_fd=folder)
+            _call(_ADD_RULE, _long(self._fd), _long(_PATH_BENEATH), ctypes.byref(rule), _long(0))
+
+    def restrict_this_thread(self) -> None:
+        """For ever. Raises: OSError."""
+        one, zero = ctypes.c_ulong(1), ctypes.c_ulong(0)
+        if _libc().prctl(_PR_SET_NO_NEW_PRIVS, one, zero, zero, zero) != 0:
+            raise _last_error()
+        _call(_RESTRICT_SELF, _long(self._fd), _long(0))
+
+
+def _call(number: int, *arguments: object) -> int:
+    answer = int(_libc().syscall(_long(number), *arguments))
+    if answer < 0:
+        raise _last_error()
+    return answer
+
+
+def _long(value: int) -> ctypes.c_long:
+    return ctypes.c_long(value)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    return libc
+
+
+def _last_error() -> OSError:
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code))
