@@ -1,4 +1,4 @@
-"""What holds commands on this machine: the sandbox if one really works here, the level's name, and in plain words what it does not hold."""
+"""What holds commands and file tools on this machine: the sandbox if one really works, the level's name, and in plain words what it does not hold."""
 
 import os
 import sys
@@ -11,6 +11,8 @@ from pathlib import Path
 
 from anycowork.domain.messages import Json
 from anycowork.machine import SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
+from anycowork.workspace.holding import is_held
+from anycowork.workspace.landlock import Access
 from anycowork.workspace.limits import can_count
 from anycowork.workspace.sandbox import Sandbox
 from anycowork.workspace.stage import Staging
@@ -22,6 +24,10 @@ _ENFORCES = (
     "no network, no services of this machine, no signals to other processes",
     "limits on time, output, processes, memory per process, and the size of a file",
     "nothing of it is left running",
+)
+_FILES_HELD = "file tools work on threads that the kernel holds to what the role may do, in its workspace alone (not modes and times)"
+_FILES_NOT_HELD = (
+    "file tools are held by the server's own checks alone: this kernel has no Landlock, or does not let us use it"
 )
 _ALWAYS_MISSING = ("memory is limited for each process, not for all of a command's processes together",)
 _UNCOUNTED = "the number of processes is not limited: the server runs as root, where only a cgroup could do that"
@@ -58,15 +64,18 @@ def find_containment(data_dir: Path) -> Containment:
     bubblewrap = look_for_bubblewrap()
     staging = Staging(data_dir / STAGING_FOLDER)
     level = sandbox_level(look_at_kernel(), bubblewrap)
+    held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
+    unsandboxed = (*_UNSANDBOXED, *not_held)
     if bubblewrap is None or level is not SandboxLevel.FULL:
-        return Containment(level, staging, why="there is no bubblewrap that knows --overlay and can start here")
+        missing = "there is no bubblewrap that knows --overlay and can start here"
+        return Containment(level, staging, why=missing, enforces=held, does_not=unsandboxed)
     sandbox = Sandbox(bubblewrap.path, staging, toolchains=_toolchains(data_dir))
     if why := sandbox.trial():
         lower = SandboxLevel.LANDLOCK if look_at_kernel().landlock_abi > 0 else SandboxLevel.NONE
-        return Containment(lower, staging, why=why.splitlines()[-1][:300])
+        return Containment(lower, staging, why=why.splitlines()[-1][:300], enforces=held, does_not=unsandboxed)
     uncounted = os.geteuid() == 0 and not can_count()
-    does_not = (*([_UNCOUNTED] if uncounted else []), *_ALWAYS_MISSING)
-    return Containment(level, staging, sandbox, enforces=_ENFORCES, does_not=does_not)
+    does_not = (*([_UNCOUNTED] if uncounted else []), *_ALWAYS_MISSING, *not_held)
+    return Containment(level, staging, sandbox, enforces=(*_ENFORCES, *held), does_not=does_not)
 
 
 @contextmanager

@@ -51,9 +51,12 @@ async def changing(folder: Folder, permissions: frozenset[Permission], work: Cal
 
 
 async def creating(folder: Folder, permissions: frozenset[Permission], place: Place, data: bytes) -> None:
-    """A new file. Who may create but not write gets it already open, without a name: it can be filled and named, and no other
-    file can be opened for writing. Raises: FileExists."""
-    if Permission.WRITE_FILES in permissions or not is_held(access_for(permissions)):
+    """A new file with its folders. Raises: FileExists.
+
+    Who may create but not write gets it open and without a name: it can be filled and named, and no other can be opened to write.
+    """
+    only_creates = Permission.CREATE_FILES in permissions and Permission.WRITE_FILES not in permissions
+    if not only_creates or not is_held(access_for(permissions)):
         return await changing(folder, permissions, lambda: folder.create(place, data))
     return await to_the_end(lambda: _create_without_writing(folder, permissions, place, data))
 

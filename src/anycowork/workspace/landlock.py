@@ -19,7 +19,8 @@ _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _NET_TCP = 0b11  # bind and connect
-_SCOPED = 0b11  # abstract unix sockets and signals
+# Abstract unix sockets. Not signals: the garbage collector may run a finalizer on any thread, and one may have a child to end.
+_SCOPED = 0b01
 
 
 class Access(IntFlag):
