@@ -8,6 +8,7 @@ PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
 BIN := .venv/bin
+ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/tools/test_shell.py
 STAMP := .venv/.installed
 LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/install.sh
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
@@ -31,9 +32,12 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 	@$(BIN)/python scripts/webui.py test
 	@echo "==> Running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
+	@if [ -z "$(ARGS)" ]; then sh scripts/attacks_as_user.sh tests/attacks; fi
 
-attacks: install ## run the attacks as an ordinary user too (started as root, it becomes one)
-	@sh scripts/attacks_as_user.sh $(ARGS)
+attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
+	@echo "==> Running the attacks"
+	@$(BIN)/python -m pytest $(ATTACKS) $(ARGS)
+	@sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
 
 check: install ## format, lint, types, layers, generated files
 	@echo "==> Checking format, lint, types, layers, generated files"

@@ -96,6 +96,16 @@ async def test_a_client_key_finds_no_way_around_its_prefix(client, path):
         "/assets//etc/passwd",
         "/assets/..%5cauth.py",
         "/assets/index.html",
+        "/assets/../../settings.py",
+        "/assets/%2e%2e%2f%2e%2e%2fsettings.py",
+        "/assets/%252e%252e/auth.py",
+        "/assets/....//auth.py",
+        "/assets/style.css/../../auth.py",
+        "/assets/style.css%00.html",
+        "/assets/%00",
+        "/assets/.",
+        "/assets/..",
+        "/assets/%c0%ae%c0%ae/auth.py",
     ],
 )
 async def test_assets_are_named_files_and_nothing_else(client, path):

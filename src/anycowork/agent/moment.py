@@ -1,5 +1,6 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
+import re
 from dataclasses import dataclass, field
 
 from anycowork.agent.listening import Listener
@@ -13,6 +14,8 @@ from anycowork.domain.ports import Hands, Workspace
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import Call, CallState, Status
 from anycowork.prompts.window import Window
+
+_ESCAPES = re.compile(r"\\+[nrt]?")
 
 
 @dataclass(slots=True)
@@ -96,12 +99,12 @@ class Moment:
             self._read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
 
     def stands_in_a_result(self, source: str) -> bool:
-        """The call's own text occurs in an earlier tool result, whatever the white space: someone may have planted it there."""
+        """The call's own text occurs in an earlier tool result, however spaced or escaped: someone may have planted it there."""
         for message in self.history[self._looked_through :]:
             if message.message_type is MessageType.TOOL_RESULT:
-                self._results.append(_without_space(message.content))
+                self._results.append(_bare(message.content))
         self._looked_through = len(self.history)
-        wanted = _without_space(source)
+        wanted = _bare(source)
         return any(wanted in result for result in self._results)
 
     def earlier_failure(self, call: Call) -> Call | None:
@@ -122,8 +125,9 @@ class Moment:
         return next(same, None)
 
 
-def _without_space(text: str) -> str:
-    return "".join(text.split())
+def _bare(text: str) -> str:
+    """Without white space and backslashes: inside a JSON string the same call stands escaped, perhaps more than once."""
+    return "".join((_ESCAPES.sub("", text) if "\\" in text else text).split())
 
 
 def _was_a_repeat(call: Call) -> bool:

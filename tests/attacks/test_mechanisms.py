@@ -1,0 +1,335 @@
+"""Each mechanism of the jail, the searches and the sandbox, switched off in turn: one attack that it holds then succeeds.
+
+The attacks' targets are files of the test's own, and services that it opened.
+"""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any  # a wrapped function takes whatever the real one takes
+
+import pytest
+from pydantic import JsonValue
+
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.roles import Permission
+from anycowork.tools import ripgrep, shell
+from anycowork.workspace import checking, folder, jail, sandbox
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.syscalls import has_openat2
+from support import boxes
+from support.hands import EVERYTHING, Bench
+from support.mechanisms import Mechanism, require_needed
+from support.spec import proves
+
+SECRET = "the secret of the neighbour"
+Attack = Callable[[Path], Awaitable[bool]]
+Off = Callable[[pytest.MonkeyPatch], None]
+
+
+def bench_in(at: Path) -> Bench:
+    (at / "workspace").mkdir()
+    (at / "outside").mkdir()
+    (at / "outside" / "secret").write_text(SECRET)
+    return Bench(at / "workspace", at / "outside")
+
+
+def without(room: object, name: str, instead: object) -> Off:
+    return lambda patch: patch.setattr(room, name, instead)
+
+
+# --- the file tools
+
+
+def link_swapped_in(*, use_openat2: bool) -> Attack:
+    """Between preparing and running, a folder becomes a link that leads out."""
+
+    async def attack(at: Path) -> bool:
+        bench = bench_in(at)
+        bench.write("sub/secret", "own words\n")
+        inside = Folder(str(bench.root), jail=Jail(str(bench.root), use_openat2=use_openat2))
+        hands = replace(bench.hands(), workspace=inside)
+        prepared = await bench.prepare("read_file", hands, path="sub/secret")
+        (bench.root / "sub").rename(bench.root / "was")
+        (bench.root / "sub").symlink_to(bench.outside)
+        try:
+            return SECRET in (await bench.run(prepared, hands)).content
+        except AnyCoworkError:
+            return False
+
+    return attack
+
+
+async def write_to_a_hard_link(at: Path) -> bool:
+    bench = bench_in(at)
+    os.link(bench.outside / "secret", bench.root / "link")
+    return await done(bench, "update_file", path="link", edits=[{"find": "secret", "replace": "x"}])
+
+
+async def write_a_hook(at: Path) -> bool:
+    bench = bench_in(at)
+    bench.write(".git/HEAD", "ref: refs/heads/main\n")
+    await done(bench, "create_file", path=".git/hooks/pre-commit", content="evil")
+    return (bench.root / ".git/hooks/pre-commit").exists()
+
+
+async def overwrite_what_a_person_saved(at: Path) -> bool:
+    bench = bench_in(at)
+    bench.write("a.txt", "old\n")
+    prepared = await bench.prepare("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}])
+    bench.write("a.txt", "the person's words\n")
+    try:
+        await bench.run(prepared)
+    except AnyCoworkError:
+        pass
+    return (bench.root / "a.txt").read_text() != "the person's words\n"
+
+
+async def done(bench: Bench, tool: str, **parameters: JsonValue) -> bool:
+    try:
+        await bench.call(tool, bench.hands(user_text="x"), **parameters)
+    except AnyCoworkError:
+        return False
+    return True
+
+
+FILES = [
+    Mechanism("opening without links", link_swapped_in(use_openat2=has_openat2()), without(jail, "_RESOLVE", 0)),
+    Mechanism("walking without links", link_swapped_in(use_openat2=False), without(os, "O_NOFOLLOW", 0)),
+    Mechanism(
+        "refusing hard links", write_to_a_hard_link, without(folder, "_require_replaceable", folder.require_regular)
+    ),
+    Mechanism("refusing git's own files", write_a_hook, without(folder, "is_git_control", lambda parts: False)),
+    Mechanism(
+        "comparing the file's state",
+        overwrite_what_a_person_saved,
+        without(Folder, "require_hash", lambda self, place, expected: None),
+    ),
+]
+
+
+# --- ripgrep
+
+EVIL = "#!/bin/sh\ntouch ../outside/executed\n"
+
+
+def search(**parameters: JsonValue) -> Attack:
+    async def attack(at: Path) -> bool:
+        bench = bench_in(at)
+        bench.write("own.txt", "own words\n")
+        script = bench.write("evil.sh", EVIL)
+        script.chmod(0o755)
+        (bench.outside / "rc").write_text(f"--pre={script}\n")
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("RIPGREP_CONFIG_PATH", str(bench.outside / "rc"))
+            await done(bench, "grep", **parameters)
+        return (bench.outside / "executed").exists()
+
+    return attack
+
+
+def started_with(room: Any, change: Callable[[list[str], dict[str, Any]], list[str]]) -> Off:
+    """The room's programs are started with other words, or other options of `run_child`."""
+    real = room.run_child
+
+    async def run_child(argv: list[str], **options: Any) -> Any:
+        return await real(change(list(argv), options), **options)
+
+    return without(room, "run_child", run_child)
+
+
+def no_dash_e(argv: list[str], options: dict[str, Any]) -> list[str]:
+    return [word for word in argv if word != "-e"]
+
+
+def own_configuration(argv: list[str], options: dict[str, Any]) -> list[str]:
+    options["env"] = dict(os.environ)
+    return [word for word in argv if word != "--no-config"]
+
+
+SEARCHES = [
+    Mechanism("a pattern is the value of -e", search(pattern="--pre=./evil.sh"), started_with(ripgrep, no_dash_e)),
+    Mechanism("no configuration from the environment", search(pattern="own"), started_with(ripgrep, own_configuration)),
+]
+
+
+# --- the sandbox
+
+
+def command(words: str, permissions: frozenset[Permission] = EVERYTHING) -> Attack:
+    """Succeeds if the command says so."""
+
+    async def attack(at: Path) -> bool:
+        return "GOT" in (await ran(bench_in(at), words, permissions)).split("\n")
+
+    return attack
+
+
+def brought_home(words: str, path: str, permissions: frozenset[Permission] = EVERYTHING) -> Attack:
+    """Succeeds if this file of the workspace is another one afterwards."""
+
+    async def attack(at: Path) -> bool:
+        bench = bench_in(at)
+        bench.write("a.txt", "old\n")
+        bench.write(".git/HEAD", "ref: refs/heads/main\n")
+        before = content(bench.root / path)
+        await ran(bench, words, permissions)
+        return content(bench.root / path) != before
+
+    return attack
+
+
+def content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+async def ran(bench: Bench, words: str, permissions: frozenset[Permission] = EVERYTHING) -> str:
+    hands = bench.hands(permissions=permissions)
+    return (await bench.call("execute_command", hands, command=words, timeout=10.0)).content
+
+
+def python(code: str) -> str:
+    return f"python3 - <<'EOF'\n{code.strip()}\nEOF"
+
+
+async def knock_at_a_service(at: Path) -> bool:
+    with socket.socket() as service:
+        service.bind(("127.0.0.1", 0))
+        service.listen()
+        service.setblocking(False)
+        port = service.getsockname()[1]
+        await ran(bench_in(at), f"exec 5<>/dev/tcp/127.0.0.1/{port}")
+        try:
+            service.accept()[0].close()
+        except BlockingIOError:
+            return False
+        return True
+
+
+async def read_the_servers_environment(at: Path) -> bool:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ANYCOWORK_TOKEN", SECRET)
+        return SECRET in await ran(bench_in(at), "cat /proc/1/environ | tr '\\0' '\\n'")
+
+
+async def overwrite_what_a_person_saved_meanwhile(at: Path) -> bool:
+    bench = bench_in(at)
+    file = bench.write("a.txt", "old\n")
+
+    def save() -> None:
+        file.write_text("the person's words\n")
+
+    with pytest.MonkeyPatch.context() as meanwhile:
+        real = shell.run_child
+
+        async def run_child(*argv: Any, **options: Any) -> Any:
+            ended = await real(*argv, **options)
+            save()
+            return ended
+
+        meanwhile.setattr(shell, "run_child", run_child)
+        await ran(bench, "echo new > a.txt")
+    return file.read_text() != "the person's words\n"
+
+
+def given_words(change: Callable[[list[str]], list[str]]) -> Off:
+    """bubblewrap is started with other words."""
+    real = sandbox.bwrap_words
+
+    def bwrap_words(*arguments: Any, **options: Any) -> list[str]:
+        return change(real(*arguments, **options))
+
+    return without(sandbox, "bwrap_words", bwrap_words)
+
+
+def swapped(old: str, *new: str, takes: int = 0) -> Off:
+    """One option, with what it takes, for others."""
+
+    def change(words: list[str]) -> list[str]:
+        at = words.index(old)
+        return [*words[:at], *new, *words[at + 1 + takes :]]
+
+    return given_words(change)
+
+
+def shared_processes(words: list[str]) -> list[str]:
+    """The machine's own processes instead of a namespace's, and its /proc to see them in."""
+    namespaces = ("--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+    at, proc = words.index("--unshare-all"), words.index("--proc")
+    return [*words[:at], *namespaces, *words[at + 1 : proc], "--ro-bind", "/proc", "/proc", *words[proc + 2 :]]
+
+
+def own_environment(argv: list[str], options: dict[str, Any]) -> list[str]:
+    options["env"] = dict(os.environ)
+    return argv
+
+
+def plain_folder(words: list[str]) -> list[str]:
+    """The workspace itself instead of a layer over it."""
+    at = len(words) - words[::-1].index("--overlay-src") - 1
+    return [*words[:at], "--bind", words[at + 1], words[at + 1], *words[at + 6 :]]
+
+
+def writable_system(words: list[str]) -> list[str]:
+    at = words.index("/", words.index("--remount-ro"))
+    return [*words[: at - 1], *words[at + 1 :]]
+
+
+def nothing_found(*arguments: object) -> None:
+    return None
+
+
+ALL_BUT_THE_NETWORK = ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try")
+TRACED = python("import ctypes\nif ctypes.CDLL(None).ptrace(0, 0, 0, 0) >= 0: print('GOT')")
+TESTER = frozenset({Permission.READ_FILES, Permission.EXECUTE_COMMANDS})
+DESIGNER = TESTER | {Permission.CREATE_FILES}
+LARGE = replace(boxes.SMALL, file_size=1 << 30)
+SANDBOX = [
+    Mechanism("a network of its own", knock_at_a_service, swapped("--unshare-all", *ALL_BUT_THE_NETWORK)),
+    Mechanism("processes of its own", command(f"kill -0 {os.getpid()} && echo GOT"), given_words(shared_processes)),
+    Mechanism(
+        "no capabilities",
+        command("touch closed; chmod 000 closed; cat closed && echo GOT"),
+        swapped("--cap-drop", "--cap-add"),
+    ),
+    Mechanism("filtered system calls", command(TRACED), swapped("--seccomp", takes=1)),
+    Mechanism("an empty environment", read_the_servers_environment, started_with(shell, own_environment)),
+    Mechanism("a read-only system", command("touch /planted && echo GOT"), given_words(writable_system)),
+    Mechanism(
+        "a layer over the workspace", brought_home("echo new > a.txt", "a.txt", TESTER), given_words(plain_folder)
+    ),
+    Mechanism(
+        "limits on files",
+        command("head -c 20M /dev/zero > big && echo GOT"),
+        without(boxes.sandbox_in, "__defaults__", (LARGE,)),
+    ),
+    Mechanism(
+        "paths that no command may change",
+        brought_home("mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit", ".git/hooks/pre-commit"),
+        without(checking, "_never", nothing_found),
+    ),
+    Mechanism(
+        "paths that need a person's word",
+        brought_home("echo obey > AGENTS.md", "AGENTS.md"),
+        without(checking, "_needs_word", nothing_found),
+    ),
+    Mechanism(
+        "the role's word on the changes",
+        brought_home("echo new > a.txt", "a.txt", DESIGNER),
+        without(checking, "_role", nothing_found),
+    ),
+    Mechanism(
+        "looking for conflicts", overwrite_what_a_person_saved_meanwhile, without(checking, "_conflict", nothing_found)
+    ),
+]
+
+
+@proves("TOOL-3", "TOOL-4", "TOOL-5", "SNAP-4")
+@pytest.mark.parametrize("mechanism", [*FILES, *SEARCHES, *SANDBOX], ids=str)
+async def test_without_it_its_attack_succeeds(
+    mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await require_needed(mechanism, tmp_path, monkeypatch)
