@@ -22,6 +22,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.permissions.roles import RoleBook
+from anycowork.prompts.book import PromptBook
 from anycowork.store.opening import Database, open_store
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workspace.pack import Pack
@@ -156,6 +157,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     built_in = built_in_tools(None, 60.0)
     toolbox = Toolbox([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
     journal, store, roles = database.journal, database.store, RoleBook([])
+    prompts = PromptBook(database.system_prompts, toolbox)
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
     snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.shelf, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
@@ -170,6 +172,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         workspaces=workspaces,
         snapshots=snapshots,
         roles=roles,
+        prompts=prompts,
         clock=clock,
         limits=lambda: Limits(steps=steps, seconds=300, faults=3),
     )
@@ -190,6 +193,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 store=store,
                 keeper=keeper,
                 roles=roles,
+                prompts=prompts,
                 providers=providers,
                 clock=clock,
                 find_workspace=find_workspace,

@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -36,8 +35,7 @@ from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
-from anycowork.prompts.enhance import enhance
-from anycowork.prompts.prose import prose, role_text
+from anycowork.prompts.book import PromptBook
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
 from anycowork.providers.discovery import Lookout, from_environment
@@ -117,6 +115,7 @@ async def _furnish(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
     )
     toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox)
+    prompts = PromptBook(database.system_prompts, toolbox)
     journal, store = database.journal, database.store
     snapshots = PackedSnapshots(
         Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
@@ -128,6 +127,7 @@ async def _furnish(
         workspaces=workspaces,
         snapshots=snapshots,
         roles=roles,
+        prompts=prompts,
         clock=clock,
         limits=drawer.limits,
     )
@@ -146,6 +146,7 @@ async def _furnish(
         store=store,
         keeper=keeper,
         roles=roles,
+        prompts=prompts,
         providers=providers,
         clock=clock,
         find_workspace=grounds.find,
@@ -170,6 +171,7 @@ async def _furnish(
         roots=grounds,
         streams=Streams(database, hub),
         roles=roles,
+        prompts=prompts,
         providers=providers,
         settings=drawer,
         clock=clock,
@@ -191,6 +193,7 @@ def build_agent(
     workspaces: Workspaces,
     snapshots: Snapshots,
     roles: RoleBook,
+    prompts: PromptBook,
     clock: Clock,
     limits: Callable[[], Limits],
 ) -> Agent:
@@ -198,7 +201,7 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=Recorder(journal=journal, clock=clock),
-        asking=Asking(journal=journal, providers=providers, clock=clock, system_prompt=_system_prompt(toolbox)),
+        asking=Asking(journal=journal, providers=providers, clock=clock, system_prompt=prompts.for_chat),
         toolrunner=ToolRunner(
             gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
             journal=journal,
@@ -356,13 +359,3 @@ def _custom_roles(folder: Path) -> list[RoleDefinition]:
         except (BadRoleFile, OSError, UnicodeDecodeError) as error:
             log.error("role file left out: %s", error)
     return roles
-
-
-def _system_prompt(toolbox: Toolbox) -> Callable[[RoleDefinition], str]:
-    """Built once for each role: the tools are the same as long as the house is open."""
-
-    @lru_cache(maxsize=64)
-    def prompt(role: RoleDefinition) -> str:
-        return enhance(prose("base"), role, role_text(role), toolbox.specs()).content
-
-    return prompt

@@ -1,6 +1,6 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from anycowork.agent.listening import Heard, Listener
@@ -11,14 +11,14 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock, Journal, ModelRequest, Providers, Said, UsageChunk
 from anycowork.domain.roles import RoleDefinition
 
-SystemPrompt = Callable[[RoleDefinition], str]
+SystemPrompt = Callable[[str | None, RoleDefinition], Awaitable[str]]
 ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
 FILES_HEAD = "[Files in the workspace:"
 
 
 class Asking:
-    """`system_prompt` gives the role's prompt."""
+    """`system_prompt` gives the role's prompt, on the base that the chat chose."""
 
     def __init__(self, *, journal: Journal, providers: Providers, clock: Clock, system_prompt: SystemPrompt) -> None:
         self._journal = journal
@@ -29,7 +29,7 @@ class Asking:
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
         provider, model = self._providers.find(moment.chat.config.model_id)
-        request = ModelRequest(model=model, messages=self._messages(moment), purpose="turn")
+        request = ModelRequest(model=model, messages=await self._messages(moment), purpose="turn")
         call_id = self._clock.new_id()
         estimate = _estimate("".join([said.content for said in request.messages]))
         reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", estimate)
@@ -41,11 +41,17 @@ class Asking:
         moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
         return heard
 
-    def _messages(self, moment: Moment) -> tuple[Said, ...]:
+    async def _messages(self, moment: Moment) -> tuple[Said, ...]:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
         new = moment.history[len(moment.window) :]
         moment.window.extend([_with_files(moment, one) if one.id == moment.turn.message_id else one for one in new])
-        return moment.window.shown(budget=room, system=self._system_prompt(moment.role))
+        return moment.window.shown(budget=room, system=await self._told(moment))
+
+    async def _told(self, moment: Moment) -> str:
+        """Read once for the segment, so that every request of it begins with the same bytes."""
+        if moment.system_prompt is None:
+            moment.system_prompt = await self._system_prompt(moment.chat.config.system_prompt_id, moment.role)
+        return moment.system_prompt
 
 
 def _with_files(moment: Moment, request: Message) -> Message:

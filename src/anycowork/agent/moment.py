@@ -29,6 +29,7 @@ class Moment:
     history: list[Message]
     calls: list[Call]
     plan: Plan | None = None
+    system_prompt: str | None = None
     listener: Listener | None = None
     pushed_back: bool = False
     started: float = 0.0

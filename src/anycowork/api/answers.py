@@ -12,7 +12,7 @@ Responses = dict[int | str, dict[str, Any]]  # Any: FastAPI's own type for what 
 _WHY = {
     400: ("bad_json", "The body is not valid JSON. Send one JSON object."),
     401: ("unauthenticated", "This needs the server's token: send 'Authorization: Bearer <token>'."),
-    403: ("not_allowed", "The client key 'editor' reaches /v1 only; use the server's token."),
+    403: ("not_allowed", "The client key 'editor' reaches the models only; use the server's token."),
     404: ("chat_not_found", "There is no chat '0197f3f0'."),
     408: ("too_slow", "The body did not arrive within 30 seconds."),
     409: ("turn_running", "A turn is running in this chat. Wait for its end, or stop it."),

@@ -25,7 +25,8 @@ OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this
 CLIENT_KEY_PREFIX = "sk-ac-"
 _OPEN = frozenset({"/", "/healthz", "/readyz"})
 _ASSETS = "/assets/"
-_PASSTHROUGH = "/v1/"
+PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
+"""All that a client key reaches. What else lies under /v1 is for people."""
 
 
 def new_client_key() -> str:
@@ -114,9 +115,10 @@ class Door:
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:
-    if principal.kind is PrincipalKind.CLIENT_KEY and not path.startswith(_PASSTHROUGH):
+    if principal.kind is PrincipalKind.CLIENT_KEY and path not in PASSTHROUGH_PATHS:
         raise NotAllowed(
-            f"The client key '{principal.name}' reaches /v1 only; for {path[:100]} use the server's token."
+            f"The client key '{principal.name}' reaches {', '.join(sorted(PASSTHROUGH_PATHS))} only;"
+            f" for {path[:100]} use the server's token."
         )
 
 

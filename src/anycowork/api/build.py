@@ -22,6 +22,7 @@ from anycowork.api import (
     rules,
     settings,
     snapshots,
+    system_prompts,
     workspaces,
 )
 from anycowork.api.auth import Credentials, Door, Reader
@@ -44,6 +45,7 @@ _NOUNS = (
     questions,
     plans,
     snapshots,
+    system_prompts,
     audit,
     providers,
     settings,

@@ -13,6 +13,7 @@ from anycowork.api.shapes import ChatList, ChatShape, OpenChat, Stopped
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NotFound
+from anycowork.domain.system_prompts import DEFAULT_ID
 
 routes = APIRouter(tags=["chats"])
 
@@ -29,7 +30,7 @@ class NewChat(Boundary):
 
 
 class ChatChange(Boundary):
-    """What is absent or null stays as it is."""
+    """What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default."""
 
     title: Title | None = None
     model: Word | None = None
@@ -76,8 +77,9 @@ async def show_chat(chat_id: str, principal: Reader, rooms: House) -> Response:
 
 @routes.patch("/context/{chat_id}", response_model=ChatShape, responses=faults(404, body=True))
 async def change_chat(chat_id: str, wanted: ChatChange, principal: Sender, rooms: House) -> Response:
+    prompt_id = wanted.system_prompt_id or (DEFAULT_ID if "system_prompt_id" in wanted.model_fields_set else None)
     chat = await rooms.desk.change_chat(
-        principal, chat_id, title=wanted.title, model=wanted.model, system_prompt_id=wanted.system_prompt_id
+        principal, chat_id, title=wanted.title, model=wanted.model, system_prompt_id=prompt_id
     )
     return answer(200, chat.to_json())
 

@@ -71,7 +71,7 @@ def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
         title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes
     )
     _add_events(document)
-    _name_roles(document["components"]["schemas"], sorted({*role_names, "plan", "act"}))
+    _name_roles(document, sorted({*role_names, "plan", "act"}))
     _say_who_may_ask(document)
     _offer_idempotency(document)
     return document
@@ -156,17 +156,23 @@ def _plain(*statuses: int) -> Schema:
 # --- roles, credentials, repeated requests
 
 
-def _name_roles(schemas: Schema, names: list[str]) -> None:
-    """Puts the enum where a role is asked for."""
+def _name_roles(document: Schema, names: list[str]) -> None:
+    """Puts the enum where a role is asked for, in a body or in the address."""
+    schemas = document["components"]["schemas"]
     schemas["RoleName"] = {"type": "string", "enum": names}
     for shape in schemas.values():
         for name, field in shape.get("properties", {}).items():
-            if _is_role(field):
-                nullable = [{"type": "null"}] if "anyOf" in field else []
-                shape["properties"][name] = {
-                    "anyOf": [{"$ref": "#/components/schemas/RoleName"}, *nullable],
-                    "title": field.get("title", name),
-                }
+            shape["properties"][name] = _role_or(field, name)
+    for _, operation in _operations(document):
+        for parameter in operation.get("parameters", ()):
+            parameter["schema"] = _role_or(parameter["schema"], parameter["name"])
+
+
+def _role_or(field: Schema, name: str) -> Schema:
+    if not _is_role(field):
+        return field
+    nullable = [{"type": "null"}] if "anyOf" in field else []
+    return {"anyOf": [{"$ref": "#/components/schemas/RoleName"}, *nullable], "title": field.get("title", name)}
 
 
 def _is_role(field: Schema) -> bool:
@@ -175,7 +181,11 @@ def _is_role(field: Schema) -> bool:
 
 def _say_who_may_ask(document: Schema) -> None:
     document["components"]["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "description": "The server's token, or for /v1 a client key."},
+        "token": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The server's token, or for the models under /v1 a client key.",
+        },
     }
     for path, operation in _operations(document):
         operation["security"] = [] if path in _OPEN else [{"token": []}]

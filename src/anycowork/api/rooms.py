@@ -17,6 +17,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, MessagePage, Store
 from anycowork.domain.principals import Principal
 from anycowork.permissions.roles import RoleBook
+from anycowork.prompts.book import PromptBook
 
 
 class Shelves(Store, Protocol):
@@ -128,6 +129,7 @@ class Rooms:
     roots: Roots
     streams: Streams
     roles: RoleBook
+    prompts: PromptBook
     providers: ProviderBook
     settings: Drawer
     clock: Clock

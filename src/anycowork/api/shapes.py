@@ -190,6 +190,27 @@ class RoleList(BaseModel):
     roles: list[RoleShape]
 
 
+class SystemPromptShape(BaseModel):
+    id: str
+    name: str
+    content: str
+    version: int = Field(description="Counts the changes, from 1.")
+    built_in: bool = Field(description="It can be used, not changed or deleted.")
+    created_at: str | None = Field(description="None for the built-in one: it comes with the release.")
+    updated_at: str | None
+
+
+class SystemPromptList(BaseModel):
+    system_prompts: list[SystemPromptShape]
+
+
+class EnhancedShape(BaseModel):
+    id: str
+    content: str
+    enhanced: Literal[True]
+    left_out: list[str] = Field(description="Tools that the role grants and the token budget did not hold.")
+
+
 class ProviderList(BaseModel):
     providers: list[Json]
 

@@ -41,6 +41,7 @@ from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
 from anycowork.permissions.roles import RoleBook
+from anycowork.prompts.book import PromptBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class FrontDesk:
         store: Store,
         keeper: TurnKeeper,
         roles: RoleBook,
+        prompts: PromptBook,
         providers: Providers,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
@@ -74,6 +76,7 @@ class FrontDesk:
         self._store = store
         self._keeper = keeper
         self._roles = roles
+        self._prompts = prompts
         self._providers = providers
         self._clock = clock
         self._draft = Drafter(clock)
@@ -96,6 +99,7 @@ class FrontDesk:
         require(principal, Scope.SEND)
         definition = self._roles.require(role or Role.ACTOR)
         self._require_model(model)
+        await self._require_prompt(system_prompt_id)
         root = await self._find_workspace(workspace)
         now = self._clock.now()
         config = ChatConfig(definition.name, model, system_prompt_id)
@@ -114,6 +118,7 @@ class FrontDesk:
     ) -> Chat:
         require(principal, Scope.SEND)
         self._require_model(model)
+        await self._require_prompt(system_prompt_id)
         async with self._alone(chat_id) as chat:
             prompt = system_prompt_id or chat.config.system_prompt_id
             config = replace(chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt)
@@ -289,6 +294,13 @@ class FrontDesk:
             self._providers.find(model)
         except NoSuchModel as error:
             raise Invalid(error.message, param="model") from error
+
+    async def _require_prompt(self, prompt_id: str | None) -> None:
+        if prompt_id is not None and await self._prompts.find(prompt_id) is None:
+            raise Invalid(
+                f"There is no system prompt '{prompt_id[:64]}'. /v1/system-prompts lists them.",
+                param="system_prompt_id",
+            )
 
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
         """Raises, always: AlreadyDecided if it was pending once in this chat, else NotFound."""

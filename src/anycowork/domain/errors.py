@@ -290,6 +290,12 @@ class PlanAlreadyApproved(Conflict):
     code = "plan_already_approved"
 
 
+class BuiltIn(Conflict):
+    """It comes with the release, and stays as it is."""
+
+    code = "built_in"
+
+
 class SnapshotPruned(Conflict):
     """It was there once; its content made room for newer ones."""
 

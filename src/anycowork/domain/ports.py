@@ -13,6 +13,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
+from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
 
 # --- time
@@ -118,6 +119,21 @@ class Rules(Protocol):
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
         """Those that hold there now. The same object as long as they are the same."""
+
+
+class SystemPrompts(Protocol):
+    """The system prompts that people wrote, not the built-in one. Writing returns when it is durable."""
+
+    async def all(self) -> Sequence[SystemPrompt]:
+        """Oldest first."""
+
+    async def find(self, prompt_id: str) -> SystemPrompt | None: ...
+    async def add(self, *, name: str, content: str) -> SystemPrompt: ...
+    async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
+        """The next version. Raises: NotFound."""
+
+    async def remove(self, prompt_id: str) -> None:
+        """Raises: NotFound."""
 
 
 class SnapshotRows(Protocol):

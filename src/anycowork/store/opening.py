@@ -22,6 +22,7 @@ from anycowork.store.reading import SqliteStore
 from anycowork.store.rules import Rules
 from anycowork.store.schema import migrate
 from anycowork.store.snapshots import Shelf
+from anycowork.store.system_prompts import SystemPrompts
 from anycowork.store.workspaces import Leases, Roots
 from anycowork.store.writer import Writer
 
@@ -38,6 +39,7 @@ class Database:
     principals: Principals
     roots: Roots
     rules: Rules
+    system_prompts: SystemPrompts
     leases: Leases
     idempotency: Idempotency
     blobs: Blobs
@@ -116,6 +118,7 @@ def _put_together(
         principals=Principals(reader, writer, clock),
         roots=Roots(reader, writer, clock),
         rules=rules,
+        system_prompts=SystemPrompts(reader, writer, clock),
         leases=Leases(writer),
         idempotency=Idempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),

@@ -362,6 +362,72 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/system-prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List System Prompts
+         * @description The built-in `default` first, then the oldest.
+         */
+        get: operations["list_system_prompts"];
+        put?: never;
+        /** Add System Prompt */
+        post: operations["add_system_prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/system-prompts/{prompt_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show System Prompt */
+        get: operations["show_system_prompt"];
+        /**
+         * Change System Prompt
+         * @description Chats that use it get the new version with their next turn. The built-in one is not changed: 409.
+         */
+        put: operations["change_system_prompt"];
+        post?: never;
+        /**
+         * Remove System Prompt
+         * @description Chats that use it go on with `default`. The built-in one stays: 409.
+         */
+        delete: operations["remove_system_prompt"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/system-prompts/{prompt_id}/enhanced": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Enhance System Prompt
+         * @description With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams.
+         */
+        get: operations["enhance_system_prompt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/audit/log": {
         parameters: {
             query?: never;
@@ -589,7 +655,7 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
-                /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
                 403: {
                     headers: {
                         [name: string]: unknown;
@@ -599,7 +665,7 @@ export interface paths {
                          * @example {
                          *       "error": {
                          *         "code": "not_allowed",
-                         *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }
@@ -770,7 +836,7 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
-                /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
                 403: {
                     headers: {
                         [name: string]: unknown;
@@ -780,7 +846,7 @@ export interface paths {
                          * @example {
                          *       "error": {
                          *         "code": "not_allowed",
-                         *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }
@@ -932,7 +998,7 @@ export interface components {
         };
         /**
          * ChatChange
-         * @description What is absent or null stays as it is.
+         * @description What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default.
          */
         ChatChange: {
             /** Title */
@@ -1024,6 +1090,23 @@ export interface components {
          * @enum {string}
          */
         Effect: "allow" | "ask" | "deny";
+        /** EnhancedShape */
+        EnhancedShape: {
+            /** Id */
+            id: string;
+            /** Content */
+            content: string;
+            /**
+             * Enhanced
+             * @constant
+             */
+            enhanced: true;
+            /**
+             * Left Out
+             * @description Tools that the role grants and the token budget did not hold.
+             */
+            left_out: string[];
+        };
         /** Error */
         Error: {
             error: components["schemas"]["ErrorDetail"];
@@ -1320,6 +1403,19 @@ export interface components {
             /** Warnings */
             warnings: string[];
         };
+        /** PromptText */
+        PromptText: {
+            /**
+             * Name
+             * @example House style
+             */
+            name: string;
+            /**
+             * Content
+             * @example You write for a museum: short, plain, exact.
+             */
+            content: string;
+        };
         /** ProposedPlan */
         ProposedPlan: {
             /** Message Id */
@@ -1606,6 +1702,37 @@ export interface components {
             old_role: string;
             /** New Role */
             new_role: string;
+        };
+        /** SystemPromptList */
+        SystemPromptList: {
+            /** System Prompts */
+            system_prompts: components["schemas"]["SystemPromptShape"][];
+        };
+        /** SystemPromptShape */
+        SystemPromptShape: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Content */
+            content: string;
+            /**
+             * Version
+             * @description Counts the changes, from 1.
+             */
+            version: number;
+            /**
+             * Built In
+             * @description It can be used, not changed or deleted.
+             */
+            built_in: boolean;
+            /**
+             * Created At
+             * @description None for the built-in one: it comes with the release.
+             */
+            created_at: string | null;
+            /** Updated At */
+            updated_at: string | null;
         };
         /** TurnStarted */
         TurnStarted: {
@@ -2208,7 +2335,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2218,7 +2345,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -2361,7 +2488,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2371,7 +2498,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -2563,7 +2690,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2573,7 +2700,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -2709,7 +2836,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2719,7 +2846,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -2915,7 +3042,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2925,7 +3052,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -3156,7 +3283,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3166,7 +3293,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -3380,7 +3507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3390,7 +3517,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -3553,7 +3680,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3563,7 +3690,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -3789,7 +3916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3799,7 +3926,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -3926,7 +4053,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3936,7 +4063,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -4168,7 +4295,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4178,7 +4305,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -4388,7 +4515,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4398,7 +4525,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -4561,7 +4688,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4571,7 +4698,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -4779,7 +4906,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4789,7 +4916,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -4914,7 +5041,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4924,7 +5051,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -5114,7 +5241,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5124,7 +5251,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -5302,7 +5429,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5312,7 +5439,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -5545,7 +5672,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5555,7 +5682,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -5788,7 +5915,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5798,7 +5925,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -6016,7 +6143,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6026,7 +6153,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -6261,7 +6388,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6271,7 +6398,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -6507,7 +6634,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6517,7 +6644,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -6731,7 +6858,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6741,7 +6868,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -6880,7 +7007,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6890,7 +7017,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -7072,7 +7199,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7082,7 +7209,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -7272,6 +7399,1063 @@ export interface operations {
             };
         };
     };
+    list_system_prompts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemPromptList"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    add_system_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemPromptShape"];
+                };
+            };
+            /** @description The body is not valid JSON. Send one JSON object. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "bad_json",
+                     *         "message": "The body is not valid JSON. Send one JSON object.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    show_system_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemPromptShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    change_system_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PromptText"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SystemPromptShape"];
+                };
+            };
+            /** @description The body is not valid JSON. Send one JSON object. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "bad_json",
+                     *         "message": "The body is not valid JSON. Send one JSON object.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_system_prompt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    enhance_system_prompt: {
+        parameters: {
+            query?: {
+                /** @description Actor, unless this or a chat says another. */
+                role?: components["schemas"]["RoleName"] | null;
+                /** @description Take the role of this chat. */
+                context_id?: string | null;
+            };
+            header?: never;
+            path: {
+                prompt_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EnhancedShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     audit_log: {
         parameters: {
             query?: never;
@@ -7314,7 +8498,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7324,7 +8508,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -7460,7 +8644,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7470,7 +8654,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -7570,7 +8754,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7580,7 +8764,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -7704,7 +8888,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7714,7 +8898,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -7904,7 +9088,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7914,7 +9098,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8039,7 +9223,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8049,7 +9233,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8239,7 +9423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8249,7 +9433,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8403,7 +9587,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8413,7 +9597,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8538,7 +9722,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8548,7 +9732,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8738,7 +9922,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8748,7 +9932,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8848,7 +10032,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8858,7 +10042,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }
@@ -8958,7 +10142,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8968,7 +10152,7 @@ export interface operations {
                      * @example {
                      *       "error": {
                      *         "code": "not_allowed",
-                     *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -1,0 +1,88 @@
+"""System prompts: written, changed and removed by a person, and shown as a role gets them. The passthrough never comes here."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from anycowork.api.answers import answer, faults
+from anycowork.api.auth import Manager, Reader
+from anycowork.api.chats import chat_of
+from anycowork.api.roles import RoleWord, known_role
+from anycowork.api.rooms import House, Rooms
+from anycowork.api.shapes import EnhancedShape, SystemPromptList, SystemPromptShape
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid
+from anycowork.domain.roles import Role, RoleDefinition
+
+routes = APIRouter(prefix="/v1/system-prompts", tags=["system prompts"])
+
+CONTENT_LIMIT = 50_000
+_SAYS_SOMETHING = r"\S"
+
+
+class PromptText(Boundary):
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=_SAYS_SOMETHING, examples=["House style"])]
+    content: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=CONTENT_LIMIT,
+            pattern=_SAYS_SOMETHING,
+            examples=["You write for a museum: short, plain, exact."],
+        ),
+    ]
+
+
+@routes.get("", response_model=SystemPromptList, responses=faults())
+async def list_system_prompts(principal: Reader, rooms: House) -> Response:
+    """The built-in `default` first, then the oldest."""
+    return answer(200, {"system_prompts": [prompt.to_json() for prompt in await rooms.prompts.all()]})
+
+
+@routes.post("", status_code=201, response_model=SystemPromptShape, responses=faults(body=True))
+async def add_system_prompt(wanted: PromptText, principal: Manager, rooms: House) -> Response:
+    prompt = await rooms.prompts.add(name=wanted.name, content=wanted.content)
+    return answer(201, prompt.to_json())
+
+
+@routes.get("/{prompt_id}", response_model=SystemPromptShape, responses=faults(404, 422))
+async def show_system_prompt(prompt_id: str, principal: Reader, rooms: House) -> Response:
+    return answer(200, (await rooms.prompts.require(prompt_id)).to_json())
+
+
+@routes.put("/{prompt_id}", response_model=SystemPromptShape, responses=faults(404, body=True))
+async def change_system_prompt(prompt_id: str, wanted: PromptText, principal: Manager, rooms: House) -> Response:
+    """Chats that use it get the new version with their next turn. The built-in one is not changed: 409."""
+    prompt = await rooms.prompts.change(prompt_id, name=wanted.name, content=wanted.content)
+    return answer(200, prompt.to_json())
+
+
+@routes.delete("/{prompt_id}", status_code=204, response_class=Response, responses=faults(404, 409, 422, 507))
+async def remove_system_prompt(prompt_id: str, principal: Manager, rooms: House) -> Response:
+    """Chats that use it go on with `default`. The built-in one stays: 409."""
+    await rooms.prompts.remove(prompt_id)
+    return Response(status_code=204)
+
+
+@routes.get("/{prompt_id}/enhanced", response_model=EnhancedShape, responses=faults(404, 422))
+async def enhance_system_prompt(
+    prompt_id: str,
+    principal: Reader,
+    rooms: House,
+    role: Annotated[RoleWord | None, Query(description="Actor, unless this or a chat says another.")] = None,
+    context_id: Annotated[str | None, Query(max_length=200, description="Take the role of this chat.")] = None,
+) -> Response:
+    """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams."""
+    prompt = await rooms.prompts.require(prompt_id)
+    enhanced = rooms.prompts.enhanced(prompt, await _asked_role(rooms, role, context_id))
+    shown = {"id": prompt.id, "content": enhanced.content, "enhanced": True, "left_out": list(enhanced.left_out)}
+    return answer(200, shown)
+
+
+async def _asked_role(rooms: Rooms, role: str | None, context_id: str | None) -> RoleDefinition:
+    if role is not None and context_id is not None:
+        raise Invalid("A chat has its own role: name a role or a context_id, not both.", param="context_id")
+    if context_id is not None:
+        return rooms.roles.stored((await chat_of(rooms, context_id)).role)
+    return rooms.roles.require(known_role(rooms.roles, role or Role.ACTOR, param="role"))

@@ -1,0 +1,34 @@
+"""System prompts: the words that a chat's prompt begins with. What is added to them (role, tools, diagrams) is `prompts/enhance.py`."""
+
+from dataclasses import dataclass
+
+from anycowork.domain.messages import Json
+
+DEFAULT_ID = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPrompt:
+    """`version` counts its changes from 1. The built-in one comes with the release: it has no dates, and nobody changes it."""
+
+    id: str
+    name: str
+    content: str
+    version: int = 1
+    created_at: str | None = None
+    updated_at: str | None = None
+
+    @property
+    def built_in(self) -> bool:
+        return self.id == DEFAULT_ID
+
+    def to_json(self) -> Json:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "content": self.content,
+            "version": self.version,
+            "built_in": self.built_in,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+        }

@@ -1,0 +1,70 @@
+"""The book of system prompts: the built-in one and those that people wrote, and what a role's whole prompt is with each."""
+
+from functools import lru_cache
+
+from anycowork.domain.errors import BuiltIn, NotFound
+from anycowork.domain.ports import SystemPrompts, Toolbox
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
+from anycowork.prompts.enhance import Enhanced, enhance
+from anycowork.prompts.prose import prose, role_text
+
+
+class PromptBook:
+    """`written` holds what people wrote. The tools are the same as long as the book is open, so a prompt is put together once."""
+
+    def __init__(self, written: SystemPrompts, toolbox: Toolbox) -> None:
+        self._written = written
+
+        @lru_cache(maxsize=64)
+        def together(base: str, role: RoleDefinition) -> Enhanced:
+            return enhance(base, role, role_text(role), toolbox.specs())
+
+        self._together = together
+
+    async def all(self) -> list[SystemPrompt]:
+        """The built-in one first, then the oldest."""
+        return [_built_in(), *await self._written.all()]
+
+    async def find(self, prompt_id: str) -> SystemPrompt | None:
+        return _built_in() if prompt_id == DEFAULT_ID else await self._written.find(prompt_id)
+
+    async def require(self, prompt_id: str) -> SystemPrompt:
+        """Raises: NotFound."""
+        found = await self.find(prompt_id)
+        if found is None:
+            raise NotFound("system prompt", prompt_id)
+        return found
+
+    async def add(self, *, name: str, content: str) -> SystemPrompt:
+        return await self._written.add(name=name, content=content)
+
+    async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
+        """Its next version. Raises: NotFound, BuiltIn."""
+        _require_own(prompt_id)
+        return await self._written.change(prompt_id, name=name, content=content)
+
+    async def remove(self, prompt_id: str) -> None:
+        """A chat that uses it goes on with the default. Raises: NotFound, BuiltIn."""
+        _require_own(prompt_id)
+        await self._written.remove(prompt_id)
+
+    def enhanced(self, prompt: SystemPrompt, role: RoleDefinition) -> Enhanced:
+        """The same prompt and role give the same bytes."""
+        return self._together(prompt.content, role)
+
+    async def for_chat(self, prompt_id: str | None, role: RoleDefinition) -> str:
+        """What the model is told. A chat whose prompt is gone gets the default."""
+        chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
+        return self.enhanced(chosen, role).content
+
+
+def _built_in() -> SystemPrompt:
+    return SystemPrompt(DEFAULT_ID, "Default", prose("base"))
+
+
+def _require_own(prompt_id: str) -> None:
+    if prompt_id == DEFAULT_ID:
+        raise BuiltIn(
+            "The system prompt 'default' is built in: it cannot be changed or deleted. Add one of your own instead."
+        )
