@@ -39,6 +39,7 @@ from anycowork.prompts.book import PromptBook
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
 from anycowork.providers.discovery import Lookout, from_environment
+from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app
 from anycowork.settings import Settings, save_settings
@@ -52,6 +53,7 @@ from anycowork.workspace.workspaces import LocalWorkspaces, check_root, under_a_
 log = logging.getLogger(__name__)
 ROLES_FOLDER = "roles"
 PERSON = "person:owner"
+PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ async def _furnish(
         roles=roles,
         prompts=prompts,
         providers=providers,
+        upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
         settings=drawer,
         clock=clock,
         token=token,

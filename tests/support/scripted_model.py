@@ -83,7 +83,8 @@ def in_pieces(text: str, size: int = 7) -> list[str]:
 
 
 class ScriptedModel:
-    """`replies` may be appended to at any time; `requests` are the bodies received, `headers` their headers, in order.
+    """`replies` may be appended to at any time; `requests` are the bodies received, `headers` their headers, in order;
+    `raw` are the same bodies byte for byte, and `paths` where they came to.
 
     `mind` answers when no reply is left: a model that reads what it is told, for tests without a fixed number of requests.
     """
@@ -100,6 +101,9 @@ class ScriptedModel:
         self.models = models
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
+        self.raw: list[bytes] = []
+        self.paths: list[str] = []
+        self.left = 0
         self.base_url = ""
 
     async def __aenter__(self) -> "ScriptedModel":
@@ -107,7 +111,8 @@ class ScriptedModel:
         self._arrived = asyncio.Condition()
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_get("/v1/models", self._list_models)
-        app.router.add_post("/v1/chat/completions", self._complete)
+        for path in ("chat/completions", "responses", "embeddings"):
+            app.router.add_post(f"/v1/{path}", self._complete)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -125,13 +130,21 @@ class ScriptedModel:
         async with asyncio.timeout(PATIENCE), self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= times)
 
+    async def deserted(self, times: int = 1) -> None:
+        """Returns once so many of those who were kept hanging have closed their connection; fails after five seconds."""
+        async with asyncio.timeout(PATIENCE), self._arrived:
+            await self._arrived.wait_for(lambda: self.left >= times)
+
     async def _list_models(self, request: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        body: Body = await request.json()
+        raw = await request.read()
+        body = _read(raw)
         async with self._arrived:
             self.requests.append(body)
+            self.raw.append(raw)
+            self.paths.append(request.path_qs)
             self.headers.append(dict(request.headers))
             self._arrived.notify_all()
         script = self.replies.pop(0) if self.replies else self.mind
@@ -160,13 +173,13 @@ class ScriptedModel:
                     request.transport.abort()
                 return response
             case Hang(headers=False):
-                await self._closing.wait()
+                await self._hung(request)
                 return web.Response()
             case Hang():
                 response = await _opened(request, in_pieces(answer.text), body)
                 if answer.finish:
                     await response.write(_event(body, {}, answer.finish))
-                await self._closing.wait()
+                await self._hung(request)
                 return response
 
     async def _stream(self, reply: Reply, request: web.Request, body: Body) -> web.StreamResponse:
@@ -181,6 +194,19 @@ class ScriptedModel:
         await response.write(_ending(reply, body))
         await response.write_eof()
         return response
+
+    async def _hung(self, request: web.Request) -> None:
+        """Until this server closes or the one who asked has left."""
+        while not self._closing.is_set():
+            if request.transport is None or request.transport.is_closing():
+                async with self._arrived:
+                    self.left += 1
+                    self._arrived.notify_all()
+                return
+            try:
+                await asyncio.wait_for(self._closing.wait(), 0.01)
+            except TimeoutError:
+                continue
 
     async def _held(self, hold: asyncio.Event | threading.Event) -> None:
         """Until the event is set or this server closes."""
@@ -216,6 +242,15 @@ def serve_in_thread(
     finally:
         closing.set()
         thread.join(PATIENCE)
+
+
+def _read(raw: bytes) -> Body:
+    """What was sent, if it is a JSON object; a gateway may rightly pass on what is none."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 async def _opened(request: web.Request, pieces: list[str], body: Body) -> web.StreamResponse:

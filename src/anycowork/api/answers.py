@@ -23,6 +23,7 @@ _WHY = {
     500: ("internal_error", "Something failed inside AnyCowork; its log says what."),
     502: ("provider_unreachable", "The provider did not answer."),
     503: ("storage_failed", "The database did not take the change; nothing was changed. Try again."),
+    504: ("provider_timed_out", "The provider did not begin to answer in time."),
     507: ("disk_full", "The disk is full; nothing was changed. Free some space and try again."),
 }
 _EVERY_ROUTE = (401, 403, 421, 500, 503)

@@ -44,40 +44,44 @@ class BodyLimit:
         if scope["method"] in _BODILESS:
             await self._app(scope, receive, send)
             return
-        body = await self._read(scope, receive)
+        body = await read_body(scope, receive, max_bytes=self._max_bytes)
         if "json" in (header(scope, b"content-type") or ""):
             check_json(body)
         scope["body"] = body
         await self._app(scope, _replay(body, receive), send)
 
-    async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        declared = header(scope, b"content-length") or "0"
-        if not declared.isdecimal() or int(declared) > self._max_bytes:
-            raise self._too_large()
-        try:
-            async with asyncio.timeout(READ_SECONDS):
-                return await self._collect(receive)
-        except TimeoutError:
-            raise TooSlow(f"The body did not arrive within {READ_SECONDS:.0f} seconds.") from None
 
-    async def _collect(self, receive: Receive) -> bytes:
-        parts: list[bytes] = []
-        size, more = 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise ClientGone("The client left before its body was complete.")
-            part, more = message.get("body", b""), message.get("more_body", False)
-            size += len(part)
-            if size > self._max_bytes:
-                raise self._too_large()
-            parts.append(part)
-        return b"".join(parts)
+async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
+    """The body as it came, whatever it says. Raises: TooLarge, TooSlow, ClientGone."""
+    declared = header(scope, b"content-length") or "0"
+    if not declared.isdecimal() or int(declared) > max_bytes:
+        raise _too_large(max_bytes)
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            return await _collect(receive, max_bytes)
+    except TimeoutError:
+        raise TooSlow(f"The body did not arrive within {READ_SECONDS:.0f} seconds.") from None
 
-    def _too_large(self) -> TooLarge:
-        return TooLarge(
-            f"The body is larger than {self._max_bytes} bytes. Send less, or put large content into a file of the workspace."
-        )
+
+async def _collect(receive: Receive, max_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone("The client left before its body was complete.")
+        part, more = message.get("body", b""), message.get("more_body", False)
+        size += len(part)
+        if size > max_bytes:
+            raise _too_large(max_bytes)
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _too_large(max_bytes: int) -> TooLarge:
+    return TooLarge(
+        f"The body is larger than {max_bytes} bytes. Send less, or put large content into a file of the workspace."
+    )
 
 
 def body_of(scope: Scope) -> bytes:

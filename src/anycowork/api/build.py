@@ -28,6 +28,7 @@ from anycowork.api import (
 from anycowork.api.auth import Credentials, Door, Reader
 from anycowork.api.body import BodyLimit
 from anycowork.api.errors import ErrorShield, catch_errors
+from anycowork.api.gateway import Gateway
 from anycowork.api.headers import SecureHeaders
 from anycowork.api.hosts import Neighbourhood
 from anycowork.api.idempotency import Idempotency
@@ -57,11 +58,13 @@ _NOUNS = (
 
 
 def create_api(rooms: Rooms) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: headers, errors, door, body, idempotency, streams, routes."""
+    """The server's ASGI app. A request passes, from outside in: headers, errors, door, gateway, body, idempotency, streams, routes."""
     answers: Counter[int] = Counter()
-    app: ASGIApp = EventStreams(_routes(rooms, answers), rooms)
+    passed_on: Counter[str] = Counter()
+    app: ASGIApp = EventStreams(_routes(rooms, answers, passed_on), rooms)
     app = Idempotency(app, rooms.receipts)
     app = BodyLimit(app, max_bytes=rooms.request_limit_bytes)
+    app = Gateway(app, rooms.upstreams, max_bytes=rooms.request_limit_bytes, requests=passed_on)
     app = Door(
         app,
         credentials=Credentials(rooms.token, rooms.keys),
@@ -94,7 +97,7 @@ async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
         await send({"type": f"lifespan.{moment}.complete"})
 
 
-def _routes(rooms: Rooms, answers: Counter[int]) -> FastAPI:
+def _routes(rooms: Rooms, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:
     app = FastAPI(
         title="AnyCowork",
         version=__version__,
@@ -107,6 +110,7 @@ def _routes(rooms: Rooms, answers: Counter[int]) -> FastAPI:
     )
     app.state.rooms = rooms
     app.state.answers = answers
+    app.state.passed_on = passed_on
     catch_errors(app)
     for noun in _NOUNS:
         app.include_router(noun.routes)

@@ -16,6 +16,7 @@ from anycowork.api.wire import send_json
 from anycowork.domain.errors import (
     AnyCoworkError,
     LimitReached,
+    NoAnswerInTime,
     NoSuchModel,
     NotFound,
     ProviderFault,
@@ -28,6 +29,11 @@ from anycowork.domain.errors import (
 from anycowork.domain.messages import Json
 
 log = logging.getLogger("anycowork.api")
+
+
+class WrongMethod(RequestFault):
+    code = "method_not_allowed"
+    status = 405
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,13 @@ class ErrorAnswer:
 
 
 _UNREAD = (408, 413)
-_TYPES = {401: "authentication_error", 403: "permission_error", 421: "permission_error", 502: "provider_error"}
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    421: "permission_error",
+    502: "provider_error",
+    504: "provider_error",
+}
 
 
 def answer_to(error: Exception) -> ErrorAnswer:
@@ -77,6 +89,8 @@ def _status_of(error: AnyCoworkError) -> int:
             return 403
         case NoSuchModel():
             return 422
+        case NoAnswerInTime():
+            return 504
         case ProviderFault():
             return 502
         case StorageFault():

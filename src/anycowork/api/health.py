@@ -38,4 +38,6 @@ async def metrics(request: Request, principal: Reader, rooms: House) -> Response
     lines = [f"anycowork_{name} {value}" for name, value in sorted((await rooms.numbers()).items())]
     answers = sorted(request.app.state.answers.items())
     lines += [f'anycowork_http_answers_total{{status="{status}"}} {count}' for status, count in answers]
+    asked = sorted(request.app.state.passed_on.items())
+    lines += [f'anycowork_gateway_requests_total{{principal="{label}"}} {count}' for label, count in asked]
     return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")

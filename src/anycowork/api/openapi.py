@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from anycowork.api.answers import faults
+from anycowork.api.gateway import FORWARDED
 from anycowork.api.roles import ROLE_MARK
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.events import DELTAS, EventType
@@ -71,6 +72,7 @@ def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
         title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes
     )
     _add_events(document)
+    _add_passthrough(document)
     _name_roles(document, sorted({*role_names, "plan", "act"}))
     _say_who_may_ask(document)
     _offer_idempotency(document)
@@ -150,6 +152,46 @@ def _plain(*statuses: int) -> Schema:
             "content": {"application/json": {"schema": ref, **fault["content"]["application/json"]}},
         }
         for status, fault in faults(*statuses).items()
+    }
+
+
+# --- the passthrough
+
+
+def _add_passthrough(document: Schema) -> None:
+    """OpenAI's own reference describes these bodies; nothing is added to it here, so nothing of it is repeated."""
+    open_object: Schema = {"type": "object", "additionalProperties": True}
+    entry: Schema = {**open_object, "properties": {"id": _TEXT, "object": _TEXT}, "required": ["id"]}
+    models: Schema = {
+        "type": "object",
+        "properties": {"object": {"const": "list"}, "data": {"type": "array", "items": entry}},
+        "required": ["object", "data"],
+    }
+    document["paths"]["/v1/models"] = {
+        "get": {
+            "tags": ["passthrough"],
+            "summary": "The models of every provider, by the providers' own ids",
+            "responses": {"200": {"description": "OpenAI's list.", "content": {"application/json": {"schema": models}}}}
+            | _plain(502, 504),
+        }
+    }
+    asked: Schema = {
+        **open_object,
+        "properties": {"model": {"type": "string", "description": "Chooses the provider; unknown: the default one."}},
+    }
+    for path in sorted(FORWARDED):
+        document["paths"][path] = {"post": _passed_on(path, asked)}
+
+
+def _passed_on(path: str, asked: Schema) -> Schema:
+    answer: Schema = {"application/json": {"schema": {"type": "object"}}, "text/event-stream": {"schema": _TEXT}}
+    return {
+        "tags": ["passthrough"],
+        "summary": f"OpenAI's {path.removeprefix('/v1')}, passed on to a provider",
+        "description": "The body goes on byte for byte, the provider's answer and its errors come back unchanged, streamed as they come.",
+        "requestBody": {"required": True, "content": {"application/json": {"schema": asked}}},
+        "responses": {"200": {"description": "What the provider says.", "content": answer}}
+        | _plain(400, 404, 408, 413, 422, 502, 504),
     }
 
 

@@ -1,7 +1,7 @@
 """Everything the API stands on, in one object that `app.py` fills. Adapters are known here by Protocols alone."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
@@ -116,6 +116,37 @@ class ProviderBook(Protocol):
     def describe(self) -> Sequence[Json]: ...
 
 
+class LiveAnswer(Protocol):
+    """A provider's answer on its way: its head is there, its body comes."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Iterable[tuple[bytes, bytes]]: ...
+    def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body's bytes as they arrive. Raises: ProviderFault."""
+
+    def close(self) -> None:
+        """Whoever asked closes; before the end, this ends the provider's work too."""
+
+
+class Line(Protocol):
+    """The way to one provider."""
+
+    async def post(self, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> LiveAnswer:
+        """With the provider's key, and the body as it is. Raises: ProviderFault."""
+
+
+class Upstreams(Protocol):
+    """Where the passthrough leads. Models go by the providers' own ids."""
+
+    def find(self, model: str | None) -> Line | None:
+        """The provider that lists this very id, else the default one; None if there is no provider at all."""
+
+    async def models(self) -> Sequence[Json]:
+        """What the providers list, in their own words; empty if there are none. Raises: ProviderFault."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rooms:
     """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
@@ -131,6 +162,7 @@ class Rooms:
     roles: RoleBook
     prompts: PromptBook
     providers: ProviderBook
+    upstreams: Upstreams
     settings: Drawer
     clock: Clock
     token: str

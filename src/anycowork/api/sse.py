@@ -10,10 +10,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.api.auth import principal_in
 from anycowork.api.chats import chat_of
+from anycowork.api.errors import WrongMethod
 from anycowork.api.rooms import Rooms
 from anycowork.api.wire import header
 from anycowork.domain import principals
-from anycowork.domain.errors import Invalid, RequestFault
+from anycowork.domain.errors import Invalid
 
 _ALL = "/events"
 _ONE = re.compile(r"/context/([^/]+)/events")
@@ -22,11 +23,6 @@ _HEAD = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
-
-
-class WrongMethod(RequestFault):
-    code = "method_not_allowed"
-    status = 405
 
 
 class EventStreams:

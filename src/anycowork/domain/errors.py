@@ -185,6 +185,10 @@ class BrokenStream(ProviderFault):
     code = "provider_broke_off"
 
 
+class NoAnswerInTime(ProviderFault):
+    code = "provider_timed_out"
+
+
 class BadKey(ProviderFault):
     code = "provider_bad_key"
 

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Sequence
 
+from anycowork.domain.messages import Json
+
 AUTO = "auto"  # a model's name that means: whichever `chat_model` picks
 UNLISTED = "gpt-4o-mini"  # what a server without a list is asked for: the name that most of them know
 
@@ -27,14 +29,18 @@ _NOT_FOR_CHAT = (
 
 def read_models(body: bytes) -> list[str]:
     """The ids in an answer of `/models`, in its order; empty for anything else."""
+    return [str(entry["id"]) for entry in read_entries(body)]
+
+
+def read_entries(body: bytes) -> list[Json]:
+    """The entries with an id in an answer of `/models`, all their fields kept; empty for anything else."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
         return []
     data = found.get("data") if isinstance(found, dict) else None
     entries = data if isinstance(data, list) else []
-    ids = [entry.get("id") for entry in entries if isinstance(entry, dict)]
-    return [model for model in ids if isinstance(model, str) and model]
+    return [entry for entry in entries if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]]
 
 
 def chat_model(models: Sequence[str]) -> str | None:

@@ -66,10 +66,11 @@ class ProviderRegistry:
         """How many tokens the model can be shown. Raises: NoSuchModel."""
         return self._resolve(model_id)[0].context_tokens
 
-    def upstream(self, model_id: str | None) -> tuple[Upstream, str] | None:
-        """Where a passthrough request for this model goes, with the upstream's own name for it; None if the guide would answer."""
-        config, model = self._resolve(model_id)
-        return (self._upstream(config), model) if config.name in self._clients else None
+    def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
+        """Where passthrough requests can go, the default first, each with the ids it is known to have. The guide is none of them."""
+        chosen = self._chosen()
+        there = sorted(self._clients, key=lambda name: name != chosen)
+        return [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
 
     def client(self, name: str) -> OpenAICompatible | None:
         """The client of this provider; None for the guide and for unknown names."""
@@ -77,10 +78,7 @@ class ProviderRegistry:
 
     def describe(self) -> list[Json]:
         """Every provider as people see it, without secrets; `default` marks the one that answers when none is named."""
-        try:
-            chosen = self._resolve(None)[0].name
-        except NoSuchModel:
-            chosen = None
+        chosen = self._chosen()
         return [self._described(config, chosen) for config in self._configs.values()]
 
     def put(self, config: ProviderConfig) -> None:
@@ -112,6 +110,13 @@ class ProviderRegistry:
         await self.pool.aclose()
 
     # --- which one
+
+    def _chosen(self) -> str | None:
+        """The name of the default provider; None if the default names a model that no one has."""
+        try:
+            return self._resolve(None)[0].name
+        except NoSuchModel:
+            return None
 
     def _resolve(self, model_id: str | None) -> tuple[ProviderConfig, str]:
         wanted = model_id or self._default

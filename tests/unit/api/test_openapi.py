@@ -55,6 +55,15 @@ async def test_no_path_offers_tools(client):
     assert not [path for path in document["paths"] if "tool" in path]
 
 
+@proves("GW-1")
+async def test_the_passthrough_is_described(client):
+    paths = (await described(client))["paths"]
+    assert "get" in paths["/v1/models"]
+    for path in ("/v1/chat/completions", "/v1/responses", "/v1/embeddings"):
+        assert set(paths[path]["post"]["responses"]["200"]["content"]) == {"application/json", "text/event-stream"}
+        assert "parameters" not in paths[path]["post"], "an Idempotency-Key is the provider's affair"
+
+
 async def test_every_post_outside_v1_takes_an_idempotency_key(client):
     for path, methods in (await described(client))["paths"].items():
         if "post" in methods and not path.startswith("/v1/"):

@@ -77,7 +77,7 @@ def test_no_one_else_can_take_the_guides_name():
     house = registry()
     with pytest.raises(Invalid, match="built-in guide"):
         house.put(ProviderConfig("guide", base_url="http://evil.test/v1"))
-    assert house.upstream("guide") is None
+    assert house.upstreams() == []
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
     assert "OPENAI_API_KEY" in str(guide["hint"])
-    assert SECRET not in str(house.describe()) and SECRET not in repr(house.upstream("acme/small"))
+    assert SECRET not in str(house.describe()) and SECRET not in repr(house.upstreams())
 
 
 def test_a_missing_key_is_said_by_its_variable():
@@ -145,9 +145,9 @@ async def test_a_key_that_changes_is_used_at_once():
 
 
 def test_the_passthrough_learns_where_to_go():
-    found = registry(ACME, ACME_KEY=SECRET).upstream("acme/small")
-    assert found is not None
-    upstream, model = found
-    assert (upstream.url("embeddings"), model) == ("http://acme.test/v1/embeddings", "small")
+    house = registry(BARE, ACME, default="acme/small", ACME_KEY=SECRET)
+    (upstream, models), (other, _) = house.upstreams()
+    assert (upstream.url("embeddings"), models) == ("http://acme.test/v1/embeddings", ACME.models)
     assert upstream.headers() == {"Authorization": f"Bearer {SECRET}"}
-    assert registry().upstream(None) is None
+    assert (other.name, other.headers()) == ("bare", {})
+    assert registry().upstreams() == []

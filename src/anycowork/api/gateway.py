@@ -1,0 +1,134 @@
+"""The OpenAI-compatible passthrough: a program's request goes to a provider byte for byte, and the answer comes back the same way.
+
+Bare ASGI. No prompt is added, no body rewritten; the body is read only to see which model it names.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import aclosing, closing
+from typing import Any
+
+import msgspec
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from anycowork.api.auth import principal_in
+from anycowork.api.body import ClientGone, read_body
+from anycowork.api.errors import WrongMethod
+from anycowork.api.hops import towards_client, towards_provider
+from anycowork.api.rooms import Line, LiveAnswer, Upstreams
+from anycowork.api.wire import send_json
+from anycowork.domain import principals
+from anycowork.domain.errors import AnyCoworkError, RequestFault
+
+PREFIX = "/v1/"
+MODELS = "/v1/models"
+FORWARDED = frozenset({"/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
+
+
+class NoProvider(RequestFault):
+    code = "no_provider"
+    status = 503
+
+
+class Gateway:
+    """Takes the passthrough's paths; everything else goes on to the app. `requests` counts them by who asked."""
+
+    def __init__(self, app: ASGIApp, upstreams: Upstreams, *, max_bytes: int, requests: Counter[str]) -> None:
+        self._app = app
+        self._upstreams = upstreams
+        self._max_bytes = max_bytes
+        self._requests = requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"]
+        if path != MODELS and path not in FORWARDED:
+            await self._app(scope, receive, send)
+            return
+        principal = principal_in(scope, principals.Scope.PASSTHROUGH)
+        wanted = "GET" if path == MODELS else "POST"
+        if scope["method"] != wanted:
+            raise WrongMethod(f"{path} is asked with {wanted}.")
+        self._requests[principal.label()] += 1
+        if path == MODELS:
+            await _while_listened_to(receive, self._list(send))
+            return
+        body = await read_body(scope, receive, max_bytes=self._max_bytes)
+        line = self._upstreams.find(model_named_in(body)) or _no_provider()
+        await _while_listened_to(receive, _forward(line, scope, body, send))
+
+    async def _list(self, send: Send) -> None:
+        if self._upstreams.find(None) is None:
+            _no_provider()
+        await send_json(send, 200, {"object": "list", "data": await self._upstreams.models()})
+
+
+async def _forward(line: Line, scope: Scope, body: bytes, send: Send) -> None:
+    path = scope["path"].removeprefix(PREFIX)
+    if query := scope["query_string"].decode("latin-1"):
+        path = f"{path}?{query}"
+    with closing(await line.post(path, body, towards_provider(scope["headers"]))) as answer:
+        await _pass_back(answer, send)
+
+
+async def _pass_back(answer: LiveAnswer, send: Send) -> None:
+    """Each piece when it comes. An answer that breaks off is left unfinished, so that the client sees it break off too."""
+    await send({"type": "http.response.start", "status": answer.status, "headers": towards_client(answer.headers)})
+    async with aclosing(answer.pieces()) as pieces:
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+# --- which model
+
+
+class _Addressed(msgspec.Struct):
+    model: str | None = None
+
+
+_ADDRESS = msgspec.json.Decoder(_Addressed)
+
+
+def model_named_in(body: bytes) -> str | None:
+    """The top-level `model`; None where it cannot be read: the provider says what is wrong with such a body."""
+    try:
+        return _ADDRESS.decode(body).model
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_provider() -> Line:
+    raise NoProvider(
+        "No model is connected to this server, so there is nowhere to pass this on to. Set OPENAI_API_KEY (and OPENAI_BASE_URL "
+        "for another server) and start again, add a provider in the settings, or start Ollama, LM Studio or llama.cpp."
+    )
+
+
+# --- until the client leaves
+
+
+async def _while_listened_to(
+    receive: Receive,
+    work: Coroutine[Any, Any, None],  # Any: what a coroutine yields is asyncio's affair
+) -> None:
+    """Ends the work when the client is gone: nobody pays for an answer that no one reads. Raises what the work raises."""
+    fault: AnyCoworkError | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            watch = tasks.create_task(_until_gone(receive))
+            try:
+                await work
+            except AnyCoworkError as error:
+                fault = error  # raised below: in here the group would wrap it
+            watch.cancel()
+    except* ClientGone:
+        pass
+    if fault is not None:
+        raise fault
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    raise ClientGone("The client left before the answer was complete.")

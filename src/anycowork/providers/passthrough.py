@@ -1,0 +1,176 @@
+"""The way of a program's own request to a provider: bytes out, bytes back, nothing read and nothing retried.
+
+What a provider lists decides who is asked; what a request may carry is decided by the API that sends it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest, Unreachable
+from anycowork.domain.messages import Json
+from anycowork.providers.completion_stream import Timeouts
+from anycowork.providers.model_list import read_entries
+from anycowork.providers.pool import HttpPool
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.providers.upstream import Upstream
+
+if TYPE_CHECKING:
+    import aiohttp
+
+MAX_LIST_BYTES = 4 * 1024 * 1024
+LIST_SECONDS = 10.0
+_OURS_TO_SAY = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_LARGE = 2**20
+
+
+class Passthrough:
+    """Finds the provider for a model by the upstream's own ids: those configured, and those it listed when it was last asked."""
+
+    def __init__(self, registry: ProviderRegistry, timeouts: Timeouts) -> None:
+        self._registry = registry
+        self._timeouts = timeouts
+        self._listed: dict[Upstream, frozenset[str]] = {}
+
+    def find(self, model: str | None) -> "Line | None":
+        """To the provider that lists this very id, else to the default one; None if there is none but the guide."""
+        there = self._registry.upstreams()
+        for upstream, models in there:
+            if model in models or model in self._listed.get(upstream, ()):
+                return self._line(upstream)
+        return self._line(there[0][0]) if there else None
+
+    async def models(self) -> list[Json]:
+        """Every provider's entries as it gave them, each id once, the default provider first. One that cannot be asked is
+        represented by its configured models. Raises: ProviderFault if nothing at all is known."""
+        there = self._registry.upstreams()
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(self._entries(upstream, models)) for upstream, models in there]
+        answers = [task.result() for task in asked]
+        union: dict[str, Json] = {}
+        for entries in answers:
+            for entry in entries if not isinstance(entries, ProviderFault) else ():
+                union.setdefault(str(entry["id"]), entry)
+        faults = [answer for answer in answers if isinstance(answer, ProviderFault)]
+        if faults and not union:
+            raise faults[0]
+        return list(union.values())
+
+    async def _entries(self, upstream: Upstream, models: Sequence[str]) -> list[Json] | ProviderFault:
+        known = [_entry(upstream, model) for model in models]
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                entries = await self._line(upstream).entries()
+        except TimeoutError:
+            fault: ProviderFault = NoAnswerInTime(f"{upstream.name} did not list its models in {LIST_SECONDS:g} s.")
+        except ProviderFault as error:
+            fault = error
+        else:
+            self._listed[upstream] = frozenset(str(entry["id"]) for entry in entries)
+            return entries or known
+        return known or fault
+
+    def _line(self, upstream: Upstream) -> "Line":
+        return Line(upstream, self._registry.pool, self._timeouts)
+
+
+class Line:
+    """The way to one provider."""
+
+    def __init__(self, upstream: Upstream, pool: HttpPool, timeouts: Timeouts) -> None:
+        self._upstream, self._pool, self._timeouts = upstream, pool, timeouts
+
+    async def post(self, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> "LiveAnswer":
+        """The answer, once its head is there; whoever gets it closes it. The provider's key is added to the headers.
+
+        Raises: ProviderFault.
+        """
+        return await self._ask("POST", path, body, headers)
+
+    async def entries(self) -> list[Json]:
+        """The provider's own list of models. Raises: ProviderFault."""
+        answer = await self._ask("GET", "models", b"", [("Accept-Encoding", "identity")])
+        try:
+            body = b""
+            async for piece in answer.pieces():
+                body += piece
+                if len(body) > MAX_LIST_BYTES:
+                    raise RejectedRequest(f"{self._upstream.name} lists too many models to read.")
+        finally:
+            answer.close()
+        if answer.status != 200:
+            raise self._upstream.fault(answer.status, body, model="")
+        return read_entries(body)
+
+    async def _ask(self, method: str, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> "LiveAnswer":
+        import aiohttp  # heavy: loaded when a provider is first asked
+
+        name, limits = self._upstream.name, self._timeouts
+        try:
+            async with asyncio.timeout(limits.first_byte):
+                response = await self._pool.session().request(
+                    method,
+                    self._upstream.url(path),
+                    data=_payload(body),
+                    headers=[*headers, *self._upstream.headers().items()],
+                    skip_auto_headers=_OURS_TO_SAY,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect),
+                    allow_redirects=False,  # the conversation would go to a place that no one named
+                    auto_decompress=False,
+                )
+        except aiohttp.InvalidURL:
+            raise RejectedRequest(f"The base URL of {name} is not a web address. Correct it.") from None
+        except aiohttp.ConnectionTimeoutError:
+            raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise self._unreachable(error) from None
+        except TimeoutError:
+            raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
+        except OSError as error:
+            raise self._unreachable(error) from None
+        return LiveAnswer(response, name, limits.idle)
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        why = self._upstream.quoted(str(error)) or type(error).__name__
+        return Unreachable(f"{self._upstream.name} gave no answer at {self._upstream.base_url} ({why}). Is it running?")
+
+
+class LiveAnswer:
+    """An answer on its way. Closed before its end, the provider sees that nobody listens any more."""
+
+    def __init__(self, response: "aiohttp.ClientResponse", name: str, idle: float) -> None:
+        self.status = response.status
+        self.headers = response.raw_headers
+        self._response, self._name, self._idle = response, name, idle
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
+        import aiohttp  # loaded long since
+
+        read = self._response.content.readany
+        try:
+            while True:
+                async with asyncio.timeout(self._idle):
+                    piece = await read()
+                if not piece:
+                    return
+                yield piece
+        except aiohttp.ClientError:
+            raise BrokenStream(f"{self._name} closed the connection in the middle of its answer.") from None
+        except TimeoutError:
+            raise NoAnswerInTime(f"{self._name} hung: nothing came for {self._idle:g} s.") from None
+        except OSError:
+            raise BrokenStream(f"The connection to {self._name} was lost in the middle of its answer.") from None
+
+    def close(self) -> None:
+        self._response.close()
+
+
+def _payload(body: bytes) -> bytes | BytesIO | None:
+    """A large body is written in pieces, so that other requests are not held up meanwhile."""
+    return BytesIO(body) if len(body) > _LARGE else body or None
+
+
+def _entry(upstream: Upstream, model: str) -> Json:
+    return {"id": model, "object": "model", "created": 0, "owned_by": upstream.name}
