@@ -995,7 +995,7 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
-                /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
                 403: {
                     headers: {
                         [name: string]: unknown;
@@ -1005,7 +1005,7 @@ export interface paths {
                          * @example {
                          *       "error": {
                          *         "code": "not_allowed",
-                         *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }
@@ -1198,7 +1198,7 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
-                /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
                 403: {
                     headers: {
                         [name: string]: unknown;
@@ -1208,7 +1208,7 @@ export interface paths {
                          * @example {
                          *       "error": {
                          *         "code": "not_allowed",
-                         *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }
@@ -1475,7 +1475,7 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
-                /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
                 403: {
                     headers: {
                         [name: string]: unknown;
@@ -1485,7 +1485,7 @@ export interface paths {
                          * @example {
                          *       "error": {
                          *         "code": "not_allowed",
-                         *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }
@@ -1752,7 +1752,7 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
-                /** @description The client key 'editor' reaches /v1 only; use the server's token. */
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
                 403: {
                     headers: {
                         [name: string]: unknown;
@@ -1762,7 +1762,7 @@ export interface paths {
                          * @example {
                          *       "error": {
                          *         "code": "not_allowed",
-                         *         "message": "The client key 'editor' reaches /v1 only; use the server's token.",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }
