@@ -1,5 +1,6 @@
 #!/bin/sh
-# The attacks once more, as an ordinary user; the arguments are pytest's. Started as root it becomes one (uid 12345). Whoever is one already has run them so.
+# The attacks once more, as an ordinary user; the arguments are pytest's. Started as root it becomes one (uid 12345);
+# whoever is one already has run them so.
 # Fails, and says why, where this machine gives that user no way to run them: a run that did not happen is never a green one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -25,7 +26,7 @@ as_user() {
 }
 
 can_run() {
-  as_user "$1" -c "import sys, pytest, pydantic_core; assert sys.prefix and f'python{sys.version_info[0]}.{sys.version_info[1]}' == '$version'" 2>> "$home/why"
+  as_user "$1" -c "import sys, pytest, pydantic_core; assert f'python{sys.version_info[0]}.{sys.version_info[1]}' == '$version'" 2>> "$home/why"
 }
 
 give_up() {
@@ -41,9 +42,11 @@ if ! as_user test -r "$here/pyproject.toml" -a -x "$packages"; then
   # The project lies where only root may go.
   mkdir "$home/project" "$home/project/bin"
   cp -r pyproject.toml src tests benchmarks scripts docs "$home/project"
-  cp -r "$packages" "$home/project/packages"
-  for program in rg bwrap; do [ ! -e ".venv/bin/$program" ] || cp -L ".venv/bin/$program" "$home/project/bin"; done
+  [ ! -e .venv/bin/rg ] || cp .venv/bin/rg "$home/project/bin"
   chmod -R a+rX "$home/project"
+  # Links cost nothing; only the folders are new, so only their modes are touched.
+  cp -rl "$packages" "$home/project/packages" 2> /dev/null || cp -rf "$packages/." "$home/project/packages"
+  find "$home/project/packages" -type d -exec chmod a+rx {} +
   here=$home/project packages=$home/project/packages programs=$home/project/bin
 fi
 
