@@ -1,0 +1,53 @@
+"""Which headers cross the gateway, and which model a body names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anycowork.api.gateway import model_named_in
+from anycowork.api.hops import towards_client, towards_provider
+from support.spec import proves
+
+NAMES = st.from_regex(rb"[a-z][a-z-]{0,15}", fullmatch=True)
+SECRETS = [b"authorization", b"cookie", b"x-api-key", b"api-key", b"proxy-authorization"]
+
+
+@proves("GW-1", "SEC-2")
+@given(st.lists(st.tuples(NAMES | st.sampled_from(SECRETS), st.binary(max_size=20))))
+def test_no_credential_and_no_control_character_goes_to_a_provider(headers):
+    for name, value in towards_provider(headers):
+        assert name.encode() not in SECRETS
+        assert all(char == "\t" or " " <= char <= "~" for char in value)
+
+
+@proves("GW-1")
+def test_what_a_connection_names_ends_with_it():
+    headers = [(b"Connection", b"close, X-Own"), (b"X-Own", b"1"), (b"Transfer-Encoding", b"chunked"), (b"X-Id", b"7")]
+    assert towards_client(headers) == [(b"x-id", b"7")]
+    assert towards_provider([(name.lower(), value) for name, value in headers]) == [("x-id", "7")]
+
+
+@proves("GW-1")
+def test_limits_and_ids_of_a_provider_reach_the_client_and_words_about_its_site_do_not():
+    kept = [(b"x-ratelimit-remaining-tokens", b"9"), (b"retry-after", b"1"), (b"content-encoding", b"br")]
+    dropped = [(b"set-cookie", b"a"), (b"access-control-allow-origin", b"*"), (b"location", b"/"), (b"nel", b"{}")]
+    assert towards_client([*dropped, *kept]) == kept
+
+
+@pytest.mark.parametrize(
+    ("body", "model"),
+    [
+        (b'{"model": "a/b", "x": {"model": "inner"}}', "a/b"),
+        (b'{"x": {"model": "inner"}}', None),
+        (b'{"model": null}', None),
+        (b'["model"]', None),
+        (b"", None),
+    ],
+)
+def test_only_the_top_level_names_the_model(body, model):
+    assert model_named_in(body) == model
+
+
+@given(st.binary(max_size=50))
+def test_no_body_is_too_odd_to_be_looked_at(body):
+    assert model_named_in(body) is None or b"model" in body
