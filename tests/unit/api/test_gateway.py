@@ -312,13 +312,22 @@ def free_port() -> int:
 @pytest.mark.parametrize("hang", [Hang(headers=False), Hang("Good d")], ids=["before the answer", "in its middle"])
 async def test_a_client_that_leaves_ends_the_providers_work(guest, hang):
     guest.model.replies.append(hang)
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {TOKEN}"}) as session:
-        asking = asyncio.ensure_future(session.post(guest.url + COMPLETIONS, json={**HELLO, "stream": True}))
-        await guest.model.asked(1)
-        if hang.headers:
-            assert b"Good" in await (await asking).content.readany()
-        asking.cancel()
-    await guest.model.deserted()
+    begun = asyncio.Event()
+
+    async def ask(session: aiohttp.ClientSession) -> None:
+        async with session.post(guest.url + COMPLETIONS, json={**HELLO, "stream": True}) as response:
+            assert b"Good" in await response.content.readany()
+            begun.set()
+            await response.read()
+
+    async with asyncio.timeout(5), aiohttp.ClientSession(headers=guest.session.headers) as session:
+        async with asyncio.TaskGroup() as tasks:
+            asking = tasks.create_task(ask(session))
+            await guest.model.asked(1)
+            if hang.headers:
+                await begun.wait()
+            asking.cancel()
+        await guest.model.deserted()
 
 
 # --- which provider
