@@ -70,7 +70,7 @@ async def _take_turns(folder: Path, model: InstantModel, *, agents: int, turns: 
 
 
 def _bare(ground: Ground, *, chats: int, transactions: int) -> dict[str, float]:
-    """The same messages, as durable, in as many commits as one agent makes; of several chats, all in each commit."""
+    """The same messages, as durable, in so many commits a step (one agent that reads makes two); of several chats, all in each commit."""
     steps = CALLS * TURNS
     with ground.fresh("bare") as folder, closing(sqlite3.connect(folder / "bare.db", isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = WAL")
