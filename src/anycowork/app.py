@@ -3,12 +3,11 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import JsonValue
 from starlette.types import ASGIApp
 
 from anycowork import __version__
@@ -24,35 +23,32 @@ from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper, settle_after_crash
 from anycowork.clock import SystemClock
-from anycowork.containment import Containment, find_containment
+from anycowork.containment import find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.chats import Limits
-from anycowork.domain.errors import BadWorkspace
-from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock, Providers, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
+from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
+from anycowork.grounds import Grounds
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.book import PromptBook
 from anycowork.providers.completion_stream import Timeouts
-from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
-from anycowork.providers.discovery import Lookout, from_environment
+from anycowork.providers.discovery import Lookout
 from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app
-from anycowork.settings import Settings, save_settings
+from anycowork.settings import Settings
 from anycowork.store.opening import Database, open_store
-from anycowork.store.workspaces import Root
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
-from anycowork.workspace.workspaces import LocalWorkspaces, check_root, under_a_root
+from anycowork.workspace.workspaces import LocalWorkspaces
 
 log = logging.getLogger(__name__)
 ROLES_FOLDER = "roles"
-PERSON = "person:owner"
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
@@ -60,7 +56,7 @@ PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answe
 class House:
     """Everything open and at work, until the block that opened it ends."""
 
-    settings: "Drawer"
+    settings: Drawer
     database: Database
     providers: ProviderRegistry
     keeper: TurnKeeper
@@ -77,7 +73,7 @@ async def open_house(settings: Settings, clock: Clock | None = None, *, token: s
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     database = open_store(settings.database_path, clock, hub.publish)
     providers = ProviderRegistry(
-        _provider_configs(settings),
+        provider_configs(settings),
         default=settings.model,
         environment=os.environ,
         timeouts=Timeouts(idle=settings.provider_timeout),
@@ -253,76 +249,6 @@ async def serve(
 # --- how rooms are introduced to each other
 
 
-class Drawer:
-    """The settings in force. A change is stored, and holds from the next turn on."""
-
-    def __init__(self, settings: Settings, providers: ProviderRegistry, contained: Containment) -> None:
-        self._settings = settings
-        self._providers = providers
-        self._contained = contained
-
-    def shown(self) -> Json:
-        """With what holds commands on this machine: it is found, not set."""
-        return {**self._settings.public_dump(), "sandbox": self._contained.as_json()}
-
-    def limits(self) -> Limits:
-        now = self._settings
-        return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
-
-    async def change(self, changes: Mapping[str, JsonValue]) -> Json:
-        """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""
-        changed = self._settings.changed(changes)
-        wanted, known = _provider_configs(changed), _provider_configs(self._settings)
-        save_settings(changed.data_dir, changes)
-        for gone in {config.name for config in known} - {config.name for config in wanted}:
-            self._providers.drop(gone)
-        for config in wanted:
-            self._providers.put(config)
-        self._providers.choose(changed.model)
-        self._settings = changed
-        return self.shown()
-
-
-class Grounds:
-    """The folders that a person registered, and the one that a chat gets when none is named."""
-
-    def __init__(self, database: Database, settings: Settings) -> None:
-        self._roots = database.roots
-        self._data_dir = settings.data_dir
-        self._default = settings.workspace or Path.cwd()
-        self._named = settings.workspace is not None
-
-    async def register_default(self) -> None:
-        """Naming a folder at the start registers it; so does starting there, where the folder may be one. Raises: BadWorkspace."""
-        try:
-            self._default = Path(await self.register(str(self._default), registered_by=PERSON))
-        except BadWorkspace:
-            if self._named:
-                raise
-            self._default = Path.home() / "AnyCowork"
-            self._default.mkdir(exist_ok=True)
-            self._default = Path(await self.register(str(self._default), registered_by=PERSON))
-
-    async def all(self) -> list[Root]:
-        return await self._roots.all()
-
-    async def register(self, root: str, *, registered_by: str) -> str:
-        """The folder's real path. Raises: BadWorkspace."""
-        real = str(check_root(root, home=Path.home(), data_dir=self._data_dir))
-        await self._roots.register(real, registered_by=registered_by)
-        return real
-
-    async def find(self, wanted: str | None) -> str:
-        """The real path of the folder for a new chat. Raises: BadWorkspace."""
-        real = check_root(wanted or self._default, home=Path.home(), data_dir=self._data_dir)
-        if not under_a_root(real, [root.root for root in await self._roots.all()]):
-            raise BadWorkspace(
-                f"'{real}' does not lie in a registered folder. Register it first: POST /workspaces, or start with --workspace.",
-                param="workspace",
-            )
-        return str(real)
-
-
 class Streams:
     """Events as bytes, from the journal and the hub together."""
 
@@ -336,21 +262,6 @@ class Streams:
     def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
         store = self._store
         return follow_all(after, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=self._hub)
-
-
-def _provider_configs(settings: Settings) -> list[ProviderConfig]:
-    named = [
-        ProviderConfig(
-            name=entry.name,
-            base_url=entry.base_url,
-            api_key_env=entry.api_key_env,
-            models=entry.models,
-            context_tokens=entry.context_tokens or CONTEXT_TOKENS,
-        )
-        for entry in settings.providers
-    ]
-    names = {config.name for config in named}
-    return [*named, *(found for found in from_environment(os.environ) if found.name not in names)]
 
 
 def _custom_roles(folder: Path) -> list[RoleDefinition]:

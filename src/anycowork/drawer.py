@@ -1,0 +1,60 @@
+"""The settings in force: read by the rooms, changed by a person. What a setting means is said in settings.py."""
+
+import os
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from anycowork.containment import Containment
+from anycowork.domain.chats import Limits
+from anycowork.domain.messages import Json
+from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
+from anycowork.providers.discovery import from_environment
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.settings import Settings, save_settings
+
+
+class Drawer:
+    """The settings in force. A change is stored, and holds from the next turn on."""
+
+    def __init__(self, settings: Settings, providers: ProviderRegistry, contained: Containment) -> None:
+        self._settings = settings
+        self._providers = providers
+        self._contained = contained
+
+    def shown(self) -> Json:
+        """With what holds commands on this machine: it is found, not set."""
+        return {**self._settings.public_dump(), "sandbox": self._contained.as_json()}
+
+    def limits(self) -> Limits:
+        now = self._settings
+        return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
+
+    async def change(self, changes: Mapping[str, JsonValue]) -> Json:
+        """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""
+        changed = self._settings.changed(changes)
+        wanted, known = provider_configs(changed), provider_configs(self._settings)
+        save_settings(changed.data_dir, changes)
+        for gone in {config.name for config in known} - {config.name for config in wanted}:
+            self._providers.drop(gone)
+        for config in wanted:
+            self._providers.put(config)
+        self._providers.choose(changed.model)
+        self._settings = changed
+        return self.shown()
+
+
+def provider_configs(settings: Settings) -> list[ProviderConfig]:
+    """Those that the settings name, and those that the environment tells of."""
+    named = [
+        ProviderConfig(
+            name=entry.name,
+            base_url=entry.base_url,
+            api_key_env=entry.api_key_env,
+            models=entry.models,
+            context_tokens=entry.context_tokens or CONTEXT_TOKENS,
+        )
+        for entry in settings.providers
+    ]
+    names = {config.name for config in named}
+    return [*named, *(found for found in from_environment(os.environ) if found.name not in names)]
