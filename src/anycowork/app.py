@@ -12,11 +12,13 @@ from starlette.types import ASGIApp
 
 from anycowork import __version__
 from anycowork.agent.asking import Asking
+from anycowork.agent.checking import Checker
 from anycowork.agent.loop import Agent
 from anycowork.agent.recorder import Recorder
 from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
+from anycowork.chats.actual import PlanAudit
 from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
@@ -163,6 +165,7 @@ async def _furnish(
             find_workspace=grounds.find,
         ),
         rollback=rollback,
+        plan_audit=PlanAudit(store=store, toolbox=toolbox),
         store=store,
         keys=database.principals,
         receipts=database.idempotency,
@@ -197,20 +200,23 @@ def build_agent(
     limits: Callable[[], Limits],
 ) -> Agent:
     journal, store = database.journal, database.store
+    recorder = Recorder(journal=journal, clock=clock)
+    toolrunner = ToolRunner(
+        gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
+        journal=journal,
+        store=store,
+        toolbox=toolbox,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        roles=roles,
+        clock=clock,
+    )
     return Agent(
         journal=journal,
-        recorder=Recorder(journal=journal, clock=clock),
+        recorder=recorder,
         asking=Asking(journal=journal, providers=providers, clock=clock, system_prompt=prompts.for_chat),
-        toolrunner=ToolRunner(
-            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
-            journal=journal,
-            store=store,
-            toolbox=toolbox,
-            workspaces=workspaces,
-            snapshots=snapshots,
-            roles=roles,
-            clock=clock,
-        ),
+        toolrunner=toolrunner,
+        checker=Checker(recorder=recorder, toolrunner=toolrunner),
         clock=clock,
         limits=limits,
     )

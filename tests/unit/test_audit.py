@@ -65,6 +65,27 @@ async def test_every_decision_and_effect_stands_in_the_log_with_who_role_and_res
 
 
 @proves("AUD-1")
+async def test_the_log_says_whose_word_let_a_call_in(tmp_path: Path) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        chat = await guest.chat()
+        allowed = {"tool": "create_file", "resource": "/new/*", "effect": "allow", "scope": "global"}
+        rule = await guest.ask("POST", "/rules", allowed, expect=201)
+        guest.model.replies[:] = [
+            call("create_file", path="new/b.txt", content="2\n"),
+            call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]),
+            "Both.",
+        ]
+        await chat.send("make one, change the other")
+        [approval] = await chat.approvals()
+        await chat.decide()
+        records = [
+            json.loads(json.loads(line).get("record", "{}")) for line in (await fetched(guest, chat)).splitlines()
+        ]
+        results = [record["tool_result"] for record in records if record.get("type") == "tool-result"]
+        assert [each["facts"]["allowed_by"] for each in results] == [f"rule:{rule['id']}", f"approval:{approval['id']}"]
+
+
+@proves("AUD-1")
 async def test_an_untouched_log_holds_in_the_database_and_as_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from anycowork.agent.asking import Asking
+from anycowork.agent.checking import Checker
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.agent.recorder import Recorder
@@ -37,6 +38,7 @@ class Agent:
         recorder: Recorder,
         asking: Asking,
         toolrunner: ToolRunner,
+        checker: Checker,
         clock: Clock,
         limits: Callable[[], Limits],
     ) -> None:
@@ -44,6 +46,7 @@ class Agent:
         self._recorder = recorder
         self._asking = asking
         self._toolrunner = toolrunner
+        self._checker = checker
         self._clock = clock
         self._limits = limits
 
@@ -84,6 +87,8 @@ class Agent:
         outcome = await self._toolrunner.run(moment)
         if isinstance(outcome, Parked):
             return False
+        if outcome.terminate and (objection := await self._checker.objection(moment)):
+            return not isinstance(objection, Parked) and await self._fault(moment, limits, None, objection)
         if outcome.terminate:
             await self._recorder.end(moment, EndReason.TERMINATED)
             return False
@@ -104,6 +109,11 @@ class Agent:
             case Answer(text):
                 if not_done := self._not_done(moment, text):
                     return await self._fault(moment, limits, heard, not_done)
+                objection = await self._checker.objection(moment)
+                if isinstance(objection, Parked):
+                    return False
+                if objection:
+                    return await self._fault(moment, limits, heard, objection)
                 await self._recorder.answer(moment, heard)
             case PlanReply(plan):
                 await self._recorder.plan(moment, heard, plan)
@@ -125,8 +135,8 @@ class Agent:
         moment.pushed_back = True
         return f"The last step failed ({failed.tool}): {failed.result.content[:300] if failed.result else ''} It is not done."
 
-    async def _fault(self, moment: Moment, limits: Limits, heard: Heard, problem: str) -> bool:
-        log.warning("turn %s: reply not taken (%s): %r", moment.turn.id, problem, heard.text)
+    async def _fault(self, moment: Moment, limits: Limits, heard: Heard | None, problem: str) -> bool:
+        log.warning("turn %s: reply not taken (%s): %r", moment.turn.id, problem, heard.text if heard else "")
         await self._recorder.fault(moment, heard, problem)
         self._count_fault(moment, limits)
         return True

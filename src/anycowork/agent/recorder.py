@@ -13,7 +13,7 @@ from anycowork.domain.chats import ChatState, EndReason, TurnState
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.plan import Plan
+from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import Question, Review
 from anycowork.domain.roles import Permission
@@ -78,9 +78,19 @@ class Recorder:
         await self._write(moment, *prose, *messages, *note, *calls, events=events)
         moment.calls.extend(calls)
 
-    async def fault(self, moment: Moment, heard: Heard, problem: str) -> None:
+    async def check(self, moment: Moment, call: Call) -> None:
+        """The house's own call, in the name of the plan's step. What the model said last is not written yet: it may be the answer."""
+        message = self._call_message(moment, call, None)
+        message = replace(message, payload={**(message.payload or {}), "check": call.plan_step})
+        pending, announcements = moment.take_pending()
+        events = (*announcements, announce.tool_call(call))
+        await self._journal.write(Change(moment.chat.id, (*pending, message, call), events))
+        moment.history.append(message)
+        moment.calls.append(call)
+
+    async def fault(self, moment: Moment, heard: Heard | None, problem: str) -> None:
         """What the model said, and what is wrong with it, for the model to read."""
-        said = [self._said(moment, heard)] if heard.text.strip() else []
+        said = [self._said(moment, heard)] if heard and heard.text.strip() else []
         await self._write(moment, *said, self._note(moment, problem), moment.turn)
 
     async def pending(self, moment: Moment) -> None:
@@ -121,6 +131,21 @@ class Recorder:
             role_at_issue=moment.role.name,
             ceiling=EVERYTHING,
             provenance=provenance,
+        )
+
+    def check_call(self, moment: Moment, step: PlanStep, *, tool: str) -> Call:
+        return Call(
+            id=self._clock.new_id(),
+            chat_id=moment.chat.id,
+            turn_id=moment.turn.id,
+            batch_id=self._clock.new_id(),
+            ordinal=len(moment.calls),
+            tool=tool,
+            parameters={"command": step.check},
+            role_at_issue=moment.role.name,
+            ceiling=EVERYTHING,
+            provenance=Provenance(check=True),
+            plan_step=step.id,
         )
 
     def _call_message(self, moment: Moment, call: Call, heard: Heard | None) -> Message:

@@ -79,6 +79,10 @@ class ToolRunner:
                 return Parked()
         return _done([moment.call(call.id) for call in batch])
 
+    async def passes_unasked(self, moment: Moment, call: Call) -> bool:
+        """Whether the door would let it in now without asking anybody."""
+        return isinstance(await self._verdict(moment, call), Admitted)
+
     async def _take_one_read(self, moment: Moment, call: Call) -> Parked | Done:
         """It has no effect to settle, so its result is written with what follows at once: the next question's budget, or the end."""
         verdict = await self._verdict(moment, call)
@@ -141,6 +145,7 @@ class ToolRunner:
             return None
         await self._intend(moment, call, verdict, epoch, before)
         result = await self._effect(moment, verdict, self._commit_intent(moment, call.id, epoch, before))
+        result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by})
         after = [await self._snapshots.after(each, moment.workspace) for each in before]
         await self._settle(moment, moment.call(call.id), result, [each for each in after if each])
         return None
@@ -166,7 +171,8 @@ class ToolRunner:
 
     async def _intend(self, moment: Moment, call: Call, admitted: Admitted, epoch: int, before: list[Snapshot]) -> None:
         """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
-        intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=admitted.plan_step)
+        step = call.plan_step or admitted.plan_step
+        intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=step)
         await self._make_durable(moment, intended, epoch, before)
 
     def _commit_intent(

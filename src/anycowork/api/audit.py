@@ -1,21 +1,83 @@
-"""The audit log of a chat: its hash chain as lines of JSON, from the first record to the last, to be verified anywhere."""
+"""What was done: plan against actual, and the audit log, a hash chain as lines of JSON that can be verified anywhere."""
 
 from collections.abc import AsyncIterator
 
 import msgspec
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
 
-from anycowork.api.answers import faults
+from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.rooms import House, Rooms
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.errors import NotFound
+from anycowork.domain.messages import Json
 
 routes = APIRouter(tags=["audit"])
 
 _PAGE = 200
 _EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1}\n'
+
+
+class DoneShape(BaseModel):
+    """One call as it was carried out. `allowed_by` is `approval:<id>`, `plan:<step>`, `rule:<id>` or `default`; null if it needed no word."""
+
+    call_id: str
+    tool: str
+    resource: str
+    status: str
+    error: str | None
+    paths: list[str]
+    exit_code: int | None
+    allowed_by: str | None
+    at: str
+    seconds: float | None
+
+
+class CheckShape(BaseModel):
+    command: str
+    ran: bool
+    ok: bool | None = None
+    exit_code: int | None = None
+    call_id: str | None = None
+
+
+class StepAuditShape(BaseModel):
+    """`status`: pending, running, completed, failed, interrupted, skipped, or claimed where nothing could be held against the step.
+    `untouched` are the files it names that no call touched."""
+
+    id: str
+    intended: Json
+    done: list[DoneShape]
+    status: str
+    check: CheckShape | None
+    untouched: list[str]
+    seconds: float
+
+
+class ComparedPlanShape(BaseModel):
+    """`unplanned` changed something for no step; `also_read` counts what was only read for none."""
+
+    message_id: str
+    goal: str
+    approved_by: str | None
+    turn_id: str
+    state: str
+    seconds: float
+    steps: list[StepAuditShape]
+    unplanned: list[DoneShape]
+    also_read: int
+
+
+class PlanAuditShape(BaseModel):
+    plans: list[ComparedPlanShape]
+
+
+@routes.get("/context/{chat_id}/audit", response_model=PlanAuditShape, responses=faults(404, 422))
+async def plan_against_actual(chat_id: str, principal: Reader, rooms: House) -> Response:
+    """Each approved plan, oldest first: what every step meant beside what was done for it, and what was done outside the plan."""
+    return answer(200, {"plans": await rooms.plan_audit.of_chat(chat_id)})
 
 
 @routes.get(

@@ -8,6 +8,7 @@ from typing import Annotated, Protocol
 from fastapi import Depends, Request
 from pydantic import JsonValue
 
+from anycowork.chats.actual import PlanAudit
 from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
@@ -154,6 +155,7 @@ class Rooms:
     desk: FrontDesk
     rules: RuleDesk
     rollback: RollbackDesk
+    plan_audit: PlanAudit
     store: Shelves
     keys: Keys
     receipts: Receipts

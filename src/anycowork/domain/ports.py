@@ -99,6 +99,9 @@ class Store(Protocol):
     async def question(self, message_id: str) -> QuestionRow | None: ...
     async def open_question(self, chat_id: str) -> QuestionRow | None: ...
     async def plan(self, message_id: str) -> PlanRow | None: ...
+    async def approved_plans(self, chat_id: str) -> list[PlanRow]:
+        """Oldest first."""
+
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that never came, as far as it was persisted."""
 

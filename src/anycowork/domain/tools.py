@@ -92,10 +92,11 @@ class CallState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result."""
+    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan."""
 
     whole_reply: bool = True
     in_tool_result: bool = False
+    check: bool = False
 
     @property
     def suspicious(self) -> bool:

@@ -32,6 +32,16 @@ class Admitted:
     permissions: frozenset[Permission]
     judged: Judged
     plan_step: str | None = None
+    approval_id: str | None = None
+
+    @property
+    def allowed_by(self) -> str:
+        """Whose word let it in: a person's, the approved plan's, a rule's, or the tool's own setting."""
+        if self.approval_id is not None:
+            return f"approval:{self.approval_id}"
+        if self.plan_step is not None:
+            return f"plan:{self.plan_step}"
+        return f"rule:{self.judged.rule.id}" if self.judged.rule else "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +125,7 @@ class Gate:
             if approval.state is ApprovalState.DENIED:
                 raise RejectedByUser(_denial(approval))
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
-                return admitted
+                return replace(admitted, approval_id=approval.id)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
                 return Asking(approval)
         return Asking(self._approval(call, standing, admitted, binding))

@@ -1,4 +1,4 @@
-"""What an approved plan grants: exactly the tools and paths, and exactly the commands, that its steps name. Pure."""
+"""What an approved plan grants: exactly the tools and paths, and exactly the commands and checks, that its steps name. Pure."""
 
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
@@ -14,7 +14,7 @@ def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> st
 
 def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
     if Permission.EXECUTE_COMMANDS in spec.permissions:
-        return call.parameters.get("command") in step.commands
+        return call.parameters.get("command") in (*step.commands, step.check)
     return _names_tool(step, spec) and _all_paths_named(step, prepared)
 
 

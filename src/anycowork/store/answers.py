@@ -8,6 +8,7 @@ from anycowork.domain.journal import ApprovePlan, SettleQuestion
 from anycowork.store.columns import packed, packed_or_null, unpacked_or_none
 
 Connection = sqlite3.Connection
+_PLAN = "message_id, chat_id, state, approved, approved_by, turn_id"
 
 
 def add_question(connection: Connection, question: QuestionRow) -> None:
@@ -92,10 +93,15 @@ def approve_plan(connection: Connection, chat_id: str, write: ApprovePlan) -> No
 
 
 def plan(connection: Connection, message_id: str) -> PlanRow | None:
-    row = connection.execute(
-        "SELECT message_id, chat_id, state, approved, approved_by, turn_id FROM plans WHERE message_id = ?",
-        (message_id,),
-    ).fetchone()
-    if row is None:
-        return None
+    row = connection.execute(f"SELECT {_PLAN} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
+    return None if row is None else _plan(row)
+
+
+def approved_plans(connection: Connection, chat_id: str) -> list[PlanRow]:
+    """By their messages' ids, which grow with time."""
+    found = f"SELECT {_PLAN} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
+    return [_plan(row) for row in connection.execute(found, (chat_id,))]
+
+
+def _plan(row: tuple[str, str, str, str | None, str | None, str | None]) -> PlanRow:
     return PlanRow(row[0], row[1], PlanState(row[2]), unpacked_or_none(row[3]), row[4], row[5])

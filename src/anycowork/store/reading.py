@@ -93,6 +93,9 @@ class SqliteStore:
     async def plan(self, message_id: str) -> PlanRow | None:
         return answers.plan(self._reader, message_id)
 
+    async def approved_plans(self, chat_id: str) -> list[PlanRow]:
+        return answers.approved_plans(self._reader, chat_id)
+
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that have not come: after a crash, what is left to settle."""
         shown = {piece.last.seq: piece.entry().record for piece in self._pieces.of(chat_id)}

@@ -3,6 +3,7 @@
 import pytest
 
 from anycowork.api import page
+from support.spec import proves
 
 BUILT = "<!doctype html><script type=module src=/assets/index-1.js></script>"
 
@@ -29,6 +30,7 @@ def _stands_in(monkeypatch, folder) -> None:
     page._content.cache_clear()
 
 
+@proves("SEC-1")
 async def test_the_built_page_may_load_its_own_parts_and_nothing_else(stranger, built):
     answer = await stranger.get("/")
     policy = answer.headers["content-security-policy"]

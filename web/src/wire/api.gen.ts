@@ -428,6 +428,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/context/{chat_id}/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plan Against Actual
+         * @description Each approved plan, oldest first: what every step meant beside what was done for it, and what was done outside the plan.
+         */
+        get: operations["plan_against_actual"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/context/{chat_id}/audit/log": {
         parameters: {
             query?: never;
@@ -2064,6 +2084,43 @@ export interface components {
          * @enum {string}
          */
         ChatState: "idle" | "running" | "awaiting_approval" | "awaiting_answer";
+        /** CheckShape */
+        CheckShape: {
+            /** Command */
+            command: string;
+            /** Ran */
+            ran: boolean;
+            /** Ok */
+            ok?: boolean | null;
+            /** Exit Code */
+            exit_code?: number | null;
+            /** Call Id */
+            call_id?: string | null;
+        };
+        /**
+         * ComparedPlanShape
+         * @description `unplanned` changed something for no step; `also_read` counts what was only read for none.
+         */
+        ComparedPlanShape: {
+            /** Message Id */
+            message_id: string;
+            /** Goal */
+            goal: string;
+            /** Approved By */
+            approved_by: string | null;
+            /** Turn Id */
+            turn_id: string;
+            /** State */
+            state: string;
+            /** Seconds */
+            seconds: number;
+            /** Steps */
+            steps: components["schemas"]["StepAuditShape"][];
+            /** Unplanned */
+            unplanned: components["schemas"]["DoneShape"][];
+            /** Also Read */
+            also_read: number;
+        };
         /** DecidedList */
         DecidedList: {
             /** Approvals */
@@ -2093,6 +2150,32 @@ export interface components {
             diff: string;
             /** Files */
             files: components["schemas"]["FileDifferenceShape"][];
+        };
+        /**
+         * DoneShape
+         * @description One call as it was carried out. `allowed_by` is `approval:<id>`, `plan:<step>`, `rule:<id>` or `default`; null if it needed no word.
+         */
+        DoneShape: {
+            /** Call Id */
+            call_id: string;
+            /** Tool */
+            tool: string;
+            /** Resource */
+            resource: string;
+            /** Status */
+            status: string;
+            /** Error */
+            error: string | null;
+            /** Paths */
+            paths: string[];
+            /** Exit Code */
+            exit_code: number | null;
+            /** Allowed By */
+            allowed_by: string | null;
+            /** At */
+            at: string;
+            /** Seconds */
+            seconds: number | null;
         };
         /**
          * Effect
@@ -2394,6 +2477,11 @@ export interface components {
             /** @default chat */
             run: components["schemas"]["RunAs"];
         };
+        /** PlanAuditShape */
+        PlanAuditShape: {
+            /** Plans */
+            plans: components["schemas"]["ComparedPlanShape"][];
+        };
         /** Preview */
         Preview: {
             rule: components["schemas"]["RuleWish"];
@@ -2681,6 +2769,28 @@ export interface components {
          * @enum {string}
          */
         Speaker: "user" | "assistant" | "system" | "tool";
+        /**
+         * StepAuditShape
+         * @description `status`: pending, running, completed, failed, interrupted, skipped, or claimed where nothing could be held against the step.
+         *     `untouched` are the files it names that no call touched.
+         */
+        StepAuditShape: {
+            /** Id */
+            id: string;
+            /** Intended */
+            intended: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+            /** Done */
+            done: components["schemas"]["DoneShape"][];
+            /** Status */
+            status: string;
+            check: components["schemas"]["CheckShape"] | null;
+            /** Untouched */
+            untouched: string[];
+            /** Seconds */
+            seconds: number;
+        };
         /** Stopped */
         Stopped: {
             /** Stopped */
@@ -9335,6 +9445,154 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EnhancedShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    plan_against_actual: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanAuditShape"];
                 };
             };
             /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
