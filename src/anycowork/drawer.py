@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from anycowork.containment import Containment
 from anycowork.domain.chats import Limits
 from anycowork.domain.messages import Json
-from anycowork.providers.config import CONTEXT_TOKENS, ProviderConfig
+from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.settings import Settings, save_settings
@@ -49,10 +49,11 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
     named = [
         ProviderConfig(
             name=entry.name,
+            kind=entry.kind,
             base_url=entry.base_url,
             api_key_env=entry.api_key_env,
             models=entry.models,
-            context_tokens=entry.context_tokens or CONTEXT_TOKENS,
+            context_tokens=entry.context_tokens or usual_context(entry.kind),
         )
         for entry in settings.providers
     ]

@@ -6,9 +6,16 @@ from urllib.parse import urlsplit
 
 from anycowork.domain.errors import Invalid
 
-Kind = Literal["openai", "guide"]
+Kind = Literal["openai", "anthropic", "guide"]
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
+ANTHROPIC_URL = "https://api.anthropic.com"
+_USUAL_CONTEXT: dict[Kind, int] = {"anthropic": 200_000}
+
+
+def usual_context(kind: Kind) -> int:
+    """Tokens that a model of this kind can be shown, if nobody says otherwise."""
+    return _USUAL_CONTEXT.get(kind, CONTEXT_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from anycowork.domain.errors import ProviderFault
-from anycowork.providers.config import OPENAI_URL, ProviderConfig
+from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig, usual_context
 from anycowork.providers.model_list import chat_model
 from anycowork.providers.openai_compatible import OpenAICompatible
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.providers.upstream import Upstream
 
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +30,25 @@ LOCAL_SERVERS = (
 
 
 def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
-    """`OPENAI_API_KEY`, `OPENAI_BASE_URL`, or both; the address alone is a server that wants no key. Raises: Invalid.
+    """`OPENAI_API_KEY`, `OPENAI_BASE_URL`, or both; the address alone is a server that wants no key. And `ANTHROPIC_API_KEY`. Raises: Invalid.
 
     No model is named: the server's own list is asked when the first message comes, and `chat_model` picks from it.
     """
     key, url = environment.get(KEY, "").strip(), environment.get(URL, "").strip()
-    if not key and not url:
-        return []
-    return [ProviderConfig(name="openai", base_url=url or OPENAI_URL, api_key_env=KEY if key else None)]
+    found = []
+    if key or url:
+        found.append(ProviderConfig(name="openai", base_url=url or OPENAI_URL, api_key_env=KEY if key else None))
+    if environment.get(ANTHROPIC_KEY, "").strip():
+        found.append(
+            ProviderConfig(
+                name="anthropic",
+                kind="anthropic",
+                base_url=environment.get("ANTHROPIC_BASE_URL", "").strip() or ANTHROPIC_URL,
+                api_key_env=ANTHROPIC_KEY,
+                context_tokens=usual_context("anthropic"),
+            )
+        )
+    return found
 
 
 class Lookout:

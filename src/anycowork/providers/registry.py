@@ -7,8 +7,9 @@ from enum import StrEnum
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Provider
+from anycowork.providers.anthropic import Anthropic
 from anycowork.providers.completion_stream import Timeouts
-from anycowork.providers.config import OPENAI_URL, ProviderConfig
+from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
 from anycowork.providers.guide.provider import GUIDE, Guide
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.openai_compatible import OpenAICompatible
@@ -51,6 +52,8 @@ class ProviderRegistry:
         self._configs: dict[str, ProviderConfig] = {}
         self._guide = Guide()
         self._clients: dict[str, OpenAICompatible] = {}
+        self._anthropic: dict[str, Anthropic] = {}
+        self._retired: list[Anthropic] = []
         self._configs[GUIDE] = GUIDE_CONFIG
         for config in configs:
             if config.name in self._configs:
@@ -60,14 +63,14 @@ class ProviderRegistry:
     def find(self, model_id: str | None) -> tuple[Provider, str]:
         """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
-        return self._clients.get(config.name, self._guide), model
+        return self._answering(config) or self._guide, model
 
     def context_tokens(self, model_id: str | None) -> int:
         """How many tokens the model can be shown. Raises: NoSuchModel."""
         return self._resolve(model_id)[0].context_tokens
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
-        """Where passthrough requests can go, the default first, each with the ids it is known to have. The guide is none of them."""
+        """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
         chosen = self._chosen()
         there = sorted(self._clients, key=lambda name: name != chosen)
         return [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
@@ -88,7 +91,10 @@ class ProviderRegistry:
         guide = self._configs.pop(GUIDE)
         self._configs[config.name] = config
         self._configs[GUIDE] = guide  # stays last: it is the last resort
-        if config.kind == "openai":
+        self._retire(config.name)
+        if config.kind == "anthropic":
+            self._anthropic[config.name] = Anthropic(self._upstream(config), timeouts=self._timeouts)
+        elif config.kind == "openai":
             self._clients[config.name] = OpenAICompatible(
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
@@ -101,13 +107,21 @@ class ProviderRegistry:
         """Forgets a provider that is gone."""
         if name != GUIDE:
             self._configs.pop(name, None)
-            self._clients.pop(name, None)
+            self._retire(name)
 
     def get(self, name: str) -> ProviderConfig | None:
         return self._configs.get(name)
 
     async def aclose(self) -> None:
         await self.pool.aclose()
+        for client in (*self._anthropic.values(), *self._retired):
+            await client.aclose()
+
+    def _retire(self, name: str) -> None:
+        """Its client may be in the middle of an answer, so what is open is closed at the end."""
+        self._clients.pop(name, None)
+        if name in self._anthropic:
+            self._retired.append(self._anthropic.pop(name))
 
     # --- which one
 
@@ -126,7 +140,7 @@ class ProviderRegistry:
         named = self._configs.get(name)
         if named and not model:
             return _with_its_own_default(named)
-        if named and (named.kind == "openai" or model in named.models):
+        if named and (named.kind != "guide" or model in named.models):
             return named, model
         for config in self._configs.values():
             if wanted in config.models:
@@ -141,6 +155,9 @@ class ProviderRegistry:
         if config.kind == "guide" or ("/" in wanted and name in (*LOCAL_NAMES, GUIDE)):
             raise NoSuchModel(self._no_such(wanted, name))
         return config, wanted
+
+    def _answering(self, config: ProviderConfig) -> OpenAICompatible | Anthropic | None:
+        return self._clients.get(config.name) or self._anthropic.get(config.name)
 
     def _first(self) -> ProviderConfig:
         return next(config for config in self._configs.values())
@@ -161,7 +178,7 @@ class ProviderRegistry:
         variable = config.api_key_env
         return Upstream(
             name=config.name,
-            base_url=config.base_url or OPENAI_URL,
+            base_url=_address(config) or OPENAI_URL,
             key_env=variable,
             key=lambda: self._environment.get(variable) if variable else None,
         )
@@ -171,7 +188,7 @@ class ProviderRegistry:
         return {
             "name": config.name,
             "kind": config.kind,
-            "base_url": None if config.kind == "guide" else config.base_url or OPENAI_URL,
+            "base_url": _address(config),
             "models": list(config.models),
             "default": config.name == chosen,
             "status": status.value,
@@ -181,7 +198,7 @@ class ProviderRegistry:
     def _readiness(self, config: ProviderConfig) -> Readiness:
         if config.api_key_env and not self._environment.get(config.api_key_env, "").strip():
             return Readiness.NO_KEY
-        client = self._clients.get(config.name)
+        client = self._answering(config)
         match client.last_fault if client else None:
             case BadKey():
                 return Readiness.KEY_REFUSED
@@ -195,11 +212,16 @@ def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
     return config, config.models[0] if config.models else AUTO
 
 
+def _address(config: ProviderConfig) -> str | None:
+    usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "guide": None}
+    return config.base_url or usual[config.kind]
+
+
 def _hint(config: ProviderConfig, status: Readiness) -> str:
     if config.kind == "guide":
         return (
             "Built in, no language model: it follows plain requests. To connect a model, set OPENAI_API_KEY "
-            "(and OPENAI_BASE_URL for another server), or start Ollama, LM Studio or llama.cpp."
+            "(and OPENAI_BASE_URL for another server) or ANTHROPIC_API_KEY, or start Ollama, LM Studio or llama.cpp."
         )
     match status:
         case Readiness.NO_KEY:
@@ -207,6 +229,6 @@ def _hint(config: ProviderConfig, status: Readiness) -> str:
         case Readiness.KEY_REFUSED:
             return f"It refused the key. Check {config.api_key_env or 'api_key_env'}."
         case Readiness.UNREACHABLE:
-            return f"Nothing answers at {config.base_url or OPENAI_URL}. Start it, or correct its base_url."
+            return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
         case Readiness.READY:
             return f"Choose a model of it as {config.name}/<model>."
