@@ -8,8 +8,10 @@ from anycowork.agent.moment import Moment
 from anycowork.domain import announce
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Journal, ModelRequest, Providers, Said, UsageChunk
+from anycowork.domain.ports import Clock, Journal, ModelRequest, Providers, UsageChunk
 from anycowork.domain.roles import RoleDefinition
+from anycowork.prompts.tokens import tokens
+from anycowork.prompts.window import Shown
 
 SystemPrompt = Callable[[str | None, RoleDefinition], Awaitable[str]]
 ANSWER_SHARE = 0.25  # of the context is kept free for the answer
@@ -29,19 +31,19 @@ class Asking:
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
         provider, model = self._providers.find(moment.chat.config.model_id)
-        request = ModelRequest(model=model, messages=await self._messages(moment), purpose="turn")
+        shown = await self._shown(moment)
+        request = ModelRequest(model=model, messages=shown.messages, purpose="turn")
         call_id = self._clock.new_id()
-        estimate = _estimate("".join([said.content for said in request.messages]))
-        reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", estimate)
+        reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
         await self._journal.write(Change(moment.chat.id, (*pending, reserve, moment.turn), announcements))
         heard = await listener.hear(provider, request)
-        spend, event = _spent(call_id, heard, estimate)
+        spend, event = _spent(call_id, heard, shown.tokens)
         moment.pending.append(spend)
         moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
         return heard
 
-    async def _messages(self, moment: Moment) -> tuple[Said, ...]:
+    async def _shown(self, moment: Moment) -> Shown:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
         new = moment.history[len(moment.window) :]
         moment.window.extend([_with_files(moment, one) if one.id == moment.turn.message_id else one for one in new])
@@ -63,7 +65,7 @@ def _with_files(moment: Moment, request: Message) -> Message:
 
 
 def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
-    usage = heard.usage or UsageChunk(estimate, _estimate(heard.text) + _estimate(heard.reasoning))
+    usage = heard.usage or UsageChunk(estimate, tokens(heard.text) + tokens(heard.reasoning))
     spend = Spend(call_id, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
     return spend, {
         "prompt": spend.prompt,
@@ -72,8 +74,3 @@ def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
         "reasoning": spend.reasoning,
         "estimated": spend.estimated,
     }
-
-
-def _estimate(text: str) -> int:
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-    return size // 4 + 1

@@ -72,7 +72,8 @@ class Listener:
             chunks += 1
             if chunks % _AT_A_TIME == 0:
                 await asyncio.sleep(0)  # a provider that never waits must not starve stop and the other chats
-        self._take(self._splitter.flush())
+        if rest := self._splitter.flush():
+            self._take(rest)
         return self.heard
 
     def show_rest(self) -> None:

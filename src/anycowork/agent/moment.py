@@ -1,7 +1,9 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
 import re
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
 from anycowork.domain.chats import Chat, Turn
@@ -10,12 +12,13 @@ from anycowork.domain.events import Draft
 from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Hands, Workspace
-from anycowork.domain.roles import RoleDefinition
-from anycowork.domain.tools import Call, CallState, Status
+from anycowork.domain.ports import Hands, Workspace, names_nothing
+from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.tools import Call, CallState, Intent, Status
 from anycowork.prompts.window import Window
 
 _ESCAPES = re.compile(r"\\+[nrt]?")
+_MARK = '"tool"'
 
 
 @dataclass(slots=True)
@@ -37,15 +40,18 @@ class Moment:
     pending: list[Write] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
     window: Window = field(default_factory=Window)
+    _places: dict[str, int] = field(default_factory=dict)
+    _open: dict[str, Call] = field(default_factory=dict)
     _results: list[str] = field(default_factory=list)
+    _marked: list[str] = field(default_factory=list)
     _looked_through: int = 0
     _read: dict[str, str] = field(default_factory=dict)
     _refused: list[Call] = field(default_factory=list)
     _user_text: str = ""
 
     def __post_init__(self) -> None:
-        for call in self.calls:
-            self._learn(call)
+        known, self.calls = self.calls, []
+        self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
         self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
 
@@ -59,8 +65,16 @@ class Moment:
         """Time at work in this turn; waiting for a person is not in it."""
         return self.seconds_before + now - self.started
 
+    def issue(self, calls: Iterable[Call]) -> None:
+        """These calls follow those that are known."""
+        for call in calls:
+            self._places[call.id] = len(self.calls)
+            self.calls.append(call)
+            self.put(call)
+
     def open_calls(self) -> list[Call]:
-        return [call for call in self.calls if call.state is not CallState.SETTLED]
+        """In the order they were issued."""
+        return list(self._open.values())
 
     def last_failure(self) -> Call | None:
         """The newest call of the turn, if it went wrong."""
@@ -70,16 +84,32 @@ class Moment:
 
     def put(self, call: Call) -> None:
         """In the place of the call as it was known."""
-        at = next(at for at in reversed(range(len(self.calls))) if self.calls[at].id == call.id)
-        self.calls[at] = call
+        self.calls[self._places[call.id]] = call
+        if call.state is CallState.SETTLED:
+            self._open.pop(call.id, None)
+        else:
+            self._open[call.id] = call
         self._learn(call)
 
     def call(self, call_id: str) -> Call:
-        return next(call for call in reversed(self.calls) if call.id == call_id)
+        return self.calls[self._places[call_id]]
 
-    def hands(self) -> Hands:
-        """What was read in this turn, with the hash it had then, and the words the user gave."""
-        return Hands(self.workspace, self.role.permissions, read=dict(self._read), user_text=self._user_text)
+    def hands(
+        self,
+        permissions: frozenset[Permission] | None = None,
+        *,
+        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        named: Callable[[str], bool] = names_nothing,
+    ) -> Hands:
+        """What was read in this turn, with the hash it had then, and the words the user gave. Without `permissions`, the role's."""
+        return Hands(
+            self.workspace,
+            self.role.permissions if permissions is None else permissions,
+            MappingProxyType(self._read),
+            self._user_text,
+            intend=intend,
+            named=named,
+        )
 
     def _learn(self, call: Call) -> None:
         """What a settled call tells of the files, and of what was refused."""
@@ -103,10 +133,16 @@ class Moment:
         """The call's own text occurs in an earlier tool result, however spaced or escaped: someone may have planted it there."""
         for message in self.history[self._looked_through :]:
             if message.message_type is MessageType.TOOL_RESULT:
-                self._results.append(_bare(message.content))
+                self._keep_result(_bare(message.content))
         self._looked_through = len(self.history)
         wanted = _bare(source)
-        return any(wanted in result for result in self._results)
+        # Hardly any result holds the word that nearly every call does, so hardly any must be looked through.
+        return any(wanted in result for result in (self._marked if _MARK in wanted else self._results))
+
+    def _keep_result(self, bare: str) -> None:
+        self._results.append(bare)
+        if _MARK in bare:
+            self._marked.append(bare)
 
     def earlier_failure(self, call: Call) -> Call | None:
         """The same call made before in this turn, if it failed for good or nothing has succeeded since."""

@@ -76,7 +76,7 @@ class Recorder:
         note = [self._note(moment, f"Not every call was taken: {found.dropped}")] if found.dropped else []
         events = tuple(announce.tool_call(call) for call in calls)
         await self._write(moment, *prose, *messages, *note, *calls, events=events)
-        moment.calls.extend(calls)
+        moment.issue(calls)
 
     async def check(self, moment: Moment, call: Call) -> None:
         """The house's own call, in the name of the plan's step. What the model said last is not written yet: it may be the answer."""
@@ -125,9 +125,9 @@ class Recorder:
             turn_id=moment.turn.id,
             batch_id=batch_id,
             ordinal=len(moment.calls) + at,
-            tool=read.call.tool,
-            parameters=read.call.parameters,
-            terminate=read.call.terminate,
+            tool=read.tool,
+            parameters=read.parameters,
+            terminate=read.terminate,
             role_at_issue=moment.role.name,
             ceiling=EVERYTHING,
             provenance=provenance,

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from pydantic import ValidationError
@@ -11,7 +12,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.roles import OutputFormat
-from anycowork.domain.tools import ToolCall
+from anycowork.domain.tools import Parameters, ToolCall
 
 MAX_CALLS = 20
 _CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
@@ -34,9 +35,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class FoundCall:
-    """`source` is the call as it stood in the reply."""
+    """A call in its strict form. `source` is the call as it stood in the reply."""
 
-    call: ToolCall
+    tool: str
+    parameters: Parameters
+    terminate: bool
     source: str
 
 
@@ -91,6 +94,8 @@ class _Found:
 
 def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: bool = False) -> Reading:
     """`cut_off` says that the provider stopped the answer for its length."""
+    if only := _only_call(text):
+        return only
     objects = _objects_in(text)
     attempts = [
         found for found in objects if _is_call_attempt(found.value, alone=len(objects) == 1 and _is_whole(text, found))
@@ -105,6 +110,28 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
     return Answer(text)
 
 
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`ToolCall` for a decoder that reads and checks in one pass, and does not say what is wrong."""
+
+    tool: str
+    parameters: dict[str, Any]  # any JSON: the decoder cannot make anything else
+    terminate: bool
+
+
+_STRICT = msgspec.json.Decoder(_Strict)
+
+
+def _only_call(text: str) -> Calls | None:
+    """A reply that is one good call and nothing else, as nearly always. None says nothing: then it is read the long way."""
+    if not text.startswith("{"):
+        return None
+    try:
+        call = _STRICT.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    return Calls((FoundCall(call.tool, call.parameters, call.terminate, text.rstrip()),), prose="")
+
+
 def _calls(text: str, attempts: list[_Found]) -> Reading:
     good: list[FoundCall] = []
     problem = None
@@ -116,7 +143,7 @@ def _calls(text: str, attempts: list[_Found]) -> Reading:
         if len(good) == MAX_CALLS:
             problem = f"at most {MAX_CALLS} calls are taken from one reply; call the others again."
             break
-        good.append(FoundCall(read, text[found.start : found.end]))
+        good.append(FoundCall(read.tool, read.parameters, read.terminate, text[found.start : found.end]))
     if not good:
         return Malformed(text, problem or "no call could be read.")
     return Calls(tuple(good), _prose_around(text, attempts), problem)

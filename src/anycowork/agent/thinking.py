@@ -19,6 +19,8 @@ class ThinkSplitter:
         self._thinking = False
 
     def feed(self, text: str) -> list[Piece]:
+        if not self._held and "<" not in text:  # as nearly always
+            return [Piece(self._thinking, text)] if text else []
         self._held += text
         pieces: list[Piece] = []
         while (at := self._held.find(self._tag)) >= 0:

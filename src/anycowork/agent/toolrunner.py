@@ -22,7 +22,7 @@ from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces
+from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
@@ -197,8 +197,8 @@ class ToolRunner:
     async def _effect(
         self, moment: Moment, admitted: Admitted, intend: Callable[[Intent], Awaitable[None]] | None = None
     ) -> ToolResult:
-        named = _named_by(moment.plan, admitted.plan_step)
-        hands = replace(moment.hands(), permissions=admitted.permissions, intend=intend, named=named)
+        named = _named_by(moment.plan, admitted.plan_step) if moment.plan else names_nothing
+        hands = moment.hands(admitted.permissions, intend=intend, named=named)
         try:
             return await admitted.tool.run(admitted.prepared, hands)
         except (ToolFault, Refusal) as error:
@@ -272,9 +272,9 @@ def _done(settled: list[Call]) -> Done:
     return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
 
 
-def _named_by(plan: Plan | None, step_id: str | None) -> Callable[[str], bool]:
+def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
     """Whether the step that covers a call names a file by its own name."""
-    patterns = [path for step in (plan.steps if plan else ()) if step.id == step_id for path in step.paths]
+    patterns = [path for step in plan.steps if step.id == step_id for path in step.paths]
     return lambda path: any(names_file(pattern, path) for pattern in patterns)
 
 

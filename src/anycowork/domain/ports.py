@@ -262,7 +262,8 @@ class RolledForward:
     conflicts: tuple[str, ...] = ()
 
 
-def _names_nothing(path: str) -> bool:
+def names_nothing(path: str) -> bool:
+    """Outside a plan no step names anything."""
     return False
 
 
@@ -280,7 +281,7 @@ class Hands:
     user_text: str = ""
     progress: Callable[[str], None] | None = None
     intend: Callable[[Intent], Awaitable[None]] | None = None
-    named: Callable[[str], bool] = _names_nothing
+    named: Callable[[str], bool] = names_nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from anycowork.domain.errors import AnyCoworkError, BadParameters, UnknownTool
 from anycowork.domain.roles import Permission
 
 Parameters = dict[str, JsonValue]
+_READING = frozenset({Permission.READ_FILES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ToolSpec:
 
     @property
     def read_only(self) -> bool:
-        return self.permissions <= {Permission.READ_FILES}
+        return self.permissions <= _READING
 
 
 class ToolCall(Boundary):

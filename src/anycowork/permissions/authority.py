@@ -15,9 +15,9 @@ def require_authority(
 ) -> frozenset[Permission]:
     """The permissions that the call runs with. Raises: Forbidden, final."""
     granted = authority(call, at_issue, now)
-    missing = sorted(spec.permissions - granted)
-    if not missing:
+    if spec.permissions <= granted:
         return granted
+    missing = sorted(spec.permissions - granted)
     short = next((role for role in (at_issue, now) if not role.grants(spec.permissions)), now)
     raise Forbidden(
         f"{short.title} may not call '{spec.name}' (needs {', '.join(missing)}). "

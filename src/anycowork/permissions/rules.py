@@ -45,6 +45,8 @@ class RuleIndex:
 
 def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
     """`default` is what holds where no rule speaks. No allow rule lets through what cannot be judged."""
+    if not index.rules and not touched.unjudgeable:
+        return default  # as nearly always
     if rule := _hit(touched, index, Effect.DENY):
         return Decided(Effect.DENY, rule, f"The rule '{rule.title()}' denies it.")
     if rule := _hit(touched, index, Effect.ASK):

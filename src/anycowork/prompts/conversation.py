@@ -1,7 +1,6 @@
 """A chat's messages as a model is shown them: who said what, merged so that user and assistant take turns. Pure."""
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Said
@@ -24,28 +23,31 @@ def said(message: Message) -> Said | None:
 
 
 def conversation(messages: Iterable[Message]) -> tuple[Said, ...]:
-    """All of them in order, neighbours of one side merged: an assistant's words of one turn by a line break, all else by a blank line."""
-    return merged(with_words(messages))
+    """All of them in order, as `Conversation` merges them."""
+    whole = Conversation()
+    for message in messages:
+        if (one := said(message)) is not None:
+            whole.add(message, one)
+    return tuple(whole.turns)
 
 
-def with_words(messages: Iterable[Message]) -> list[tuple[Message, Said]]:
-    """Those that the model is shown, each with its words."""
-    return [(message, one) for message in messages if (one := said(message)) is not None]
+class Conversation:
+    """Neighbours of one side are merged as they come: an assistant's words of one turn by a line break, all else by a blank line."""
 
+    def __init__(self) -> None:
+        self.turns: list[Said] = []
+        self._newest: Message | None = None
 
-def merged(shown: Sequence[tuple[Message, Said]]) -> tuple[Said, ...]:
-    if not shown:
-        return ()
-    turns = [shown[0][1]]
-    for (before, _), (message, one) in pairwise(shown):
-        if turns[-1].role != one.role:
+    def add(self, message: Message, one: Said) -> None:
+        """The next message that has words, with its words."""
+        before, self._newest = self._newest, message
+        turns = self.turns
+        if before is None or turns[-1].role != one.role:
             turns.append(one)
-            continue
-        if _is_result(before) and not _is_result(message):
+        elif _is_result(before) and not _is_result(message):
             turns += [Said(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
-            continue
-        turns[-1] = Said(one.role, f"{turns[-1].content}{_joint(before, message, one.role)}{one.content}")
-    return tuple(turns)
+        else:
+            turns[-1] = Said(one.role, f"{turns[-1].content}{_joint(before, message, one.role)}{one.content}")
 
 
 def _is_result(message: Message) -> bool:

@@ -34,7 +34,31 @@ REVIEW = '{"type": "review", "summary": "fine", "findings": [{"path": "a.py", "s
 def test_a_call_is_found_bare_or_fenced_and_is_the_whole_reply(reply: str) -> None:
     reading = read_reply(reply)
     assert isinstance(reading, Calls) and reading.whole
-    assert [found.call.tool for found in reading.calls] == ["read_file"]
+    assert [found.tool for found in reading.calls] == ["read_file"]
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(codec=None)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@proves("LOOP-1", "LOOP-2")
+@given(
+    st.fixed_dictionaries(
+        {"tool": st.text() | _json, "parameters": st.dictionaries(st.text(), _json, max_size=3) | _json},
+        optional={"terminate": st.booleans() | _json, "id": _json, "steps": _json},
+    ),
+    st.booleans(),
+    st.sampled_from(["", " ", "\n\t", "\u00a0", "\0", "}", " and so on"]),
+)
+def test_a_blank_before_a_reply_changes_nothing_of_what_it_means(call: object, ascii_only: bool, after: str) -> None:
+    reply = json.dumps(call, ensure_ascii=ascii_only) + after
+    bare, behind_a_blank = read_reply(reply), read_reply(f"\n{reply}")
+    assert type(bare) is type(behind_a_blank)
+    if isinstance(bare, Calls):
+        assert repr(bare) == repr(behind_a_blank)
 
 
 @proves("LOOP-1", "LOOP-9")

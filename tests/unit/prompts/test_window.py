@@ -9,15 +9,9 @@ from hypothesis import strategies as st
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import Said
 from anycowork.prompts.conversation import conversation, said
+from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fitting
 from anycowork.prompts.tokens import TokenRatio, request_tokens, tokens
-from anycowork.prompts.window import (
-    LEFT_OUT,
-    RESULT_CAP,
-    SHORT_MESSAGE,
-    Window,
-    fitting,
-    optimize_history_by_tokens,
-)
+from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
 from unit.prompts.chats import answer, call, histories, result, words
 
@@ -217,15 +211,12 @@ def test_with_room_enough_the_whole_conversation_is_shown(history: list[Message]
 def test_a_history_that_grew_is_shown_as_one_that_came_whole(
     history: list[Message], budget: int, data: st.DataObject
 ) -> None:
-    cut = data.draw(st.integers(0, len(history)))
     window = Window()
-    for part in (history[:cut], history[cut:]):
-        window.extend(part)
-        window.shown(budget=budget, system=SYSTEM)
-    assert len(window) == len(history)
-    assert window.shown(budget=budget, system=SYSTEM) == optimize_history_by_tokens(
-        history, budget=budget, system=SYSTEM
-    )
+    while len(window) < len(history):
+        upto = data.draw(st.integers(len(window) + 1, len(history)))
+        window.extend(history[len(window) : upto])
+        shown = window.shown(budget=budget, system=SYSTEM)
+        assert shown.messages == optimize_history_by_tokens(history[:upto], budget=budget, system=SYSTEM)
 
 
 # --- counting
