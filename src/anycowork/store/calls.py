@@ -18,6 +18,20 @@ _FIELDS = "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate,
 
 def put(connection: Connection, call: Call, *, seq: int) -> None:
     """The authority at issue stands for ever: only what happened to the call changes."""
+    # Issued is what a call is at first; afterwards it is nearly always there, and the rest of it need not be written again.
+    if call.state is CallState.ISSUED or not _change(connection, call):
+        _insert(connection, call, seq)
+
+
+def _change(connection: Connection, call: Call) -> bool:
+    changed = connection.execute(
+        "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?",
+        (call.state.value, packed_or_null(call.intent), packed_or_null(call.result), call.plan_step, call.id),
+    )
+    return changed.rowcount == 1
+
+
+def _insert(connection: Connection, call: Call, seq: int) -> None:
     connection.execute(
         f"INSERT INTO calls ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step",
@@ -30,9 +44,9 @@ def put(connection: Connection, call: Call, *, seq: int) -> None:
             call.tool,
             packed(call.parameters),
             int(call.terminate),
-            call.role_at_issue,
+            str(call.role_at_issue),  # a role's own type is a detour for SQLite
             _packed_ceiling(call.ceiling),
-            packed(call.provenance),
+            _packed_provenance(call.provenance),
             call.plan_step,
             call.state.value,
             packed_or_null(call.intent),
@@ -45,6 +59,16 @@ def put(connection: Connection, call: Call, *, seq: int) -> None:
 @lru_cache(maxsize=64)
 def _packed_ceiling(ceiling: frozenset[Permission]) -> str:
     return packed(sorted(ceiling))
+
+
+@lru_cache(maxsize=8)
+def _packed_provenance(provenance: Provenance) -> str:
+    return packed(provenance)
+
+
+def remove_of_chat(connection: Connection, chat_id: str) -> None:
+    """While its turns are still there."""
+    connection.execute("DELETE FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)", (chat_id,))
 
 
 def of_turn(connection: Connection, turn_id: str) -> list[Call]:

@@ -1,12 +1,14 @@
 """The chats table: configuration, state, and where a chat's numbers and its chain stand."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import Conflict, Invalid
 from anycowork.domain.journal import AddChat, RequireState, SetChat
+from anycowork.store import calls, messages, records
 from anycowork.store.columns import packed, unpacked
 
 Connection = sqlite3.Connection
@@ -54,21 +56,13 @@ def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
     )
 
 
-_ROWS_OF_A_CHAT = (
-    "records",
-    "messages",
-    "turns",
-    "calls",
-    "approvals",
-    "questions",
-    "plans",
-    "rules",
-    "usage",
-    "snapshots",
-)
+_ROWS_OF_A_CHAT = ("turns", "approvals", "questions", "plans", "rules", "usage", "snapshots")
 
 
 def remove(connection: Connection, chat_id: str) -> None:
+    messages.remove_of_chat(connection, chat_id)
+    records.remove_of_chat(connection, chat_id)
+    calls.remove_of_chat(connection, chat_id)
     for table in _ROWS_OF_A_CHAT:
         connection.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
     connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
@@ -86,10 +80,19 @@ def chain(connection: Connection, chat_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def advance(connection: Connection, chat_id: str, *, next_seq: int, chain: str, at: str) -> None:
-    connection.execute(
-        "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ?", (next_seq, chain, at, chat_id)
+End = tuple[int, str, str, str, str]
+"""next_seq, chain and updated_at as they become; the chat's id, and its chain as it was"""
+
+
+def advance(connection: Connection, ends: Sequence[End]) -> None:
+    """Raises: Conflict if a chain does not end where it was thought to, or a chat is gone."""
+    if not ends:
+        return
+    advanced = connection.executemany(
+        "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?", ends
     )
+    if advanced.rowcount != len(ends):
+        raise Conflict("A chat was changed by another program while this was written. Try again.")
 
 
 def advance_numbers(connection: Connection, chat_id: str, next_seq: int) -> bool:

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.audit import START
 from anycowork.domain.chats import Chat, ChatConfig
-from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.events import Draft, EventType
 from anycowork.domain.journal import AddChat
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
@@ -75,9 +75,12 @@ class Importer:
         chat = self._chat(connection, item)
         chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
         stored = list(self._messages(chat.id, item, where, report))
-        entries = [self._write(connection, seq, message, raw) for seq, (message, raw) in enumerate(stored, 1)]
-        _, chain = records.append(connection, entries, chain=START)
-        chats.advance(connection, chat.id, next_seq=len(stored) + 1, chain=chain, at=chat.updated_at)
+        raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
+        entries = [self._entry(seq, message) for seq, (message, _) in enumerate(stored, 1)]
+        rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
+        messages.insert(connection, raws)
+        records.insert(connection, rows)
+        chats.advance(connection, [(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
         report.messages = len(stored)
         return report
 
@@ -116,16 +119,12 @@ class Importer:
             seen[message_id] = raw
             yield replace(Message.from_stored(chat_id, raw), id=message_id), {**raw, "id": message_id}
 
-    def _write(self, connection: Connection, seq: int, message: Message, raw: Json) -> Entry:
-        messages.add(connection, message, seq=seq, body=msgspec.json.encode(raw), v=messages.AS_IT_CAME)
-        record_id = self.clock.new_id()
+    def _entry(self, seq: int, message: Message) -> Entry:
         draft = Draft(
             EventType.MESSAGE, {"message": {**message.to_json(), "seq": seq}}, principal=self.principal, cause="import"
         )
-        envelope = draft.envelope(seq=seq, record_id=record_id, chat_id=message.chat_id, at=self.clock.now())
-        return Entry(
-            Record(message.chat_id, seq, EventType.MESSAGE, msgspec.json.encode(envelope, order="sorted")), record_id
-        )
+        envelope = draft.envelope(seq=seq, record_id=self.clock.new_id(), chat_id=message.chat_id, at=self.clock.now())
+        return Entry(message.chat_id, seq, EventType.MESSAGE, msgspec.json.encode(envelope, order="sorted"))
 
 
 _CHAT_FIELDS = {"id", "title", "workspace", "config", "created_at", "updated_at", "messages", "state", "last_seq"}

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -12,25 +11,27 @@ import msgspec
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import Change, Compact, RemoveChat
-from anycowork.domain.messages import Message
+from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.store import chats, records
 from anycowork.store.lines import Line, Lines
-from anycowork.store.messages import wire_body
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
 from anycowork.store.writer import Done, Failed, Known, Writer
-from anycowork.store.writes import Numbered, commit
+from anycowork.store.writes import Numbered, Scribe
 
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
 # Names for what a nested function takes: written out there, these would be put together anew at every write.
-Placed = Done[list[Record]] | Failed
+Placed = Done[int] | Failed
 Kept = Done[None] | Failed
 
+HOUSE = Draft(EventType.MESSAGE, {}).principal  # what a draft says that names nobody
+
 log = logging.getLogger(__name__)
+_canonical = msgspec.json.Encoder(order="sorted").encode
 
 
 class SqliteJournal:
@@ -39,6 +40,7 @@ class SqliteJournal:
     def __init__(
         self,
         writer: Writer,
+        scribe: Scribe,
         lines: Lines,
         pieces: Pieces,
         clock: Clock,
@@ -46,6 +48,7 @@ class SqliteJournal:
         rules_changed: Callable[[], None],
     ) -> None:
         self._writer = writer
+        self._scribe = scribe
         self._lines = lines
         self._pieces = pieces
         self._clock = clock
@@ -63,16 +66,16 @@ class SqliteJournal:
 
         def settle(outcome: Placed) -> None:
             match outcome:
-                case Done(placed):
+                case Done(position):
                     known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
                     self._forget(change, drops)
-                    line.settle(place, partial(self._show_all, placed))
+                    line.settle(place, partial(self._show_all, numbered.entries, position))
                 case Failed():
                     known.settle(outcome)
                     self._take_back(drops)
                     line.settle(place, _show_nothing)
 
-        self._writer.submit(partial(commit, numbered=numbered), settle)
+        self._writer.submit_part(self._scribe.write, numbered, settle)
         await known
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
@@ -88,7 +91,7 @@ class SqliteJournal:
             id=self._clock.new_id(),
             at=self._clock.now(),
         )
-        line.show(delta.seq, partial(self._show_delta, delta, delta.entry().record))
+        line.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
     async def aclose(self) -> None:
         """Returns when all that was written and said is durable. Raises: StorageFault if some of it is not."""
@@ -107,30 +110,31 @@ class SqliteJournal:
         # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
         first = line.take(max(1, len(messages) + len(change.events)))
         at = self._clock.now()
-        bodies = tuple(wire_body(message, first + index) for index, message in enumerate(messages))
-        entries = [
-            self._entry(change, _message_draft(message), first + index, at, message=body)
-            for index, (message, body) in enumerate(zip(messages, bodies, strict=True))
-        ]
+        entries = [self._message_entry(change, message, seq, at) for seq, message in enumerate(messages, first)]
         entries += [
-            self._entry(change, draft, seq, at) for seq, draft in enumerate(change.events, first + len(messages))
+            self._entry(change, draft, seq, at, draft.body)
+            for seq, draft in enumerate(change.events, first + len(messages))
         ]
-        return Numbered(change, tuple(entries), bodies, first_seq=first, next_seq=line.next_seq, at=at)
+        return Numbered(change, tuple(entries), first_seq=first, next_seq=line.next_seq, at=at)
 
-    def _entry(self, change: Change, draft: Draft, seq: int, at: str, *, message: bytes | None = None) -> Entry:
-        record_id = self._clock.new_id()
-        own = _attributed(draft, change)
-        envelope: dict[str, object] = {**own.envelope(seq=seq, record_id=record_id, chat_id=change.chat_id, at=at)}
-        if message is not None:
-            envelope["message"] = msgspec.Raw(message)  # encoded once: the same bytes stand in the messages table
-        body = msgspec.json.encode(envelope, order="sorted")
-        return Entry(Record(change.chat_id, seq, draft.type, body), record_id)
+    def _message_entry(self, change: Change, message: Message, seq: int, at: str) -> Entry:
+        draft = Draft(EventType.MESSAGE, {}, turn_id=message.turn_id, job_id=message.job_id, task_id=message.task_id)
+        return self._entry(change, draft, seq, at, {"message": {**message.to_json(), "seq": seq}})
+
+    def _entry(self, change: Change, draft: Draft, seq: int, at: str, noun: Json) -> Entry:
+        """A draft that does not say who or why has the change's principal and cause."""
+        envelope = draft.envelope(seq=seq, record_id=self._clock.new_id(), chat_id=change.chat_id, at=at)
+        if draft.principal == HOUSE:
+            envelope["principal"] = change.principal
+        envelope["cause"] = draft.cause or change.cause
+        envelope.update(noun)
+        return Entry(change.chat_id, seq, draft.type, _canonical(envelope))
 
     # --- showing
 
-    def _show_all(self, placed: list[Record]) -> None:
-        for record in placed:
-            self._publish(record)
+    def _show_all(self, entries: tuple[Entry, ...], position: int) -> None:
+        for place, entry in enumerate(entries, position):
+            self._publish(entry.at(place))
 
     def _show_delta(self, delta: Delta, record: Record) -> None:
         self._publish(record)
@@ -211,25 +215,8 @@ def _nothing(connection: sqlite3.Connection) -> None:
     """Durable when everything before it is."""
 
 
-def _message_draft(message: Message) -> Draft:
-    return Draft(EventType.MESSAGE, {}, turn_id=message.turn_id, job_id=message.job_id, task_id=message.task_id)
-
-
-_UNNAMED = Draft(EventType.MESSAGE, {})
-
-
-def _attributed(draft: Draft, change: Change) -> Draft:
-    """A draft that does not say who or why has the change's principal and cause."""
-    principal = change.principal if draft.principal == _UNNAMED.principal else draft.principal
-    cause = draft.cause or change.cause
-    if principal == draft.principal and cause == draft.cause:
-        return draft
-    return replace(draft, principal=principal, cause=cause)
-
-
 def _write_pieces(connection: sqlite3.Connection, *, entries: list[Entry], next_seqs: dict[str, int]) -> None:
     # A chat may have been removed since its text was shown.
     there = {chat_id for chat_id, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat_id, next_seq)}
-    for entry in entries:
-        if entry.record.chat_id in there:
-            records.append_piece(connection, entry)
+    kept = [entry for entry in entries if entry.chat_id in there]
+    records.insert(connection, records.pieces(kept, position=records.next_position(connection)))

@@ -1,39 +1,45 @@
-"""The messages table: the wire JSON of each message, clustered by chat and number. Imported old messages (v=0) stand as they came."""
+"""Messages are read out of their records: the bytes that readers were sent, that the chain covers, are the only copy.
+
+The messages table says where the record of a message stands. Imported old messages are kept there as they came, too.
+"""
 
 import sqlite3
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage
 from anycowork.store.columns import unpacked
 
 Connection = sqlite3.Connection
-AS_IT_CAME, CURRENT = 0, 1
 Cursor = int | str | None
 
-
-def wire_body(message: Message, seq: int) -> bytes:
-    """What a reader of the chat is sent, ready to be spliced into an answer or an event."""
-    return msgspec.json.encode({**message.to_json(), "seq": seq}, order="sorted")
+Row = tuple[str, str, int, bytes | None]
+"""id, chat_id, seq, raw"""
 
 
-def add(connection: Connection, message: Message, *, seq: int, body: bytes, v: int = CURRENT) -> None:
-    connection.execute(
-        "INSERT INTO messages (chat_id, seq, id, turn_id, message_type, v, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (message.chat_id, seq, message.id, message.turn_id, message.message_type.value, v, body),
-    )
+def insert(connection: Connection, rows: Sequence[Row]) -> None:
+    connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
+
+
+def remove_of_chat(connection: Connection, chat_id: str) -> None:
+    """While its records are still there. No index by chat: only this would use it, and every message would pay for it."""
+    rows = [(message.id, chat_id) for message in _all(connection, chat_id)]
+    connection.executemany("DELETE FROM messages WHERE id = ? AND chat_id = ?", rows)
 
 
 def history(connection: Connection, chat_id: str) -> list[Message]:
-    rows = connection.execute("SELECT body FROM messages WHERE chat_id = ? ORDER BY seq", (chat_id,))
-    return [Message.from_stored(chat_id, unpacked(body)) for (body,) in rows]
+    return list(_all(connection, chat_id))
 
 
 def find(connection: Connection, chat_id: str, message_id: str) -> Message | None:
-    row = connection.execute("SELECT body FROM messages WHERE id = ? AND chat_id = ?", (message_id, chat_id)).fetchone()
-    return None if row is None else Message.from_stored(chat_id, unpacked(row[0]))
+    row = connection.execute(
+        "SELECT body FROM messages JOIN records USING (chat_id, seq) WHERE messages.id = ? AND chat_id = ?",
+        (message_id, chat_id),
+    ).fetchone()
+    return None if row is None else Message.from_stored(chat_id, unpacked(_in_record(row[0])))
 
 
 def page(
@@ -47,7 +53,7 @@ def page(
     high = _seq_of(connection, chat_id, before, "before")
     forward = low is not None
     rows = connection.execute(
-        "SELECT seq, v, body FROM messages WHERE chat_id = ? AND seq > ? AND seq < ?"
+        "SELECT seq, body FROM records WHERE chat_id = ? AND seq > ? AND seq < ? AND type = 'message'"
         f" ORDER BY seq {'ASC' if forward else 'DESC'} LIMIT ?",
         (chat_id, -1 if low is None else low, 2**62 if high is None else high, limit + 1),
     ).fetchall()
@@ -55,8 +61,25 @@ def page(
     further = str(shown[-1][0]) if shown and len(rows) > limit else None
     if not forward:
         shown.reverse()
-    bodies = tuple(_shown(chat_id, seq, v, body) for seq, v, body in shown)
-    return MessagePage(bodies=bodies, last_seq=last_seq, next=further)
+    return MessagePage(bodies=tuple(_in_record(body) for _, body in shown), last_seq=last_seq, next=further)
+
+
+def _all(connection: Connection, chat_id: str) -> Iterator[Message]:
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq", (chat_id,)
+    )
+    return (Message.from_stored(chat_id, unpacked(_in_record(body))) for (body,) in rows)
+
+
+class _Holder(msgspec.Struct):
+    message: msgspec.Raw
+
+
+_holder = msgspec.json.Decoder(_Holder)
+
+
+def _in_record(body: bytes) -> bytes:
+    return bytes(_holder.decode(body).message)
 
 
 def _seq_of(connection: Connection, chat_id: str, cursor: Cursor, param: str) -> int | None:
@@ -72,10 +95,3 @@ def _seq_of(connection: Connection, chat_id: str, cursor: Cursor, param: str) ->
         f"'{cursor}' is neither a message of this chat nor a number. Send a message id, or the 'next' of a page.",
         param=param,
     )
-
-
-def _shown(chat_id: str, seq: int, v: int, body: bytes) -> bytes:
-    if v == CURRENT:
-        return body
-    stored: Json = unpacked(body)
-    return wire_body(Message.from_stored(chat_id, stored), seq)

@@ -25,6 +25,7 @@ from anycowork.store.snapshots import Shelf
 from anycowork.store.system_prompts import SystemPrompts
 from anycowork.store.workspaces import Leases, Roots
 from anycowork.store.writer import Writer
+from anycowork.store.writes import Scribe
 
 # More deltas than could have been shown, and not made durable, in the moments before a crash.
 SKIPPED_NUMBERS = 100_000
@@ -108,12 +109,13 @@ def _put_together(
     *,
     ended_cleanly: bool,
 ) -> Database:
-    writer = Writer(connection)
+    scribe = Scribe()
+    writer = Writer(connection, undone=scribe.forget)
     lines = Lines(partial(chats.next_seq, reader))
     pieces = Pieces()
     rules = Rules(reader, writer, clock)
     return Database(
-        journal=SqliteJournal(writer, lines, pieces, clock, publish, rules.changed),
+        journal=SqliteJournal(writer, scribe, lines, pieces, clock, publish, rules.changed),
         store=SqliteStore(reader, lines, pieces),
         principals=Principals(reader, writer, clock),
         roots=Roots(reader, writer, clock),

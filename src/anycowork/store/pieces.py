@@ -31,8 +31,12 @@ class Delta:
             self.kind, {"message_id": self.message_id, "offset": self.offset, "text": self.text}, turn_id=self.turn_id
         )
         envelope = draft.envelope(seq=self.seq, record_id=self.id, chat_id=self.chat_id, at=self.at)
-        record = Record(self.chat_id, self.seq, self.kind, msgspec.json.encode(envelope, order="sorted"))
-        return Entry(record, self.id, self.message_id)
+        body = msgspec.json.encode(envelope, order="sorted")
+        return Entry(self.chat_id, self.seq, self.kind, body, self.message_id)
+
+    def record(self) -> Record:
+        """As it is shown live: it has no place among the records of all chats."""
+        return self.entry().at(0)
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +66,13 @@ class Piece:
         self.size += len(delta.text)
 
     def entry(self) -> Entry:
-        return replace(self.last, offset=self.first.offset, text="".join(self.texts)).entry()
+        return self._whole().entry()
+
+    def record(self) -> Record:
+        return self._whole().record()
+
+    def _whole(self) -> Delta:
+        return replace(self.last, offset=self.first.offset, text="".join(self.texts))
 
 
 @dataclass(slots=True, eq=False)

@@ -98,7 +98,7 @@ class SqliteStore:
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that have not come: after a crash, what is left to settle."""
-        shown = {piece.last.seq: piece.entry().record for piece in self._pieces.of(chat_id)}
+        shown = {piece.last.seq: piece.record() for piece in self._pieces.of(chat_id)}
         shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}
         return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
 
@@ -144,7 +144,7 @@ class SqliteStore:
         }
         for piece in self._pieces.of(chat_id):
             if piece.last.seq > seq and piece.last.seq not in found:
-                found[piece.last.seq] = piece.entry().record
+                found[piece.last.seq] = piece.record()
         return [found[number] for number in sorted(found)[:limit]]
 
     async def sidebar_after(self, position: int, limit: int) -> list[Record]:

@@ -1,8 +1,8 @@
 """The records table: one durable fact per row, in the order of all chats and in the order of each."""
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from anycowork.domain.audit import link
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
@@ -12,38 +12,55 @@ from anycowork.store.columns import unpacked
 Connection = sqlite3.Connection
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A record with the columns it is found by. Only a delta has a `message_id`."""
+class Entry(NamedTuple):
+    """A record before it has its place among all chats' records. Only a delta has a `message_id`."""
 
-    record: Record
-    id: str
+    chat_id: str
+    seq: int
+    type: EventType
+    body: bytes
     message_id: str | None = None
 
-
-def append(connection: Connection, entries: Iterable[Entry], *, chain: str) -> tuple[list[Record], str]:
-    """The records with their positions, and the chain's new end."""
-    placed = []
-    for entry in entries:
-        chain = link(chain, entry.record.body)
-        position = _insert(connection, entry, chain)
-        record = entry.record
-        placed.append(Record(record.chat_id, record.seq, record.type, record.body, position))
-    return placed, chain
+    def at(self, position: int) -> Record:
+        return Record(self.chat_id, self.seq, self.type, self.body, position)
 
 
-def append_piece(connection: Connection, entry: Entry) -> None:
-    """A piece of a delta: outside the chain, for it goes when its message is complete."""
-    _insert(connection, entry, None)
+Row = tuple[int, str, int, str, str | None, str | None, bytes]
+"""position, chat_id, seq, type, message_id, hash, body"""
 
 
-def _insert(connection: Connection, entry: Entry, hash_: str | None) -> int:
-    record = entry.record
-    inserted = connection.execute(
-        "INSERT INTO records (chat_id, seq, id, type, message_id, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (record.chat_id, record.seq, entry.id, record.type.value, entry.message_id, record.body, hash_),
+def chained(entries: Iterable[Entry], *, position: int, chain: str) -> tuple[list[Row], str]:
+    """The rows from this position on, and the chain's new end."""
+    rows: list[Row] = []
+    for place, entry in enumerate(entries, position):
+        chain = link(chain, entry.body)
+        rows.append((place, entry.chat_id, entry.seq, entry.type.value, None, chain, entry.body))
+    return rows, chain
+
+
+def pieces(entries: Iterable[Entry], *, position: int) -> list[Row]:
+    """Pieces of deltas stand outside the chain: they go when their message is complete."""
+    return [
+        (place, entry.chat_id, entry.seq, entry.type.value, entry.message_id, None, entry.body)
+        for place, entry in enumerate(entries, position)
+    ]
+
+
+def insert(connection: Connection, rows: Sequence[Row]) -> None:
+    connection.executemany(
+        "INSERT INTO records (position, chat_id, seq, type, message_id, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)", rows
     )
-    return inserted.lastrowid or 0  # the position; RETURNING it would cost half as much again
+
+
+def next_position(connection: Connection) -> int:
+    """Never one that was given before, even when the newest records were removed since."""
+    found = connection.execute("SELECT MAX(position), (SELECT last_position FROM house) FROM records").fetchone()
+    return 1 + max(found[0] or 0, found[1] or 0)
+
+
+def remove_of_chat(connection: Connection, chat_id: str) -> None:
+    connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
+    connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
 
 
 def compact(connection: Connection, chat_id: str, message_id: str) -> None:

@@ -11,6 +11,24 @@ _FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faul
 
 
 def put(connection: Connection, turn: Turn, *, seq: int) -> None:
+    """Most often it has only gone on, and that touches no index."""
+    if not _go_on(connection, turn):
+        _write(connection, turn, seq)
+
+
+def _go_on(connection: Connection, turn: Turn) -> bool:
+    """False if more than its counters changed, or it is not there."""
+    if turn.state is not TurnState.RUNNING or turn.reason or turn.error is not None:
+        return False
+    gone_on = connection.execute(
+        "UPDATE turns SET steps = ?, faults = ?, seconds = ? WHERE id = ? AND state = 'running' AND role = ?"
+        " AND principal = ? AND message_id = ? AND plan_id IS ? AND reason IS NULL AND error IS NULL",
+        (turn.steps, turn.faults, turn.seconds, turn.id, str(turn.role), turn.principal, turn.message_id, turn.plan_id),
+    )
+    return gone_on.rowcount == 1
+
+
+def _write(connection: Connection, turn: Turn, seq: int) -> None:
     connection.execute(
         f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
@@ -19,7 +37,7 @@ def put(connection: Connection, turn: Turn, *, seq: int) -> None:
         (
             turn.id,
             turn.chat_id,
-            turn.role,
+            str(turn.role),
             turn.principal,
             turn.message_id,
             turn.plan_id,

@@ -3,17 +3,19 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from anycowork.domain.errors import Conflict, StorageFault
 
 LARGEST_GROUP = 512
 
 T = TypeVar("T")
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,18 @@ class Failed:
 
 
 Work = Callable[[sqlite3.Connection], T]
+Whole = Callable[[sqlite3.Connection, Sequence[P]], Sequence[T]]
+"""Does many works of one kind at a time: one result for each, in their order."""
 Settle = Callable[[Done[T] | Failed], None]
+Outcomes = list[Done[object] | Failed]
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    work: Work[object]
+class _Job(NamedTuple):
+    """`whole` does it together with its neighbours of the same kind; without one, `work` is called alone."""
+
+    whole: Whole[object, object] | None
+    work: object
     settle: Settle[object]
-    loop: asyncio.AbstractEventLoop
 
 
 @dataclass(slots=True)
@@ -69,12 +75,20 @@ _OF_THE_WORK = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataEr
 
 
 class Writer:
-    """Works are done in the order they were submitted, each wholly or not at all, and settled in that order on the event loop."""
+    """Works are done in the order they were submitted, each wholly or not at all, and settled in that order on the event loop.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    Belongs to one event loop. What is submitted in one round of it reaches the disk as one group: many who go on together
+    are synced together, and one who is alone waits for no one.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, undone: Callable[[], None] = lambda: None) -> None:
+        """`undone` is called on the writer's thread whenever something was rolled back: what was remembered of it is not true."""
         self.tally = Tally()
         self._connection = connection
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._undone = undone
+        self._round: list[_Job] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: SimpleQueue[list[_Job] | None] = SimpleQueue()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="store-writer", daemon=True)
         self._thread.start()
@@ -84,10 +98,11 @@ class Writer:
 
         It may run a second time, after a roll-back: what it does, it does through its connection alone.
         """
-        if self._closed:
-            settle(Failed(StorageFault("The store is closed: the server is shutting down.")))
-            return
-        self._queue.put(_Job(work, settle, asyncio.get_running_loop()))  # type: ignore[arg-type]  # T is the same in both
+        self._enter(_Job(None, work, settle))  # type: ignore[arg-type]  # T is the same in both
+
+    def submit_part(self, whole: Whole[P, T], part: P, settle: Settle[T]) -> None:
+        """The same for a work that is cheaper among its like: `whole` is given all neighbouring parts at once."""
+        self._enter(_Job(whole, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
 
     async def run(self, work: Work[T]) -> T:
         """Raises: what `work` raised; StorageFault if it could not be made durable."""
@@ -99,30 +114,48 @@ class Writer:
         """Finishes what is queued, then ends the thread."""
         if not self._closed:
             self._closed = True
+            self._hand_over()
             self._queue.put(None)
             self._thread.join()
+
+    # --- on the event loop
+
+    def _enter(self, job: _Job) -> None:
+        if self._closed:
+            job.settle(Failed(StorageFault("The store is closed: the server is shutting down.")))
+            return
+        if not self._round:
+            self._loop = asyncio.get_running_loop()
+            self._loop.call_soon(self._hand_over)
+        self._round.append(job)
+
+    def _hand_over(self) -> None:
+        if self._round:
+            self._queue.put(self._round)
+            self._round = []
+
+    # --- on the writer's thread
 
     def _serve(self) -> None:
         while (first := self._queue.get()) is not None:
             group, ending = self._gather(first)
             outcomes = self._commit(group)
-            _hand_back(group, outcomes)
+            self._hand_back(group, outcomes)
             if ending:
                 return
 
-    def _gather(self, first: _Job) -> tuple[list[_Job], bool]:
-        group = [first]
+    def _gather(self, group: list[_Job]) -> tuple[list[_Job], bool]:
         while len(group) < LARGEST_GROUP:
             try:
-                job = self._queue.get_nowait()
+                more = self._queue.get_nowait()
             except Empty:
                 break
-            if job is None:
+            if more is None:
                 return group, True
-            group.append(job)
+            group += more
         return group, False
 
-    def _commit(self, group: list[_Job]) -> list[Done[object] | Failed]:
+    def _commit(self, group: list[_Job]) -> Outcomes:
         try:
             outcomes = self._all_at_once(group) or self._one_by_one(group)
         except sqlite3.Error as error:
@@ -133,20 +166,29 @@ class Writer:
         self.tally.commits += 1
         return outcomes
 
-    def _all_at_once(self, group: list[_Job]) -> list[Done[object] | Failed] | None:
+    def _all_at_once(self, group: list[_Job]) -> Outcomes | None:
         """Nearly always no work raises, and then none needs a savepoint: they would be a quarter of the cost. None if one raised."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            outcomes: list[Done[object] | Failed] = [Done(job.work(self._connection)) for job in group]
+            outcomes: Outcomes = [Done(value) for value in self._results(group)]
         except BaseException as error:  # whose it is, is found out one by one
             if isinstance(error, sqlite3.Error) and not isinstance(error, _OF_THE_WORK):
                 raise
             self._connection.execute("ROLLBACK")
+            self._undone()
             return None
         self._connection.execute("COMMIT")
         return outcomes
 
-    def _one_by_one(self, group: list[_Job]) -> list[Done[object] | Failed]:
+    def _results(self, jobs: Sequence[_Job]) -> Iterator[object]:
+        for whole, alike in groupby(jobs, key=_whole):
+            if whole is not None:
+                yield from whole(self._connection, [job.work for job in alike])
+                continue
+            for job in alike:
+                yield job.work(self._connection)  # type: ignore[operator]  # without a whole it is a Work
+
+    def _one_by_one(self, group: list[_Job]) -> Outcomes:
         self._connection.execute("BEGIN IMMEDIATE")
         outcomes = [self._attempt(job) for job in group]
         self._connection.execute("COMMIT")
@@ -156,7 +198,7 @@ class Writer:
         """One work behind its own savepoint: what it raises undoes it alone. What the disk raises undoes the group."""
         self._connection.execute("SAVEPOINT work")
         try:
-            outcome: Done[object] | Failed = Done(job.work(self._connection))
+            outcome: Done[object] | Failed = Done(next(self._results([job])))
         except sqlite3.IntegrityError as error:
             outcome = Failed(Conflict(f"This is there already, or contradicts what is there ({error})."))
         except _OF_THE_WORK as error:
@@ -167,27 +209,37 @@ class Writer:
             outcome = Failed(error)
         if isinstance(outcome, Failed):
             self._connection.execute("ROLLBACK TO work")
+            self._undone()
         self._connection.execute("RELEASE work")
         return outcome
 
     def _roll_back(self) -> None:
         # A full disk may have made SQLite roll back by itself already. What cannot be rolled back now is tried with the next group.
+        self._undone()
         if self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
+    def _hand_back(self, group: list[_Job], outcomes: Outcomes) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the event loop has ended, and all who waited with it
+            self._loop.call_soon_threadsafe(_settle, self._loop, zip(group, outcomes, strict=True))
 
-def _hand_back(group: list[_Job], outcomes: list[Done[object] | Failed]) -> None:
-    settled = list(zip(group, outcomes, strict=True))
 
-    def settle_all() -> None:
-        for job, outcome in settled:
-            job.loop.call_soon(job.settle, outcome)  # each on its own: one that raises leaves the others alone
+def _whole(job: _Job) -> Whole[object, object] | None:
+    return job.whole
 
+
+def _settle(loop: asyncio.AbstractEventLoop, settled: Iterator[tuple[_Job, Done[object] | Failed]]) -> None:
+    """All in one round of the loop. One that raises is the loop's to report, and leaves those after it alone."""
+    finished = False
     try:
-        group[0].loop.call_soon_threadsafe(settle_all)
-    except RuntimeError:  # the event loop has ended, and all who waited with it
-        return
+        for job, outcome in settled:
+            job.settle(outcome)
+        finished = True
+    finally:
+        if not finished:
+            loop.call_soon(_settle, loop, settled)
 
 
 def _storage_fault(error: sqlite3.Error) -> StorageFault:

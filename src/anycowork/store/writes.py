@@ -1,14 +1,12 @@
 """Each thing that a Change may hold, as its statements."""
 
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Sequence
+from typing import NamedTuple, assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import NotFound
-from anycowork.domain.events import Record
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
@@ -44,64 +42,123 @@ from anycowork.store import (
 from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
+REMEMBERED_CHAINS = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """A change with its numbers given out and its bodies encoded. `bodies` are the messages' wire bodies, in order."""
+class Numbered(NamedTuple):
+    """A change with its numbers given out and its records encoded: those of its messages first."""
 
     change: Change
     entries: tuple[Entry, ...]
-    bodies: tuple[bytes, ...]
     first_seq: int
     next_seq: int
     at: str
 
 
-def commit(connection: Connection, numbered: Numbered) -> list[Record]:
-    """Writes the whole change; returns its records with their positions.
+class Scribe:
+    """Writes changes, many at a time and each table of theirs once. Works on the writer's thread.
 
-    Raises: the error of an unmet requirement; NotFound if there is no such chat.
+    It remembers where each chat's chain ends; the chat's row must agree, or nothing is written.
     """
-    chat_id = numbered.change.chat_id
-    said = iter(zip(numbered.entries, numbered.bodies, strict=False))
-    for ordinal, write in enumerate(numbered.change.writes):
-        if isinstance(write, Message):
-            _add_message(connection, write, said)
-        else:
-            _apply(connection, numbered, write, ordinal)
-    chain = chats.chain(connection, chat_id)
-    if chain is None:
-        return _of_no_chat(numbered.change)
-    placed, chain = records.append(connection, numbered.entries, chain=chain)
-    chats.advance(connection, chat_id, next_seq=numbered.next_seq, chain=chain, at=numbered.at)
-    return placed
+
+    def __init__(self) -> None:
+        self._chains: dict[str, str] = {}
+
+    def write(self, connection: Connection, changes: Sequence[Numbered]) -> list[int]:
+        """The position of each change's first record.
+
+        Raises: the error of an unmet requirement; NotFound if there is no such chat. Then nothing of them may be kept.
+        """
+        if len(self._chains) > REMEMBERED_CHAINS:
+            self.forget()
+        sheet = _Sheet(records.next_position(connection))
+        positions = [self._write(connection, numbered, sheet) for numbered in changes]
+        sheet.lay_down(connection)
+        return positions
+
+    def forget(self) -> None:
+        """What was written last was rolled back."""
+        self._chains.clear()
+
+    def _write(self, connection: Connection, numbered: Numbered, sheet: "_Sheet") -> int:
+        chat_id, seq, removed = numbered.change.chat_id, numbered.first_seq, False
+        for ordinal, write in enumerate(numbered.change.writes):
+            if isinstance(write, Message):
+                sheet.messages.append((write.id, chat_id, seq, None))
+                seq += 1
+            elif isinstance(write, RemoveChat):
+                sheet.lay_down(connection)  # what came before goes with it
+                chats.remove(connection, chat_id)
+                self._chains.pop(chat_id, None)
+                removed = True
+            else:
+                _apply(connection, numbered, write, ordinal)
+        position = sheet.position
+        if not removed:
+            self._chains[chat_id] = sheet.append(numbered, self._chain_of(connection, chat_id))
+        return position
+
+    def _chain_of(self, connection: Connection, chat_id: str) -> str:
+        chain = self._chains.get(chat_id)
+        if chain is None:
+            chain = chats.chain(connection, chat_id)
+        if chain is None:
+            raise NotFound("chat", chat_id)
+        return chain
 
 
-def _add_message(connection: Connection, message: Message, said: Iterator[tuple[Entry, bytes]]) -> None:
-    entry, body = next(said)
-    messages.add(connection, message, seq=entry.record.seq, body=body)
+class _Sheet:
+    """The rows of a group of changes that are written together at its end."""
 
+    __slots__ = ("_ends", "messages", "position", "records")
 
-def _of_no_chat(change: Change) -> list[Record]:
-    if any(isinstance(write, RemoveChat) for write in change.writes):
-        return []
-    raise NotFound("chat", change.chat_id)
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.records: list[records.Row] = []
+        self.messages: list[messages.Row] = []
+        self._ends: dict[str, chats.End] = {}
+
+    def append(self, numbered: Numbered, chain: str) -> str:
+        """The chain's new end."""
+        chat_id = numbered.change.chat_id
+        rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
+        self.records += rows
+        self.position += len(rows)
+        earlier = self._ends.get(chat_id)
+        on_disk = chain if earlier is None else earlier[-1]
+        self._ends[chat_id] = (numbered.next_seq, end, numbered.at, chat_id, on_disk)
+        return end
+
+    def lay_down(self, connection: Connection) -> None:
+        messages.insert(connection, self.messages)
+        records.insert(connection, self.records)
+        chats.advance(connection, list(self._ends.values()))
+        self.messages, self.records, self._ends = [], [], {}
 
 
 def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
     chat_id, seq = numbered.change.chat_id, numbered.first_seq
-    match write:
+    match write:  # what every step brings comes first
+        case Call():
+            calls.put(connection, write, seq=seq)
+        case Spend():
+            usage.spend(connection, write)
+        case Reserve():
+            usage.reserve(connection, chat_id, write)
+        case Turn():
+            turns.put(connection, write, seq=seq)
+        case Compact():
+            records.compact(connection, chat_id, write.message_id)
+        case RequireLease():
+            workspaces.require_lease(connection, write)
+        case Snapshot():
+            snapshots.add(connection, write)
+        case RequireState():
+            chats.require_state(connection, chat_id, write)
         case AddChat():
             chats.add(connection, write)
         case SetChat():
             chats.set_fields(connection, chat_id, write)
-        case RemoveChat():
-            chats.remove(connection, chat_id)
-        case Turn():
-            turns.put(connection, write, seq=seq)
-        case Call():
-            calls.put(connection, write, seq=seq)
         case Approval():
             approvals.add(connection, write, seq=seq, ordinal=ordinal)
         case DecideApproval():
@@ -116,19 +173,7 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             answers.add_plan(connection, write)
         case ApprovePlan():
             answers.approve_plan(connection, chat_id, write)
-        case Reserve():
-            usage.reserve(connection, chat_id, write)
-        case Spend():
-            usage.spend(connection, write)
-        case Compact():
-            records.compact(connection, chat_id, write.message_id)
-        case Snapshot():
-            snapshots.add(connection, write)
-        case RequireState():
-            chats.require_state(connection, chat_id, write)
-        case RequireLease():
-            workspaces.require_lease(connection, write)
-        case Message():
-            raise AssertionError("messages are written with their numbers")
+        case Message() | RemoveChat():
+            raise AssertionError("these are the scribe's own")
         case _:
             assert_never(write)

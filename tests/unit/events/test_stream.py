@@ -101,6 +101,7 @@ async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> No
                 database.journal.say("c1", "t1", "m2", EventType.TEXT_DELTA, 0, "between the two")
                 tasks.create_task(database.journal.write(said("m3")))
                 await asyncio.sleep(0)
+                await asyncio.sleep(0)  # the writer is given at the end of a round what was written in it
             # Both are durable now, and this event loop has not heard of it.
             wait_for(lambda: database.writer.tally.works == committed)
             assert await database.store.records_after("c1", 0, 10) == []
