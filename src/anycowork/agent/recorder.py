@@ -86,7 +86,7 @@ class Recorder:
         events = (*announcements, announce.tool_call(call))
         await self._journal.write(Change(moment.chat.id, (*pending, message, call), events))
         moment.history.append(message)
-        moment.calls.append(call)
+        moment.issue([call])
 
     async def fault(self, moment: Moment, heard: Heard | None, problem: str) -> None:
         """What the model said, and what is wrong with it, for the model to read."""
