@@ -16,7 +16,17 @@ from anycowork.domain.chats import Chat, ChatConfig, Limits
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import Chunk, Finished, Hands, ModelRequest, Prepared, Provider, TextChunk, UsageChunk
+from anycowork.domain.ports import (
+    Chunk,
+    Finished,
+    Hands,
+    ModelOptions,
+    ModelRequest,
+    Prepared,
+    Provider,
+    TextChunk,
+    UsageChunk,
+)
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
@@ -66,6 +76,9 @@ class OneProvider:
 
     def context_tokens(self, model_id: str | None) -> int:
         return CONTEXT_TOKENS
+
+    def options(self, model_id: str | None) -> ModelOptions:
+        return ModelOptions()
 
 
 class LookUp:

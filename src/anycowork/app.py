@@ -214,7 +214,7 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(journal=journal, providers=providers, clock=clock, system_prompt=prompts.for_chat),
+        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
         clock=clock,

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from anycowork.containment import Containment
 from anycowork.domain.chats import Limits
 from anycowork.domain.messages import Json
+from anycowork.domain.ports import Calling, ModelOptions
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
@@ -54,6 +55,7 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             api_key_env=entry.api_key_env,
             models=entry.models,
             context_tokens=entry.context_tokens or usual_context(entry.kind),
+            options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
         )
         for entry in settings.providers
     ]

@@ -46,7 +46,10 @@ class Price(BaseModel):
 
 
 class ProviderEntry(BaseModel):
-    """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it."""
+    """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it.
+
+    `calling` schema: its models are held to a JSON schema of what they may reply; `brief`: they are small, and told little.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,6 +59,8 @@ class ProviderEntry(BaseModel):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     models: tuple[str, ...] = ()
     context_tokens: Annotated[int, Field(gt=0)] | None = None
+    calling: Literal["text", "schema"] = "text"
+    brief: bool = False
     prices: Mapping[str, Price] = Field(default_factory=dict)
 
 
@@ -89,6 +94,8 @@ class Settings(BaseModel):
     providers: Annotated[tuple[ProviderEntry, ...], Knob("list of providers", changeable=True)] = ()
     probe_local_servers: Annotated[bool, Knob("look for Ollama, LM Studio, llama.cpp", changeable=True)] = True
     provider_timeout: Annotated[Seconds, Knob("seconds that a provider may be silent", changeable=True)] = 120.0
+    local_threads: Annotated[Count | None, Knob("threads of the local model; none = by load")] = None
+    local_idle_seconds: Annotated[Seconds, Knob("seconds unused after which the local model is unloaded")] = 600.0
     prompt_budget_tokens: Annotated[Count | None, Knob("tokens; none = the model's own", changeable=True)] = None
 
     # how far a turn may go
@@ -134,6 +141,10 @@ class Settings(BaseModel):
     @property
     def snapshots_folder(self) -> Path:
         return self.data_dir / "snapshots"
+
+    @property
+    def models_folder(self) -> Path:
+        return self.data_dir / "models"
 
     def public_dump(self) -> dict[str, JsonValue]:
         """What may be shown: everything but secrets, of which only whether they are set."""

@@ -1,38 +1,38 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import assert_never
 
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Journal, ModelRequest, Providers, UsageChunk
-from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.ports import Calling, Clock, Journal, ModelOptions, ModelRequest, Providers, UsageChunk
+from anycowork.prompts.book import PromptBook
 from anycowork.prompts.tokens import tokens
-from anycowork.prompts.window import Shown
+from anycowork.prompts.window import Shown, Window
 
-SystemPrompt = Callable[[str | None, RoleDefinition], Awaitable[str]]
 ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
+BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
+ANOTHER_TEMPERATURE = 0.8
 FILES_HEAD = "[Files in the workspace:"
 
 
 class Asking:
-    """`system_prompt` gives the role's prompt, on the base that the chat chose."""
-
-    def __init__(self, *, journal: Journal, providers: Providers, clock: Clock, system_prompt: SystemPrompt) -> None:
+    def __init__(self, *, journal: Journal, providers: Providers, clock: Clock, prompts: PromptBook) -> None:
         self._journal = journal
         self._providers = providers
         self._clock = clock
-        self._system_prompt = system_prompt
+        self._prompts = prompts
 
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
         provider, model = self._providers.find(moment.chat.config.model_id)
-        shown = await self._shown(moment)
-        request = ModelRequest(model=model, messages=shown.messages, purpose="turn")
+        options = self._providers.options(moment.chat.config.model_id)
+        shown = await self._shown(moment, options)
+        request = self._request(moment, model, shown, options)
         call_id = self._clock.new_id()
         reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
@@ -43,16 +43,41 @@ class Asking:
         moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
         return heard
 
-    async def _shown(self, moment: Moment) -> Shown:
+    def _request(self, moment: Moment, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
+        """A model that goes round in a circle is asked differently, once: being told of it does not help a weak one."""
+        circling = moment.circling()
+        return ModelRequest(
+            model=model,
+            messages=shown.messages,
+            purpose="turn",
+            max_tokens=options.max_tokens,
+            temperature=ANOTHER_TEMPERATURE if circling else options.temperature,
+            schema=self._schema(moment, options, circling),
+        )
+
+    def _schema(self, moment: Moment, options: ModelOptions, circling: str | None) -> Json | None:
+        match options.calling:
+            case Calling.TEXT:
+                return None
+            case Calling.SCHEMA:
+                without = frozenset({circling} if circling else ())
+                return self._prompts.replies(moment.role, brief=options.brief, without=without)
+            case _:
+                assert_never(options.calling)
+
+    async def _shown(self, moment: Moment, options: ModelOptions) -> Shown:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
+        if options.brief and not len(moment.window):
+            moment.window = Window(result_cap=BRIEF_RESULT)
         new = moment.history[len(moment.window) :]
         moment.window.extend([_with_files(moment, one) if one.id == moment.turn.message_id else one for one in new])
-        return moment.window.shown(budget=room, system=await self._told(moment))
+        return moment.window.shown(budget=room, system=await self._told(moment, options))
 
-    async def _told(self, moment: Moment) -> str:
+    async def _told(self, moment: Moment, options: ModelOptions) -> str:
         """Read once for the segment, so that every request of it begins with the same bytes."""
         if moment.system_prompt is None:
-            moment.system_prompt = await self._system_prompt(moment.chat.config.system_prompt_id, moment.role)
+            prompt_id = moment.chat.config.system_prompt_id
+            moment.system_prompt = await self._prompts.for_chat(prompt_id, moment.role, brief=options.brief)
         return moment.system_prompt
 
 

@@ -157,6 +157,15 @@ class Moment:
                 return self._refused_before(call)
         return None
 
+    def circling(self) -> str | None:
+        """The tool of the newest call, if that very call was made just before it too; None if the turn moves on."""
+        settled = [call for call in self.calls[-2:] if call.state is CallState.SETTLED]
+        if not settled:
+            return None
+        last = settled[-1]
+        same = len(settled) == 2 and (last.tool, last.parameters) == (settled[0].tool, settled[0].parameters)
+        return last.tool if same or _was_a_repeat(last) else None
+
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
         return next(same, None)

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
-from anycowork.domain.messages import Message
+from anycowork.domain.messages import Json, Message
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
@@ -170,13 +171,33 @@ class Said:
     content: str
 
 
+class Calling(StrEnum):
+    """How a model is brought to call tools."""
+
+    TEXT = "text"  # told in the prompt, and read from its words
+    SCHEMA = "schema"  # its decoder is held to a JSON schema of every reply that is allowed
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """What is known of a model beside its name. `brief`: small and slow, so it is told little, by examples, and shown short results."""
+
+    calling: Calling = Calling.TEXT
+    brief: bool = False
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
+    """With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words."""
+
     model: str
     messages: tuple[Said, ...]
     purpose: str
     max_tokens: int | None = None
     temperature: float | None = None
+    schema: Json | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +241,9 @@ class Providers(Protocol):
 
     def context_tokens(self, model_id: str | None) -> int:
         """How many tokens the model can be shown."""
+
+    def options(self, model_id: str | None) -> ModelOptions:
+        """How this model wants to be asked. Raises: NoSuchModel."""
 
 
 # --- hands

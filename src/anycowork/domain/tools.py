@@ -15,7 +15,11 @@ _READING = frozenset({Permission.READ_FILES})
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """What the prompt, the gate and the records know of a tool. `schema` is the JSON schema of its parameters."""
+    """What the prompt, the gate and the records know of a tool. `schema` is the JSON schema of its parameters.
+
+    `forms` are narrower schemas, where a tool can be called in several ways that exclude each other: for a decoder that is
+    held to a schema, which cannot be told so in words.
+    """
 
     name: str
     category: str
@@ -27,6 +31,7 @@ class ToolSpec:
     contained: bool = (
         False  # what it runs is held by a sandbox: nothing but the workspace can change, and that only at its end
     )
+    forms: tuple[dict[str, JsonValue], ...] = field(default=(), hash=False)
 
     @property
     def read_only(self) -> bool:

@@ -3,11 +3,14 @@
 from functools import lru_cache
 
 from anycowork.domain.errors import BuiltIn, NotFound
+from anycowork.domain.messages import Json
 from anycowork.domain.ports import SystemPrompts, Toolbox
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
+from anycowork.prompts.brief import brief_prompt
 from anycowork.prompts.enhance import Enhanced, enhance
 from anycowork.prompts.prose import prose, role_text
+from anycowork.prompts.replies import reply_schema
 
 
 class PromptBook:
@@ -20,7 +23,15 @@ class PromptBook:
         def together(base: str, role: RoleDefinition) -> Enhanced:
             return enhance(base, role, role_text(role), toolbox.specs())
 
-        self._together = together
+        @lru_cache(maxsize=64)
+        def shortly(base: str | None, role: RoleDefinition) -> str:
+            return brief_prompt(base, role, toolbox.specs())
+
+        @lru_cache(maxsize=64)
+        def replies(role: RoleDefinition, brief: bool, without: frozenset[str]) -> Json:
+            return reply_schema(role, toolbox.specs(), brief=brief, without=without)
+
+        self._together, self._shortly, self._replies = together, shortly, replies
 
     async def all(self) -> list[SystemPrompt]:
         """The built-in one first, then the oldest."""
@@ -53,10 +64,16 @@ class PromptBook:
         """The same prompt and role give the same bytes."""
         return self._together(prompt.content, role)
 
-    async def for_chat(self, prompt_id: str | None, role: RoleDefinition) -> str:
+    async def for_chat(self, prompt_id: str | None, role: RoleDefinition, *, brief: bool = False) -> str:
         """What the model is told. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
+        if brief:
+            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role)
         return self.enhanced(chosen, role).content
+
+    def replies(self, role: RoleDefinition, *, brief: bool, without: frozenset[str] = frozenset()) -> Json:
+        """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
+        return self._replies(role, brief, without)
 
 
 def _built_in() -> SystemPrompt:

@@ -92,11 +92,11 @@ def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], room: int
 
 
 def _line(spec: ToolSpec, limit: int) -> str:
-    description = _shortened(spec.description, limit)
+    description = shortened(spec.description, limit)
     return f"- {spec.name}({signature(spec.schema)})" + (f": {description}" if description else "")
 
 
-def _shortened(description: str, limit: int) -> str:
+def shortened(description: str, limit: int) -> str:
     """One line of at most `limit` characters: all of it, else its first sentence, else its first words."""
     line = " ".join(description.split())
     if len(line) <= limit:

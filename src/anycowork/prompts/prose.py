@@ -14,4 +14,9 @@ def role_text(role: RoleDefinition) -> str:
 @cache
 def prose(name: str) -> str:
     """The text of `texts/<name>.md`, without the blank lines around it. Raises: FileNotFoundError."""
-    return files("anycowork.prompts").joinpath("texts", f"{name.removesuffix('.md')}.md").read_text("utf-8").strip()
+    return (
+        files("anycowork.prompts")
+        .joinpath("texts", *f"{name.removesuffix('.md')}.md".split("/"))
+        .read_text("utf-8")
+        .strip()
+    )

@@ -1,12 +1,13 @@
 """How a provider is configured. The key itself is never here: `api_key_env` names the variable that holds it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.ports import ModelOptions
 
-Kind = Literal["openai", "anthropic", "guide"]
+Kind = Literal["openai", "anthropic", "local", "guide"]
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -28,6 +29,7 @@ class ProviderConfig:
     api_key_env: str | None = None
     models: tuple[str, ...] = ()
     context_tokens: int = CONTEXT_TOKENS
+    options: ModelOptions = field(default_factory=ModelOptions)
 
     def __post_init__(self) -> None:
         """Raises: Invalid."""

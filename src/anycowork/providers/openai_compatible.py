@@ -12,6 +12,7 @@ from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, Re
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Chunk, ModelRequest
 from anycowork.providers.completion_stream import CompletionStream, Timeouts
+from anycowork.providers.constrained import plain_words
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
 from anycowork.providers.pool import HttpPool
@@ -52,7 +53,7 @@ class OpenAICompatible:
         try:
             model = await self._model_for(request.model)
             async with aclosing(self._persistently(_body(request, model), model)) as chunks:
-                async for chunk in chunks:
+                async for chunk in plain_words(chunks) if request.schema is not None else chunks:
                     yield chunk
         except ProviderFault as fault:
             self.last_fault = fault
@@ -175,7 +176,7 @@ class OpenAICompatible:
 
 # --- the request
 
-_OPTIONAL = ("stream_options", "temperature", "max_tokens")
+_OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
 
 
 def _body(request: ModelRequest, model: str) -> Json:
@@ -189,6 +190,8 @@ def _body(request: ModelRequest, model: str) -> Json:
         body["max_tokens"] = request.max_tokens
     if request.temperature is not None:
         body["temperature"] = request.temperature
+    if request.schema is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.schema}}
     return body
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Provider
+from anycowork.domain.ports import ModelOptions, Provider
 from anycowork.providers.anthropic import Anthropic
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
@@ -18,6 +18,8 @@ from anycowork.providers.retries import Backoff
 from anycowork.providers.upstream import Upstream
 
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
+LOCAL = "local"
+_LAST = {LOCAL: 1, GUIDE: 2}  # whoever a person set up or started comes before what is built in
 LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 
@@ -53,6 +55,7 @@ class ProviderRegistry:
         self._guide = Guide()
         self._clients: dict[str, OpenAICompatible] = {}
         self._anthropic: dict[str, Anthropic] = {}
+        self._local: Provider | None = None
         self._retired: list[Anthropic] = []
         self._configs[GUIDE] = GUIDE_CONFIG
         for config in configs:
@@ -63,11 +66,17 @@ class ProviderRegistry:
     def find(self, model_id: str | None) -> tuple[Provider, str]:
         """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
+        if config.kind == LOCAL and self._local is not None:
+            return self._local, model
         return self._answering(config) or self._guide, model
 
     def context_tokens(self, model_id: str | None) -> int:
         """How many tokens the model can be shown. Raises: NoSuchModel."""
         return self._resolve(model_id)[0].context_tokens
+
+    def options(self, model_id: str | None) -> ModelOptions:
+        """How the model wants to be asked. Raises: NoSuchModel."""
+        return self._resolve(model_id)[0].options
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
@@ -85,12 +94,10 @@ class ProviderRegistry:
         return [self._described(config, chosen) for config in self._configs.values()]
 
     def put(self, config: ProviderConfig) -> None:
-        """Adds a provider, or replaces the one of that name. Raises: Invalid for the guide's own name."""
-        if config.name == GUIDE:
-            raise Invalid(f"'{GUIDE}' is the name of the built-in guide. Choose another.", param="providers")
-        guide = self._configs.pop(GUIDE)
-        self._configs[config.name] = config
-        self._configs[GUIDE] = guide  # stays last: it is the last resort
+        """Adds a provider, or replaces the one of that name. Raises: Invalid for a name of what is built in."""
+        if config.name in _LAST:
+            raise Invalid(f"'{config.name}' is the name of a built-in provider. Choose another.", param="providers")
+        self._place(config)
         self._retire(config.name)
         if config.kind == "anthropic":
             self._anthropic[config.name] = Anthropic(self._upstream(config), timeouts=self._timeouts)
@@ -98,6 +105,11 @@ class ProviderRegistry:
             self._clients[config.name] = OpenAICompatible(
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
+
+    def put_local(self, config: ProviderConfig, provider: Provider) -> None:
+        """The model of the house itself; `config` says which ones there are. `drop` takes it away."""
+        self._local = provider
+        self._place(config)
 
     def choose(self, default: str | None) -> None:
         """Who answers from now on when no model is named; None = whoever is found first."""
@@ -116,6 +128,10 @@ class ProviderRegistry:
         await self.pool.aclose()
         for client in (*self._anthropic.values(), *self._retired):
             await client.aclose()
+
+    def _place(self, config: ProviderConfig) -> None:
+        everyone = {**self._configs, config.name: config}
+        self._configs = dict(sorted(everyone.items(), key=lambda item: _LAST.get(item[0], 0)))
 
     def _retire(self, name: str) -> None:
         """Its client may be in the middle of an answer, so what is open is closed at the end."""
@@ -213,7 +229,7 @@ def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
 
 
 def _address(config: ProviderConfig) -> str | None:
-    usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "guide": None}
+    usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "local": None, "guide": None}
     return config.base_url or usual[config.kind]
 
 
@@ -221,8 +237,11 @@ def _hint(config: ProviderConfig, status: Readiness) -> str:
     if config.kind == "guide":
         return (
             "Built in, no language model: it follows plain requests. To connect a model, set OPENAI_API_KEY "
-            "(and OPENAI_BASE_URL for another server) or ANTHROPIC_API_KEY, or start Ollama, LM Studio or llama.cpp."
+            "(and OPENAI_BASE_URL for another server) or ANTHROPIC_API_KEY, or start Ollama, LM Studio or llama.cpp, "
+            "or fetch the local model with `anycowork model pull`."
         )
+    if config.kind == LOCAL:
+        return "Runs on this machine, small and slow: for short tasks. Nothing leaves the house."
     match status:
         case Readiness.NO_KEY:
             return f"Set the environment variable {config.api_key_env} and start again."

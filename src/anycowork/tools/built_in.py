@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
+from pydantic import JsonValue
+
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, ToolResult, ToolSpec
@@ -22,17 +24,22 @@ class BuiltIn(ABC, Generic[P]):
     description: ClassVar[str]
     permissions: ClassVar[frozenset[Permission]] = READ
     priority: ClassVar[int] = 50
+    forms: ClassVar[
+        tuple[tuple[str, ...], ...]
+    ] = ()  # sets of parameters that make a whole call, where only such sets do
     model: type[P]
 
     def __init__(self) -> None:
+        schema = schema_of(self.model)
         self.spec = ToolSpec(
             name=self.name,
             category=self.category,
             description=self.description,
             permissions=self.permissions,
-            schema=schema_of(self.model),
+            schema=schema,
             requires_approval=self.permissions != READ,
             priority=self.priority,
+            forms=tuple(_form(schema, names) for names in self.forms),
         )
 
     def problems(self, parameters: Parameters) -> list[str]:
@@ -49,6 +56,12 @@ class BuiltIn(ABC, Generic[P]):
     @abstractmethod
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         """Does what was prepared. Raises: ToolFault."""
+
+
+def _form(schema: dict[str, JsonValue], names: tuple[str, ...]) -> dict[str, JsonValue]:
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    return {**schema, "properties": {name: properties[name] for name in names}, "required": [*names]}
 
 
 def folder_of(hands: Hands) -> Folder:

@@ -1,0 +1,130 @@
+"""The JSON schema of every reply that a role may give: for models whose decoder can be held to one. Pure.
+
+It only shapes what is said. What may be done is decided at the gate, whatever a schema let through.
+"""
+
+from collections.abc import Collection, Sequence
+
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json
+from anycowork.domain.roles import OutputFormat, RoleDefinition
+from anycowork.domain.tools import ToolSpec
+
+ANSWER = "answer"  # the key that an answer in words comes under
+# What a decoder's grammar cannot hold cheaply, or what only explains: parameters are checked again when the call is read.
+_LEFT_OUT = frozenset(
+    {"description", "default", "title", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"}
+)
+_MOST_STEPS = 8
+_TEXT: Json = {"type": "string", "minLength": 1}
+
+
+def reply_schema(
+    role: RoleDefinition, specs: Sequence[ToolSpec], *, brief: bool = False, without: Collection[str] = ()
+) -> Json:
+    """One branch for each form of each tool that the role grants, except those named in `without`; then what the role may say.
+
+    With `brief` a call has its required parameters alone: what a small model adds is wrong more often than useful.
+    The same arguments give the same bytes.
+    """
+    calls: list[JsonValue] = [
+        _call(spec.name, form, brief=brief)
+        for spec in specs
+        if role.grants(spec.permissions) and spec.name not in without
+        for form in (spec.forms or (spec.schema,))
+    ]
+    return {"anyOf": [*calls, *_documents(role), _object({ANSWER: _TEXT})]}
+
+
+def _call(name: str, parameters: Json, *, brief: bool) -> Json:
+    return _object(
+        {
+            "tool": {"const": name},
+            "parameters": _narrowed(parameters, brief=brief),
+            # A turn ends with an answer: a small model says `true` on its first call of three.
+            "terminate": {"const": False} if brief else {"type": "boolean"},
+        }
+    )
+
+
+def _narrowed(schema: Json, *, brief: bool) -> JsonValue:
+    bare = _bare(schema)
+    assert isinstance(bare, dict)
+    properties, names = bare.get("properties"), needed(bare)
+    if not brief or not isinstance(properties, dict) or not names:
+        return bare
+    return {**bare, "properties": {name: properties[name] for name in names}, "required": [*names]}
+
+
+def needed(schema: Json) -> list[str]:
+    """The parameters that a call must have; of a tool that needs none, its first one."""
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, dict):
+        return []
+    wanted = required if isinstance(required, list) else []
+    return [name for name in properties if name in wanted] or list(properties)[:1]
+
+
+def _bare(node: JsonValue, *, names: bool = False) -> JsonValue:
+    """`names` says that the keys of this object are names of parameters, not words of the schema."""
+    if isinstance(node, list):
+        return [_bare(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _bare(value, names=key == "properties") for key, value in node.items() if names or key not in _LEFT_OUT
+    }
+
+
+def _documents(role: RoleDefinition) -> list[JsonValue]:
+    match role.output:
+        case OutputFormat.PLAN:
+            return [_tasks(role.delegates) if role.delegates else _plan()]
+        case OutputFormat.REVIEW:
+            return [_review()]
+        case OutputFormat.TEXT:
+            return [_question()]
+
+
+def _plan() -> Json:
+    step = _object(
+        {
+            "action": _TEXT,
+            "tools_needed": _list({"enum": ["read", "write", "create", "delete", "execute"]}),
+            "paths": _list(_TEXT),
+            "commands": _list(_TEXT),
+        }
+    )
+    return _object({"type": {"const": "plan"}, "goal": _TEXT, "steps": _list(step, least=1, most=_MOST_STEPS)})
+
+
+def _tasks(delegates: Sequence[str]) -> Json:
+    task = _object(
+        {
+            "id": _TEXT,
+            "description": _TEXT,
+            "dependencies": _list(_TEXT),
+            "role": {"enum": [str(one) for one in delegates]},
+        }
+    )
+    return _object({"type": {"const": "plan"}, "goal": _TEXT, "tasks": _list(task, least=1, most=_MOST_STEPS)})
+
+
+def _review() -> Json:
+    finding = _object(
+        {"path": _TEXT, "severity": {"enum": ["critical", "major", "minor"]}, "problem": _TEXT, "suggestion": _TEXT}
+    )
+    return _object({"type": {"const": "review"}, "summary": _TEXT, "findings": _list(finding, most=_MOST_STEPS)})
+
+
+def _question() -> Json:
+    return _object({"type": {"const": "question"}, "question": _TEXT, "allow_custom": {"const": True}})
+
+
+def _object(properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _list(items: Json, *, least: int = 0, most: int = _MOST_STEPS) -> Json:
+    return {"type": "array", "items": items, "minItems": least, "maxItems": most}

