@@ -39,6 +39,10 @@ from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.book import PromptBook
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.discovery import Lookout
+from anycowork.providers.local.models import LocalModels
+from anycowork.providers.local.pulling import Pulling
+from anycowork.providers.local.shelf import Shelf
+from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app
@@ -63,6 +67,7 @@ class House:
     providers: ProviderRegistry
     keeper: TurnKeeper
     desk: FrontDesk
+    local: LocalModels
     rooms: Rooms
     app: ASGIApp
     stopping: asyncio.Event
@@ -83,14 +88,17 @@ async def open_house(settings: Settings, clock: Clock | None = None, *, token: s
     try:
         async with asyncio.TaskGroup() as tasks:
             house = await _furnish(settings, clock, token, hub=hub, database=database, providers=providers, tasks=tasks)
-            watch = tasks.create_task(Lookout(providers).keep_looking()) if settings.probe_local_servers else None
+            watches = [tasks.create_task(house.local.watch())]
+            if settings.probe_local_servers:
+                watches.append(tasks.create_task(Lookout(providers).keep_looking()))
             try:
                 yield house
             finally:
                 house.stopping.set()
-                if watch:
+                for watch in watches:
                     watch.cancel()
                 await house.keeper.interrupt_all()
+                await house.local.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
@@ -151,6 +159,8 @@ async def _furnish(
         clock=clock,
         find_workspace=grounds.find,
     )
+    local = local_models(settings, providers, tasks)
+    local.offer()
     stopping = asyncio.Event()
     rooms = Rooms(
         desk=desk,
@@ -174,6 +184,7 @@ async def _furnish(
         roles=roles,
         prompts=prompts,
         providers=providers,
+        local=local,
         upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
         settings=drawer,
         clock=clock,
@@ -184,7 +195,7 @@ async def _furnish(
         request_limit_bytes=settings.request_limit_bytes,
         stopping=stopping,
     )
-    return House(drawer, database, providers, keeper, desk, rooms, create_api(rooms), stopping)
+    return House(drawer, database, providers, keeper, desk, local, rooms, create_api(rooms), stopping)
 
 
 def build_agent(
@@ -220,6 +231,16 @@ def build_agent(
         clock=clock,
         limits=limits,
     )
+
+
+def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio.TaskGroup) -> LocalModels:
+    shelf = Shelf(settings.models_folder)
+    supervisor = Supervisor(
+        log=settings.data_dir / "local-model.log",
+        idle_seconds=settings.local_idle_seconds,
+        threads=settings.local_threads,
+    )
+    return LocalModels(shelf, Pulling(shelf, providers.pool), supervisor, providers, tasks)
 
 
 # --- serving

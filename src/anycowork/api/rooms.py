@@ -117,6 +117,20 @@ class ProviderBook(Protocol):
     def describe(self) -> Sequence[Json]: ...
 
 
+class LocalBook(Protocol):
+    """The local models: what is here, what is on its way, and how to get or remove one."""
+
+    def shown(self) -> Json: ...
+    def pull(self, name: str) -> Json:
+        """Begins in the background. Raises: NotFound, Conflict, Invalid."""
+
+    async def cancel(self, name: str) -> Json:
+        """Raises: NotFound."""
+
+    async def remove(self, name: str) -> None:
+        """Raises: NotFound, Conflict."""
+
+
 class LiveAnswer(Protocol):
     """A provider's answer on its way: its head is there, its body comes."""
 
@@ -164,6 +178,7 @@ class Rooms:
     roles: RoleBook
     prompts: PromptBook
     providers: ProviderBook
+    local: LocalBook
     upstreams: Upstreams
     settings: Drawer
     clock: Clock

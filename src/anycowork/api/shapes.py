@@ -215,6 +215,31 @@ class ProviderList(BaseModel):
     providers: list[Json]
 
 
+class LocalModelShape(BaseModel):
+    name: str
+    title: str
+    state: Literal["absent", "pulling", "ready", "failed"]
+    recommended: bool
+    size_bytes: int
+    fetched_bytes: int
+    progress: float | None = Field(description="0 to 1.")
+    memory_bytes: int = Field(description="What running it takes.")
+    licence: str
+    limits: str = Field(description="What it can and cannot do, in plain words.")
+    loaded: bool
+    error: str | None
+
+
+class LocalEngine(BaseModel):
+    installed: bool
+    hint: str | None
+
+
+class LocalModelList(BaseModel):
+    engine: LocalEngine
+    models: list[LocalModelShape]
+
+
 class SandboxShape(BaseModel):
     level: Literal["full", "landlock", "none"]
     enforces: list[str]

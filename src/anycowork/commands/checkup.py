@@ -14,6 +14,8 @@ from pathlib import Path
 from anycowork.daemon import is_held, running_daemon
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.machine import find_program, look_at_kernel, look_for_bubblewrap, version_of
+from anycowork.providers.local.shelf import Shelf
+from anycowork.providers.local.supervisor import INSTALL, engine_installed
 from anycowork.settings import Settings, unknown_keys
 
 LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
@@ -52,6 +54,7 @@ def check_everything(settings: Settings, environ: Mapping[str, str]) -> list[Fin
         _program("node", "Node", needed=False, way_out="only for working on the web UI: make install brings it"),
         _keys(settings, environ),
         _local_servers(settings),
+        _local_model(settings),
     ]
 
 
@@ -130,6 +133,16 @@ def _bubblewrap() -> Finding:
     return Finding(
         "bubblewrap", found.overlay and found.works, False, detail, "Version 0.11 or newer, and user namespaces."
     )
+
+
+def _local_model(settings: Settings) -> Finding:
+    ready = [one.model.name for one in Shelf(settings.models_folder).ready()]
+    if not ready:
+        return Finding(
+            "local model", False, False, "none fetched", "anycowork model pull (about 1 GB), if you want one"
+        )
+    engine = "can run" if engine_installed() else "what runs it is not installed"
+    return Finding("local model", engine_installed(), False, f"{', '.join(ready)}: {engine}", INSTALL)
 
 
 def _web_ui() -> Finding:

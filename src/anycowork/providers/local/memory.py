@@ -1,0 +1,65 @@
+"""How much memory there is and how busy the machine is: looked at before a model is fetched and before it is loaded."""
+
+import os
+from pathlib import Path
+
+from anycowork.domain.errors import ProviderFault
+from anycowork.providers.local.catalogue import MIB, LocalModel
+
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+class NotEnoughMemory(ProviderFault):
+    code = "not_enough_memory"
+
+
+def require_memory(model: LocalModel, there: int | None) -> None:
+    """None: this system does not tell. Raises: NotEnoughMemory."""
+    if there is not None and there < model.memory_bytes:
+        raise NotEnoughMemory(
+            f"{model.title} needs {model.memory_bytes // MIB} MiB of memory, and there are {there // MIB} MiB. "
+            "Close other programs, or choose a smaller model."
+        )
+
+
+def total_memory() -> int | None:
+    return _least(_meminfo("MemTotal"))
+
+
+def free_memory() -> int | None:
+    return _least(_meminfo("MemAvailable"))
+
+
+def threads_for(cores: int, load: float) -> int:
+    """As many as are idle, at least one: two threads that share one core are slower than one."""
+    return max(1, min(cores, round(cores - load)))
+
+
+def threads_now() -> int:
+    try:
+        load = os.getloadavg()[0]
+    except OSError:
+        load = 1.0
+    return threads_for(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, load)
+
+
+def _least(machine: int | None) -> int | None:
+    limits = [limit for limit in (_number(Path(path)) for path in _LIMITS) if limit is not None]
+    known = [one for one in (machine, *limits) if one is not None]
+    return min(known) if known else None
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # absent, or "max"
+        return None
+
+
+def _meminfo(key: str) -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    found = next((line.split()[1] for line in lines if line.startswith(f"{key}:")), None)
+    return int(found) * 1024 if found else None

@@ -1,0 +1,143 @@
+"""The local models as people see and handle them: what is here, what is on its way, and how to get or remove one."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid
+from anycowork.domain.messages import Json
+from anycowork.providers.local.catalogue import DEFAULT, LocalModel
+from anycowork.providers.local.provider import LocalProvider, local_config
+from anycowork.providers.local.pulling import Pulling
+from anycowork.providers.local.shelf import Shelf
+from anycowork.providers.local.supervisor import INSTALL, Supervisor, engine_installed
+from anycowork.providers.registry import LOCAL, ProviderRegistry
+
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class _Pull:
+    task: asyncio.Task[None]
+    fetched: int
+
+
+class LocalModels:
+    """`tasks` owns the pulls: they go on while nobody watches, and end with the house."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        pulling: Pulling,
+        supervisor: Supervisor,
+        registry: ProviderRegistry,
+        tasks: asyncio.TaskGroup,
+    ) -> None:
+        self._shelf = shelf
+        self._pulling = pulling
+        self._supervisor = supervisor
+        self._registry = registry
+        self._tasks = tasks
+        self._provider = LocalProvider(supervisor, shelf.ready, registry.pool)
+        self._pulls: dict[str, _Pull] = {}
+        self._failures: dict[str, str] = {}
+
+    def shown(self) -> Json:
+        """Every model there is or could be, and whether this machine can run one."""
+        self.offer()
+        ready = {one.model.name for one in self._shelf.ready()}
+        return {
+            "engine": {"installed": engine_installed(), "hint": None if engine_installed() else f"Run: {INSTALL}"},
+            "models": [self._described(model, ready) for model in self._shelf.all()],
+        }
+
+    def offer(self) -> None:
+        """The registry knows `local` exactly while a model is here that could answer."""
+        ready = self._shelf.ready() if engine_installed() else []
+        if not ready:
+            self._registry.drop(LOCAL)
+        elif self._registry.get(LOCAL) != local_config(ready):
+            self._registry.put_local(local_config(ready), self._provider)
+
+    def pull(self, name: str) -> Json:
+        """Begins, or goes on with, fetching. Raises: NotFound; Conflict if it is here; Invalid if nobody publishes it."""
+        model = self._shelf.find(name)
+        if any(one.model.name == name for one in self._shelf.ready()):
+            raise Conflict(f"{model.title} is here already.")
+        if model.url is None and model.mirror is None:
+            raise Invalid(f"{model.title} is a file of your own: there is nowhere to fetch it from.", param="name")
+        if name not in self._pulls:
+            self._failures.pop(name, None)
+            self._pulls[name] = _Pull(self._tasks.create_task(self._pull(model)), self._shelf.fetched_bytes(model))
+        return self._described(model, set())
+
+    async def cancel(self, name: str) -> Json:
+        """What was fetched is kept. Raises: NotFound."""
+        model = self._shelf.find(name)
+        if pull := self._pulls.pop(name, None):
+            pull.task.cancel()
+            await asyncio.wait([pull.task])
+        return self._described(model, {one.model.name for one in self._shelf.ready()})
+
+    async def remove(self, name: str) -> None:
+        """Raises: NotFound; Conflict while it is fetched or used."""
+        model = self._shelf.find(name)
+        if name in self._pulls:
+            raise Conflict(f"{model.title} is being fetched. Cancel that first.")
+        if self._supervisor.loaded == name:
+            await self._supervisor.release()
+        await asyncio.to_thread(self._shelf.remove, name)
+        self._failures.pop(name, None)
+        self.offer()
+
+    async def watch(self) -> None:
+        """Never returns. Models may also come and go by the command line."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._supervisor.watch())
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                self.offer()
+
+    async def aclose(self) -> None:
+        for pull in [*self._pulls.values()]:
+            pull.task.cancel()
+        await self._supervisor.aclose()
+
+    async def _pull(self, model: LocalModel) -> None:
+        def progress(fetched: int) -> None:
+            if pull := self._pulls.get(model.name):
+                pull.fetched = fetched
+
+        try:
+            await self._pulling.pull(model, progress)
+        except AnyCoworkError as fault:
+            self._failures[model.name] = fault.message
+        finally:
+            self._pulls.pop(model.name, None)
+        self.offer()
+
+    def _described(self, model: LocalModel, ready: set[str]) -> Json:
+        pull = self._pulls.get(model.name)
+        fetched = pull.fetched if pull else self._shelf.fetched_bytes(model)
+        return {
+            "name": model.name,
+            "title": model.title,
+            "state": self._state(model.name, ready),
+            "recommended": model.name == DEFAULT,
+            "size_bytes": model.size_bytes,
+            "fetched_bytes": fetched,
+            "progress": round(fetched / model.size_bytes, 4) if model.size_bytes else None,
+            "memory_bytes": model.memory_bytes,
+            "licence": model.licence,
+            "limits": model.limits,
+            "loaded": self._supervisor.loaded == model.name,
+            "error": self._failures.get(model.name),
+        }
+
+    def _state(self, name: str, ready: set[str]) -> str:
+        if name in self._pulls:
+            return "pulling"
+        if name in ready:
+            return "ready"
+        return "failed" if name in self._failures else "absent"

@@ -1,0 +1,75 @@
+"""The provider `local`: the house's own model, asked like any other server once its child runs."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+
+from anycowork.domain.errors import NoSuchModel, Unreachable
+from anycowork.domain.ports import Calling, Chunk, ModelOptions, ModelRequest
+from anycowork.providers.completion_stream import Timeouts
+from anycowork.providers.config import ProviderConfig
+from anycowork.providers.local.shelf import Weights
+from anycowork.providers.local.supervisor import Address, Supervisor
+from anycowork.providers.openai_compatible import OpenAICompatible
+from anycowork.providers.pool import HttpPool
+from anycowork.providers.registry import LOCAL
+from anycowork.providers.retries import Backoff
+from anycowork.providers.upstream import Upstream
+
+# On a busy machine a long prompt takes minutes before its first word.
+TIMEOUTS = Timeouts(connect=10.0, first_byte=900.0, idle=300.0)
+OPTIONS = ModelOptions(calling=Calling.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
+
+
+def local_config(ready: Sequence[Weights]) -> ProviderConfig:
+    """The largest first: it is the default."""
+    ordered = sorted(ready, key=lambda one: -one.model.size_bytes)
+    return ProviderConfig(
+        name=LOCAL,
+        kind="local",
+        models=tuple(one.model.name for one in ordered),
+        context_tokens=min(one.model.context_tokens for one in ordered),
+        options=OPTIONS,
+    )
+
+
+class LocalProvider:
+    """The `Provider` of the domain's ports. A child that died is started anew once, if nothing had been said yet."""
+
+    name = LOCAL
+
+    def __init__(self, supervisor: Supervisor, ready: Callable[[], Sequence[Weights]], pool: HttpPool) -> None:
+        self._supervisor = supervisor
+        self._ready = ready
+        self._pool = pool
+
+    async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Raises: ProviderFault."""
+        weights = self._weights(request.model)
+        begun = False
+        for last_try in (False, True):
+            try:
+                async with (
+                    self._supervisor.running(weights) as address,
+                    aclosing(self._client(address).answer(request)) as chunks,
+                ):
+                    async for chunk in chunks:
+                        begun = True
+                        yield chunk
+                return
+            except Unreachable:
+                if begun or last_try:
+                    raise
+
+    def _weights(self, model: str) -> Weights:
+        ready = self._ready()
+        found = next((one for one in ready if one.model.name == model), None)
+        if found is None:
+            there = ", ".join(f"{LOCAL}/{one.model.name}" for one in ready) or "none yet"
+            raise NoSuchModel(
+                f"There is no local model '{model}' here. Fetched: {there}. Get one: anycowork model pull"
+            )
+        return found
+
+    def _client(self, address: Address) -> OpenAICompatible:
+        upstream = Upstream(name=LOCAL, base_url=f"{address.url}/v1", key=lambda: address.secret)
+        return OpenAICompatible(upstream, self._pool, timeouts=TIMEOUTS, backoff=Backoff(tries=1))

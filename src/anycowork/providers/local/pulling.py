@@ -1,0 +1,130 @@
+"""Fetching one model: the publisher's file first, then the mirror of it in parts. What came is kept for the next try."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
+from anycowork.providers.local.catalogue import LocalModel
+from anycowork.providers.local.memory import require_memory, total_memory
+from anycowork.providers.local.mirror import fetch_part
+from anycowork.providers.local.shelf import NoRoom, Shelf, Weights
+from anycowork.providers.pool import HttpPool
+
+if TYPE_CHECKING:
+    import aiohttp
+
+log = logging.getLogger(__name__)
+CONNECT_SECONDS, IDLE_SECONDS = 10.0, 60.0
+_PIECE = 1024 * 1024
+Progress = Callable[[int], None]
+
+
+class Pulling:
+    """`publisher` stands in for the catalogue's own addresses where they are mirrored inside an organisation."""
+
+    def __init__(
+        self, shelf: Shelf, pool: HttpPool, *, publisher: Callable[[LocalModel], str | None] | None = None
+    ) -> None:
+        self._shelf = shelf
+        self._pool = pool
+        self._publisher = publisher or (lambda model: model.url)
+
+    async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> Weights:
+        """Takes up where an earlier try ended. `progress` is told how many bytes of the file are here.
+
+        Raises: ProviderFault if no source gives it, with each one's reason; NoRoom; NotEnoughMemory; Conflict if someone else is at it.
+        """
+        if ready := next((one for one in self._shelf.ready() if one.model == model), None):
+            return ready
+        require_memory(model, total_memory())
+        part = model.mirror.part_bytes if model.mirror else 0
+        await asyncio.to_thread(self._shelf.require_room, model, beside=part)
+        with self._shelf.held(model):
+            return await self._from_anyone(model, progress)
+
+    async def _from_anyone(self, model: LocalModel, progress: Progress) -> Weights:
+        reasons: list[str] = []
+        for source in (self._from_publisher, self._from_mirror):
+            try:
+                await source(model, progress)
+                return await asyncio.to_thread(self._shelf.keep, model)
+            except (ProviderFault, Invalid) as fault:
+                log.warning("pulling %s: %s", model.name, fault.message)
+                reasons.append(fault.message)
+        raise Unreachable(
+            f"{model.title} could not be fetched. {' '.join(reasons)} Try again later, or get the file yourself and "
+            "run: anycowork model pull --file PATH"
+        )
+
+    # --- the publisher
+
+    async def _from_publisher(self, model: LocalModel, progress: Progress) -> None:
+        """Raises: Unreachable."""
+        import aiohttp  # heavy: loaded when something is fetched
+
+        url = self._publisher(model)
+        if url is None:
+            raise Unreachable("It has no publisher's address.")
+        partial = self._shelf.partial(model)
+        have = partial.stat().st_size if partial.exists() else 0
+        if have == model.size_bytes:
+            return
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS)
+        headers = (
+            {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
+        )
+        try:
+            # Redirects are followed: publishers keep large files elsewhere, and the hash decides what is taken.
+            async with self._pool.session().get(url, headers=headers, timeout=limits) as response:
+                if response.status not in (200, 206):
+                    raise Unreachable(f"The publisher's server answered {response.status}.")
+                await self._written(response, partial, have if response.status == 206 else 0, model, progress)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(
+                f"The publisher's server gave no whole file ({str(error) or type(error).__name__})."
+            ) from None
+
+    async def _written(
+        self, response: "aiohttp.ClientResponse", partial: Path, start: int, model: LocalModel, progress: Progress
+    ) -> None:
+        with partial.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            file.truncate()
+            async for piece in response.content.iter_chunked(_PIECE):
+                if file.tell() + len(piece) > model.size_bytes:
+                    raise Unreachable("The publisher's server sends more than the file has.")
+                await asyncio.to_thread(_put, file, piece)
+                progress(file.tell())
+
+    # --- the mirror
+
+    async def _from_mirror(self, model: LocalModel, progress: Progress) -> None:
+        """Goes on from the last whole part, whoever brought it: it is the same file. Raises: Unreachable."""
+        if model.mirror is None:
+            raise Unreachable("It has no mirror.")
+        partial = self._shelf.partial(model)
+        have = partial.stat().st_size if partial.exists() else 0
+        whole, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
+        with partial.open("r+b" if have else "wb") as file:
+            file.seek(whole * model.mirror.part_bytes)
+            file.truncate()
+            progress(file.tell())
+            for number in range(whole + 1, parts + 1):
+                expected = min(model.mirror.part_bytes, model.size_bytes - file.tell())
+                piece = await fetch_part(model.mirror, number, expected)
+                await asyncio.to_thread(_put, file, piece)
+                progress(file.tell())
+
+
+def _put(file: BinaryIO, piece: bytes) -> None:
+    """Raises: NoRoom."""
+    try:
+        file.write(piece)
+        file.flush()
+    except OSError as error:
+        raise NoRoom(
+            f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."
+        ) from None

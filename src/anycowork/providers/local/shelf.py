@@ -1,0 +1,175 @@
+"""The folder of fetched models: which are whole, how much of the others is there, and a person's own files. Blocking."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anycowork.domain.errors import Conflict, Invalid, NotFound, StorageFault
+from anycowork.providers.local.catalogue import CATALOGUE, MIB, OWN_LIMITS, LocalModel, known
+
+_MAGIC = b"GGUF"
+_OWN_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
+_PIECE = 4 * MIB
+_OVERHEAD = 500 * MIB  # of memory beside a person's own weights: the context and the program
+
+
+class NoRoom(StorageFault):
+    """The disk cannot hold it."""
+
+    code = "no_room"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model that is here, whole."""
+
+    model: LocalModel
+    path: Path
+
+
+class Shelf:
+    """`folder` is made when something is first put there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def all(self) -> list[LocalModel]:
+        """The catalogue's, then a person's own."""
+        return [*CATALOGUE, *self._own()]
+
+    def find(self, name: str) -> LocalModel:
+        """Raises: NotFound."""
+        found = next((model for model in self.all() if model.name == name), None)
+        if found is None:
+            raise NotFound("local model", name)
+        return found
+
+    def ready(self) -> list[Weights]:
+        found = [Weights(model, self.folder / model.file) for model in self.all()]
+        return [one for one in found if _size(one.path) == one.model.size_bytes]
+
+    def partial(self, model: LocalModel) -> Path:
+        return self.folder / f"{model.file}.part"
+
+    def fetched_bytes(self, model: LocalModel) -> int:
+        """All of it when it is ready."""
+        return _size(self.folder / model.file) or _size(self.partial(model))
+
+    def require_room(self, model: LocalModel, *, beside: int = 0) -> None:
+        """For what is missing of the model, and `beside` more while it comes. Raises: NoRoom."""
+        self._make()
+        missing = model.size_bytes - _size(self.partial(model)) + beside
+        free = shutil.disk_usage(self.folder).free
+        if free < missing:
+            raise NoRoom(
+                f"{model.title} needs {missing // MIB} MiB more in {self.folder}, and only {free // MIB} MiB are free. "
+                "Free some space, then pull again: what was fetched is kept."
+            )
+
+    @contextmanager
+    def held(self, model: LocalModel) -> Iterator[None]:
+        """One at a time, in whichever process. Raises: Conflict."""
+        with (self.folder / f"{model.file}.lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise Conflict(f"{model.title} is being fetched already. Wait for that, or end it.") from None
+            yield
+
+    def keep(self, model: LocalModel) -> Weights:
+        """The partial file, checked, becomes the model in one step. Raises: Invalid for a wrong hash; then nothing of it is kept."""
+        partial = self.partial(model)
+        if _size(partial) != model.size_bytes or _sha256(partial) != model.sha256:
+            partial.unlink(missing_ok=True)
+            raise Invalid(f"What came as {model.title} is not that file (wrong SHA-256), so it was thrown away.")
+        return self._in_place(partial, model)
+
+    def adopt(self, source: Path, name: str | None = None) -> Weights:
+        """A person's own GGUF, copied here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoom."""
+        try:
+            with source.open("rb") as file:
+                magic = file.read(len(_MAGIC))
+        except OSError as error:
+            raise Invalid(f"{source} cannot be read ({error.strerror}). Name a GGUF file.", param="file") from None
+        if magic != _MAGIC:
+            raise Invalid(f"{source} is not a GGUF file. Name one that llama.cpp could load.", param="file")
+        model = next(
+            (one for one in CATALOGUE if one.size_bytes == _size(source) and one.sha256 == _sha256(source)), None
+        )
+        model = model or _own(_own_name(name or source.stem), _size(source))
+        if _size(self.folder / model.file):
+            raise Conflict(f"There is a model '{model.name}' already. Remove it first, or choose another name.")
+        self.partial(model).unlink(missing_ok=True)
+        self.require_room(model)
+        shutil.copyfile(source, self.partial(model))
+        return self._in_place(self.partial(model), model)
+
+    def remove(self, name: str) -> None:
+        """What is there of it, whole or not. Raises: NotFound if nothing is."""
+        model = self.find(name)
+        files = [self.folder / model.file, self.partial(model)]
+        if not any(file.exists() for file in files):
+            raise NotFound("local model", name)
+        for file in files:
+            file.unlink(missing_ok=True)
+
+    def _own(self) -> list[LocalModel]:
+        files = sorted(self.folder.glob("*.gguf")) if self.folder.is_dir() else []
+        return [_own(file.stem, _size(file)) for file in files if known(file.stem) is None]
+
+    def _in_place(self, partial: Path, model: LocalModel) -> Weights:
+        with partial.open("rb+") as file:
+            os.fsync(file.fileno())
+        path = partial.rename(self.folder / model.file)
+        folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return Weights(model, path)
+
+    def _make(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise StorageFault(f"{self.folder} cannot be made ({error.strerror}).") from error
+
+
+def _own_name(wanted: str) -> str:
+    name = re.sub(r"[^a-z0-9_.-]+", "-", wanted.lower())
+    if not _OWN_NAME.fullmatch(name) or known(name) is not None:
+        raise Invalid(f"A model of your own cannot be called '{name}'. Choose another name with --name.", param="name")
+    return name
+
+
+def _own(name: str, size: int) -> LocalModel:
+    return LocalModel(
+        name=name,
+        title=name,
+        size_bytes=size,
+        sha256="",
+        memory_bytes=size + _OVERHEAD,
+        licence="as its publisher says",
+        limits=OWN_LIMITS,
+    )
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()

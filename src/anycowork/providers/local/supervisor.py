@@ -1,0 +1,201 @@
+"""Keeps the child process that runs a model: started when it is first needed, one model at a time, ended when nobody needs it."""
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from anycowork.domain.errors import Conflict, ProviderFault, Unreachable
+from anycowork.providers.local.memory import free_memory, require_memory, threads_now
+from anycowork.providers.local.shelf import Weights
+
+ENGINE = "xllamacpp"
+INSTALL = 'pip install "anycowork[local]"'
+CHILD = (sys.executable, "-P", str(Path(__file__).with_name("child.py")))
+LOAD_SECONDS, STOP_SECONDS = 180.0, 5.0
+MOST_CRASHES, WITHIN_SECONDS = 3, 600.0
+_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")  # and no keys of anybody's
+
+
+class NoEngine(ProviderFault):
+    """The extra that runs local models is not installed."""
+
+    code = "no_engine"
+
+
+def engine_installed() -> bool:
+    return find_spec(ENGINE) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    url: str
+    secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Child:
+    weights: Weights
+    address: Address
+    process: asyncio.subprocess.Process
+
+    @property
+    def alive(self) -> bool:
+        return self.process.returncode is None
+
+
+class Supervisor:
+    """`command` is a program that keeps the promises of `child.py`. `threads` None: by load, when it starts."""
+
+    def __init__(
+        self,
+        *,
+        log: Path,
+        idle_seconds: float,
+        threads: int | None = None,
+        command: Sequence[str] = CHILD,
+        monotonic: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._log = log
+        self._idle_seconds = idle_seconds
+        self._threads = threads
+        self._command = command
+        self._monotonic, self._sleep = monotonic, sleep
+        self._child: _Child | None = None
+        self._free = asyncio.Condition()
+        self._users = 0
+        self._last_used = 0.0
+        self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
+
+    @asynccontextmanager
+    async def running(self, weights: Weights) -> AsyncIterator[Address]:
+        """The model's server, for as long as the block lasts; another model waits until this one is free.
+
+        Raises: NoEngine, NotEnoughMemory, Unreachable.
+        """
+        async with self._free:
+            await self._free.wait_for(lambda: not self._users or (self._child and self._child.weights == weights))
+            child = await self._started(weights)
+            self._users += 1
+        try:
+            yield child.address
+        finally:
+            self._users -= 1
+            self._last_used = self._monotonic()
+            async with self._free:
+                self._free.notify_all()
+
+    @property
+    def loaded(self) -> str | None:
+        """The name of the model that is in memory."""
+        return self._child.weights.model.name if self._child and self._child.alive else None
+
+    async def watch(self) -> None:
+        """Never returns: start it in the house's task group."""
+        while True:
+            await self._sleep(min(self._idle_seconds, 30.0))
+            await self.end_if_idle()
+
+    async def end_if_idle(self) -> None:
+        async with self._free:
+            if not self._users and self._monotonic() - self._last_used >= self._idle_seconds:
+                await self._end()
+
+    async def release(self) -> None:
+        """Takes the model out of memory. Raises: Conflict while it answers."""
+        async with self._free:
+            if self._users:
+                raise Conflict("The local model is answering just now. Stop that first.")
+            await self._end()
+
+    async def aclose(self) -> None:
+        """Whoever still uses it is cut off."""
+        await self._end()
+
+    # --- the child
+
+    async def _started(self, weights: Weights) -> _Child:
+        if self._child and self._child.alive and self._child.weights == weights:
+            return self._child
+        if self._child and not self._child.alive:
+            self._crashes.append(self._monotonic())
+        await self._end()
+        self._require_sound()
+        require_memory(weights.model, free_memory())
+        self._child = await self._start(weights)
+        return self._child
+
+    def _require_sound(self) -> None:
+        recent = [at for at in self._crashes if self._monotonic() - at < WITHIN_SECONDS]
+        if len(recent) == MOST_CRASHES:
+            raise Unreachable(
+                f"The local model's process ended by itself {MOST_CRASHES} times in {WITHIN_SECONDS / 60:g} minutes, "
+                f"so it is not started again for now. {self._log} says why; a smaller model may fit."
+            )
+
+    async def _start(self, weights: Weights) -> _Child:
+        if self._command is CHILD and not engine_installed():
+            raise NoEngine(f"What runs local models is not installed. Run: {INSTALL}")
+        secret = secrets.token_urlsafe(32)
+        wish = {
+            "path": str(weights.path),
+            "name": weights.model.name,
+            "secret": secret,
+            "context_tokens": weights.model.context_tokens,
+            "threads": self._threads or threads_now(),
+        }
+        with self._log.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+                start_new_session=True,  # Ctrl-C is for the house, which ends it in order
+            )
+        try:
+            return _Child(weights, Address(await self._listening(process, wish), secret), process)
+        except BaseException:
+            await _ended(process)
+            raise
+
+    async def _listening(self, process: asyncio.subprocess.Process, wish: dict[str, object]) -> str:
+        """Where it listens, once the model is loaded. Raises: Unreachable."""
+        assert process.stdin and process.stdout
+        try:
+            async with asyncio.timeout(LOAD_SECONDS):
+                process.stdin.write(json.dumps(wish).encode() + b"\n")
+                await process.stdin.drain()
+                said = await process.stdout.readline()
+            return str(json.loads(said)["address"])
+        except TimeoutError:
+            raise Unreachable(f"The local model was not loaded within {LOAD_SECONDS:g} s. Try again.") from None
+        except (OSError, ValueError, KeyError):
+            self._crashes.append(self._monotonic())
+            raise Unreachable(f"The local model's process ended while loading. {self._log} says why.") from None
+
+    async def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            await _ended(child.process)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Its input closed first, which ends it; then killed."""
+    if process.stdin:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
