@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
 from anycowork.providers.local.catalogue import LocalModel
@@ -90,9 +91,7 @@ class Pulling:
     async def _written(
         self, response: "aiohttp.ClientResponse", partial: Path, start: int, model: LocalModel, progress: Progress
     ) -> None:
-        with partial.open("r+b" if start else "wb") as file:
-            file.seek(start)
-            file.truncate()
+        with _opened(partial, start) as file:
             async for piece in response.content.iter_chunked(_PIECE):
                 if file.tell() + len(piece) > model.size_bytes:
                     raise Unreachable("The publisher's server sends more than the file has.")
@@ -108,9 +107,8 @@ class Pulling:
         partial = self._shelf.partial(model)
         have = partial.stat().st_size if partial.exists() else 0
         whole, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
-        with partial.open("r+b" if have else "wb") as file:
-            file.seek(whole * model.mirror.part_bytes)
-            file.truncate()
+        # Half a part beyond that stays where it is: it is written over with the same bytes, or taken up by the publisher.
+        with _opened(partial, whole * model.mirror.part_bytes) as file:
             progress(file.tell())
             for number in range(whole + 1, parts + 1):
                 expected = min(model.mirror.part_bytes, model.size_bytes - file.tell())
@@ -119,11 +117,22 @@ class Pulling:
                 progress(file.tell())
 
 
-def _put(file: BinaryIO, piece: bytes) -> None:
-    """Raises: NoRoom."""
+def _opened(partial: Path, at: int) -> FileIO:
+    """To be written on from there. Raises: NoRoom."""
     try:
-        file.write(piece)
-        file.flush()
+        file = FileIO(partial, "r+" if partial.exists() else "w")
+        file.seek(at)
+    except OSError as error:
+        raise NoRoom(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
+    return file
+
+
+def _put(file: FileIO, piece: bytes) -> None:
+    """Unbuffered, so that what is told as fetched is in the file. Raises: NoRoom."""
+    left = memoryview(piece)
+    try:
+        while left:
+            left = left[file.write(left) :]
     except OSError as error:
         raise NoRoom(
             f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."
