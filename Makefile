@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test attacks check browser bench web wire screens docs lock clean
+.PHONY: help install run test attacks check browser bench model test-model web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -14,7 +14,7 @@ LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/instal
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## set everything up in .venv (needs Python 3.11+, make and git; no root)
 	@$(BIN)/python scripts/webui.py offer
@@ -54,6 +54,13 @@ browser: install
 bench: install ## measure, beside peers (ARGS names one benchmark)
 	@if [ -f benchmarks/run.py ]; then $(BIN)/python benchmarks/run.py $(ARGS); else echo "There are no benchmarks in this version yet."; fi
 
+model: install ## install what runs the local model, and fetch the model (about 1 GB)
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q --require-hashes -r requirements/local.txt
+	@$(BIN)/anycowork model pull $(ARGS)
+
+test-model: install ## measure the local model at thirty tasks, beside a bare loop (ARGS="--half tune", --write)
+	@$(BIN)/python tests/model/run.py $(ARGS)
+
 web: $(STAMP) ## build the web UI
 	@$(BIN)/python scripts/webui.py build
 
@@ -67,7 +74,7 @@ docs: install ## write the generated pages of docs/
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py; else echo "There are no generated pages yet."; fi
 
 lock: install ## pin the newest fitting versions with their hashes (LOCK=--upgrade; without it, what is new only)
-	@for name in uv runtime dev; do \
+	@for name in uv runtime dev local; do \
 	  echo "==> Locking requirements/$$name.txt"; \
 	  (cd requirements && ../$(COMPILE) $(LOCK) $$name.in -o $$name.txt) || exit 1; \
 	done

@@ -151,7 +151,7 @@ async def at_home(
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
         house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN))
-        url = await stack.enter_async_context(_served(house))
+        url = await stack.enter_async_context(served(house))
         session = await stack.enter_async_context(new_session())
         yield Guest(url, session, house=house, model=model, workspace=workspace)
 
@@ -161,7 +161,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 @asynccontextmanager
-async def _served(house: House) -> AsyncIterator[str]:
+async def served(house: House) -> AsyncIterator[str]:
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(

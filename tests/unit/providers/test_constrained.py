@@ -1,13 +1,13 @@
 """A reply held to a schema becomes plain words again, however it is cut up."""
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.providers.constrained import Unwrapping
 from anycowork.providers.pool import HttpPool
-from dataclasses import replace
 from support.provider_client import all_of, asking, client, text_of
 from support.scripted_model import ScriptedModel
 
@@ -25,7 +25,9 @@ cuts = st.lists(st.integers(min_value=0, max_value=10_000), max_size=12)
 
 
 @given(st.text(), cuts, st.booleans(), st.sampled_from([None, 2]))
-def test_an_answer_object_gives_its_words_wherever_it_is_cut(words: str, cut: list[int], ascii_only: bool, indent: int | None):
+def test_an_answer_object_gives_its_words_wherever_it_is_cut(
+    words: str, cut: list[int], ascii_only: bool, indent: int | None
+):
     assert unwrapped(json.dumps({"answer": words}, ensure_ascii=ascii_only, indent=indent), cut) == words
 
 

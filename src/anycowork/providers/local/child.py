@@ -16,7 +16,7 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> int:
     parent = os.getppid()
-    _die_with(parent)
+    die_with(parent)
     said = _own_stdout()
     wish = json.loads(sys.stdin.readline())
     address = _serve(wish)
@@ -26,7 +26,8 @@ def main() -> int:
     os._exit(0)  # the engine's threads have nothing to save
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
+    """From now on the kernel ends this process when its parent ends, however that ends."""
     if sys.platform != "linux":
         return  # the closed standard input ends it there
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -23,7 +23,9 @@ async def test_the_publishers_file_arrives_whole_and_its_progress_is_told(
     assert not shelf.partial(weights.model).exists()
 
 
-async def test_a_cut_connection_is_taken_up_where_it_broke_off(publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path):
+async def test_a_cut_connection_is_taken_up_where_it_broke_off(
+    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+):
     publisher.cut_after = 1_234
     model = small_model(publisher.url)
     with pytest.raises(Unreachable, match=r"publisher.*mirror.*--file"):
@@ -81,13 +83,17 @@ async def test_a_part_of_another_size_is_not_unpacked(shelf: Shelf, pool: HttpPo
         await Pulling(shelf, pool).pull(small_model())
 
 
-async def test_more_bytes_than_the_file_has_are_not_taken(publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path):
+async def test_more_bytes_than_the_file_has_are_not_taken(
+    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+):
     publisher.content = CONTENT + b"more"
     with pytest.raises(Unreachable, match="more than the file has"):
         await Pulling(shelf, pool).pull(small_model(publisher.url))
 
 
-async def test_a_full_disk_is_said_and_no_one_else_is_asked(publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path):
+async def test_a_full_disk_is_said_and_no_one_else_is_asked(
+    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+):
     put_all_parts(mirror)
     model = small_model(publisher.url)
     shelf.require_room(model)

@@ -19,7 +19,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_every_model_of_the_catalogue_is_pinned_and_says_its_limits():
-    assert [model.name for model in CATALOGUE][0] == DEFAULT
+    assert CATALOGUE[0].name == DEFAULT
     for model in CATALOGUE:
         assert len(model.sha256) == 64 and int(model.sha256, 16)
         assert model.limits and model.licence and model.memory_bytes > model.size_bytes

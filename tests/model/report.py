@@ -1,0 +1,81 @@
+"""What the runs came to: a table for the terminal and a page for the docs. Pure."""
+
+from dataclasses import asdict, dataclass
+from typing import Any  # stored JSON
+
+PASSED, LATE = "passed", "out of time"
+WAYS = ("workplace", "bare")
+
+
+@dataclass(frozen=True)
+class Result:
+    task: str
+    half: str
+    role: str
+    way: str
+    verdict: str
+    seconds: float
+    answer: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Result":
+        return cls(**stored)
+
+
+def table(results: list[Result]) -> str:
+    return "\n".join([_header(), *(_row(title, some) for title, some in _groups(results))])
+
+
+def page(results: list[Result], *, model: str, machine: str, day: str) -> str:
+    """Only what was measured is in it; a task that did not run is counted nowhere."""
+    singles = sorted({(r.half, r.role, r.task) for r in results})
+    lines = [
+        "# What the local model can do here",
+        "",
+        f"Measured on {day} with `{model}` at temperature 0 ({machine}) by `make test-model ARGS=--write`.",
+        "The same model answers in AnyCowork and in a bare loop: same tools by name and schema, same constrained decoding,",
+        "ten steps each, and nothing else of what the workplace does. Prompts and loop were improved with the half `tune`",
+        "in sight; the half `report` was not looked at. A task counts as passed when a program finds the right files and words.",
+        "",
+        "| | AnyCowork | bare loop |",
+        "|---|---|---|",
+        *(f"| {title} | {_rate(some, WAYS[0])} | {_rate(some, WAYS[1])} |" for title, some in _groups(results)),
+        "",
+        "## Every task",
+        "",
+        "| half | role | task | AnyCowork | bare loop |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {half} | {role} | {task} | {_single(results, task, WAYS[0])} | {_single(results, task, WAYS[1])} |"
+            for half, role, task in singles
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _groups(results: list[Result]) -> list[tuple[str, list[Result]]]:
+    roles = list(dict.fromkeys(r.role for r in results))
+    groups = [(f"half: {half}", [r for r in results if r.half == half]) for half in ("report", "tune")]
+    groups += [(f"role: {role}", [r for r in results if r.role == role]) for role in roles]
+    return [(title, some) for title, some in [*groups, ("all", results)] if some]
+
+
+def _header() -> str:
+    return f"{'':<18}{'AnyCowork':>14}{'bare loop':>14}"
+
+
+def _row(title: str, results: list[Result]) -> str:
+    return f"{title:<18}{_rate(results, WAYS[0]):>14}{_rate(results, WAYS[1]):>14}"
+
+
+def _rate(results: list[Result], way: str) -> str:
+    mine = [r for r in results if r.way == way]
+    return f"{sum(r.verdict == PASSED for r in mine)} of {len(mine)}" if mine else "not run"
+
+
+def _single(results: list[Result], task: str, way: str) -> str:
+    found = [r for r in results if (r.task, r.way) == (task, way)]
+    return f"{found[-1].verdict}, {found[-1].seconds:.0f} s" if found else "not run"

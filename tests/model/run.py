@@ -1,0 +1,156 @@
+"""`make test-model`: the thirty tasks through AnyCowork and through a bare loop, with the same model; the rate per role.
+
+Each result is appended to a file at once, so that a run that was cut off goes on where it ended.
+"""
+
+import argparse
+import asyncio
+import json
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import aiohttp
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
+
+from anycowork.providers.local.catalogue import DEFAULT  # noqa: E402  (run as a script: the path is set above)
+from anycowork.providers.local.shelf import Shelf  # noqa: E402
+from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
+from anycowork.settings import default_data_dir  # noqa: E402
+from model.bare import bare_loop  # noqa: E402
+from model.report import Result, page, table  # noqa: E402
+from model.tasks import TASKS, Outcome, Task  # noqa: E402
+from model.workplace import through_the_workplace, workplace  # noqa: E402
+
+PAGE = HERE.parents[1] / "docs" / "model-results.md"
+Way = Callable[[Task, Path], Awaitable[Outcome]]
+
+
+def main() -> int:
+    wanted = _arguments()
+    results = asyncio.run(_run(wanted))
+    sys.stdout.write(f"{table(results)}\n")
+    if wanted.write:
+        PAGE.write_text(page(results, model=wanted.model, machine=_machine(), day=datetime.now(UTC).date().isoformat()))
+        sys.stdout.write(f"Written: {PAGE}\n")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--half", choices=["tune", "report", "all"], default="all")
+    words.add_argument("--way", choices=["workplace", "bare", "both"], default="both")
+    words.add_argument("--only", default="", help="tasks whose name contains this")
+    words.add_argument("--model", default=DEFAULT)
+    words.add_argument(
+        "--models", type=Path, default=default_data_dir() / "models", help="the folder of fetched models"
+    )
+    words.add_argument("--url", help="a running server with this model instead, as http://host:port/v1")
+    words.add_argument("--threads", type=int)
+    words.add_argument("--seconds", type=float, default=300.0, help="for one task")
+    words.add_argument("--results", type=Path, default=HERE.parents[1] / ".venv" / "model-results.jsonl")
+    words.add_argument("--again", action="store_true", help="forget what was measured before")
+    words.add_argument("--write", action="store_true", help="write docs/model-results.md")
+    return words.parse_args()
+
+
+async def _run(wanted: argparse.Namespace) -> list[Result]:
+    if wanted.again:
+        wanted.results.unlink(missing_ok=True)
+    done = _stored(wanted.results)
+    tasks = [task for task in TASKS if wanted.half in ("all", task.half) and wanted.only in task.name]
+    with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
+        for name in ("bare", "workplace") if wanted.way == "both" else (wanted.way,):
+            left = [task for task in tasks if not any((r.task, r.way) == (task.name, name) for r in done)]
+            if not left:
+                continue
+            async with _WAYS[name](wanted, Path(home)) as way:
+                for task in left:
+                    result = await _measured(task, name, way, Path(home) / name, wanted.seconds)
+                    done.append(result)
+                    with wanted.results.open("a") as file:
+                        file.write(json.dumps(result.to_json()) + "\n")
+                    sys.stdout.write(f"{name:<10} {task.role:<9} {task.name:<24} {result.verdict} {result.seconds:.0f} s\n")
+                    sys.stdout.flush()
+    names = {task.name for task in tasks}
+    return [result for result in done if result.task in names]
+
+
+async def _measured(task: Task, name: str, way: Way, root: Path, seconds: float) -> Result:
+    folder = root / task.name
+    for path, text in task.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+    verdict, answer = "failed", ""
+    try:
+        async with asyncio.timeout(seconds):
+            outcome = await way(task, folder)
+        answer = outcome.answer
+        verdict = "passed" if task.passed(outcome) else "failed"
+    except TimeoutError:
+        verdict = "out of time"
+    return Result(task.name, task.half, task.role, name, verdict, time.monotonic() - started, answer)
+
+
+# --- the two ways
+
+
+@asynccontextmanager
+async def _bare(wanted: argparse.Namespace, home: Path) -> AsyncIterator[Way]:
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)))
+        url, key = wanted.url, ""
+        if url is None:
+            weights = next(one for one in Shelf(wanted.models).ready() if one.model.name == wanted.model)
+            supervisor = Supervisor(log=home / "bare.log", idle_seconds=3_600.0, threads=wanted.threads)
+            stack.push_async_callback(supervisor.aclose)
+            address = await stack.enter_async_context(supervisor.running(weights))
+            url, key = f"{address.url}/v1", address.secret
+
+        async def way(task: Task, folder: Path) -> Outcome:
+            return await bare_loop(task, folder, url=url, key=key, model=wanted.model, session=session)
+
+        yield way
+
+
+@asynccontextmanager
+async def _workplace(wanted: argparse.Namespace, home: Path) -> AsyncIterator[Way]:
+    data, root = home / "data", home / "workplace"
+    for folder in (data, root):
+        folder.mkdir(mode=0o700)
+    (data / "models").symlink_to(wanted.models)
+    async with workplace(
+        data, root, url=wanted.url, model=wanted.model, threads=wanted.threads, seconds=wanted.seconds
+    ) as person:
+
+        async def way(task: Task, folder: Path) -> Outcome:
+            return await through_the_workplace(task, folder, person)
+
+        yield way
+
+
+_WAYS = {"bare": _bare, "workplace": _workplace}
+
+
+def _stored(path: Path) -> list[Result]:
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return [Result.from_json(json.loads(line)) for line in lines]
+
+
+def _machine() -> str:
+    import os
+
+    return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,78 @@
+"""A task through AnyCowork: the real server, the real loop, and a person who allows what is asked and answers nothing clever."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from anycowork.app import open_house
+from anycowork.settings import ProviderEntry, Settings
+from model.tasks import Outcome, Task
+from support.house import TOKEN, Caller, Chat, Json, new_session, served
+
+POLL = 0.5  # seconds between two looks; a model's step takes several
+IDLE = "idle"
+
+
+@asynccontextmanager
+async def workplace(
+    data: Path, root: Path, *, url: str | None, model: str, threads: int | None, seconds: float
+) -> AsyncIterator[Caller]:
+    """With a `url` the model is asked there; without one by the house's own child."""
+    there = ProviderEntry(
+        name="measured", base_url=url, models=(model,), calling="schema", brief=True, context_tokens=8_192
+    )
+    settings = Settings(
+        data_dir=data,
+        workspace=root,
+        model=f"measured/{model}" if url else f"local/{model}",
+        providers=(there,) if url else (),
+        probe_local_servers=False,
+        turn_seconds=seconds,
+        provider_timeout=seconds,
+        local_threads=threads,
+    )
+    async with AsyncExitStack() as stack:
+        house = await stack.enter_async_context(open_house(settings, token=TOKEN))
+        address = await stack.enter_async_context(served(house))
+        yield Caller(address, await stack.enter_async_context(new_session()))
+
+
+async def through_the_workplace(task: Task, folder: Path, person: Caller) -> Outcome:
+    """Raises: TimeoutError is the caller's to set."""
+    before = Outcome(folder, {}, "").files()
+    chat = await person.chat(role=task.role, workspace=str(folder))
+    try:
+        await chat.send(task.request, until="sent")
+        await _rest(chat)
+        if task.then_act and (plans := await chat.of_type("plan")):
+            await person.ask("POST", f"{chat.path}/plans/{plans[-1]['id']}/approve", {})
+            await _rest(chat)
+    except BaseException:
+        await asyncio.shield(person.ask("POST", f"{chat.path}/stop"))
+        raise
+    return _outcome(folder, before, await chat.messages())
+
+
+async def _rest(chat: Chat) -> None:
+    answered = 0
+    while (state := (await chat.show())["state"]) != IDLE:
+        if state == "awaiting_approval":
+            pending = [{"id": item["id"], "decision": "allow_once"} for item in await chat.approvals()]
+            await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": pending}) if pending else None
+        elif state == "awaiting_answer":
+            answered += 1
+            question = (await chat.of_type("question"))[-1]
+            words = "Do what seems best to you." if answered == 1 else "Go on without asking."
+            await chat.guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"custom": words})
+        await asyncio.sleep(POLL)
+
+
+def _outcome(folder: Path, before: dict[str, str], messages: list[Json]) -> Outcome:
+    said = [m for m in messages if m["role"] == "assistant" and m["message_type"] in ("text", "plan", "review")]
+    results = [m for m in messages if m["message_type"] == "tool_result"]
+    last = said[-1] if said else (results[-1] if results else {"content": "", "message_type": "text"})
+    calls = [m["payload"] for m in messages if m["message_type"] == "tool_call"]
+    commands = [str(call["parameters"].get("command")) for call in calls if call["tool"] == "execute_command"]
+    kind = last["message_type"] if last["message_type"] in ("plan", "review") else "text"
+    return Outcome(folder, before, last["content"], kind, tuple(commands))

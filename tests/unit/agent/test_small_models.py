@@ -1,0 +1,69 @@
+"""How a model is asked whose decoder is held to a schema, and how any model is asked that goes round in a circle."""
+
+import json
+from pathlib import Path
+from typing import Any  # requests are JSON that tests look into freely
+
+from anycowork.settings import ProviderEntry
+from support.house import at_home
+from support.scripted_model import ScriptedModel, call
+
+ANSWER = json.dumps({"answer": "It is 1."})
+
+
+def small(url: str) -> dict[str, Any]:
+    entry = ProviderEntry(name="small", base_url=url, models=("m",), calling="schema", brief=True, context_tokens=8_192)
+    return {"providers": (entry,), "model": "small/m"}
+
+
+def tools_allowed(request: dict[str, Any]) -> set[str]:
+    branches = request["response_format"]["json_schema"]["schema"]["anyOf"]
+    return {branch["properties"]["tool"]["const"] for branch in branches if "tool" in branch["properties"]}
+
+
+async def test_a_small_model_gets_a_short_prompt_and_a_schema_and_its_answer_is_plain_words(tmp_path: Path) -> None:
+    async with ScriptedModel([call("read_file", path="a.txt"), ANSWER]) as model:
+        async with at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest:
+            chat = await guest.chat()
+            await chat.send("what is in a.txt?")
+            assert (await chat.last())["content"] == "It is 1."
+    first, second = model.requests
+    system = first["messages"][0]["content"]
+    assert len(system) < 4_000 and "ACTOR" in system
+    assert tools_allowed(first) >= {"read_file", "execute_command"}
+    # The cache of a small model holds as long as each request begins with the bytes of the last one.
+    assert second["messages"][: len(first["messages"])] == first["messages"]
+
+
+async def test_a_planner_cannot_even_say_a_call_that_its_role_does_not_grant(tmp_path: Path) -> None:
+    async with ScriptedModel([ANSWER]) as model:
+        async with at_home(tmp_path, **small(model.base_url)) as guest:
+            await (await guest.chat(role="planner")).send("hello")
+    assert not tools_allowed(model.requests[0]) & {"execute_command", "create_file", "update_file", "delete_file"}
+
+
+async def test_the_same_call_twice_changes_the_next_request_once(tmp_path: Path) -> None:
+    replies = [call("read_file", path="gone.txt")] * 2 + [call("list_directory", path="."), ANSWER]
+    async with ScriptedModel(replies) as model:
+        async with at_home(tmp_path, **small(model.base_url)) as guest:
+            await (await guest.chat()).send("read gone.txt")
+    assert ["read_file" in tools_allowed(request) for request in model.requests] == [True, True, False, True]
+    assert model.requests[2]["temperature"] > 0 and "temperature" not in model.requests[3]
+
+
+async def test_a_model_that_is_told_in_words_is_asked_warmer_once_and_without_a_schema(tmp_path: Path) -> None:
+    replies = [call("read_file", path="gone.txt")] * 2 + ["There is no such file."]
+    async with at_home(tmp_path, replies=replies) as guest:
+        await (await guest.chat()).send("read gone.txt")
+        assert ["temperature" in request for request in guest.model.requests] == [False, False, True]
+        assert not any("response_format" in request for request in guest.model.requests)
+
+
+async def test_a_small_model_is_shown_short_results_and_what_is_stored_is_whole(tmp_path: Path) -> None:
+    long = "".join(f"line {number}\n" for number in range(2_000))
+    async with ScriptedModel([call("read_file", path="long.txt"), ANSWER]) as model:
+        async with at_home(tmp_path, files={"long.txt": long}, **small(model.base_url)) as guest:
+            chat = await guest.chat()
+            await chat.send("read long.txt")
+            assert len((await chat.of_type("tool_result"))[0]["content"]) >= len(long)
+    assert len(model.requests[1]["messages"][-1]["content"]) < 5_000

@@ -1,0 +1,176 @@
+"""The child's life: started when needed, shared, restarted after a crash, ended when idle and with its house."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from anycowork.domain.errors import Conflict, NoSuchModel, Unreachable
+from anycowork.domain.ports import ModelRequest, Said
+from anycowork.providers.local.memory import NotEnoughMemory
+from anycowork.providers.local.provider import LocalProvider
+from anycowork.providers.local.shelf import Weights
+from anycowork.providers.local.supervisor import Supervisor
+from anycowork.providers.pool import HttpPool
+from support.provider_client import all_of, text_of
+from unit.providers.local.conftest import small_model
+
+STAND_IN = Path(__file__).with_name("stand_in_child.py")
+COMMAND = (sys.executable, "-P", str(STAND_IN))
+
+
+class Hands:
+    """A clock that only moves when told."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Weights:
+    (tmp_path / "small.gguf").write_bytes(b"GGUF")
+    return Weights(small_model(), tmp_path / "small.gguf")
+
+
+@pytest.fixture
+async def supervisor(tmp_path: Path, hands: Hands) -> AsyncIterator[Supervisor]:
+    supervisor = Supervisor(
+        log=tmp_path / "log", idle_seconds=60.0, threads=1, command=COMMAND, monotonic=hands.monotonic
+    )
+    yield supervisor
+    await supervisor.aclose()
+
+
+def provider(supervisor: Supervisor, weights: Weights, pool: HttpPool) -> LocalProvider:
+    return LocalProvider(supervisor, lambda: [weights], pool)
+
+
+ASKING = ModelRequest("small", (Said("user", "hi"),), "turn")
+
+
+async def test_the_first_request_starts_the_child_and_the_next_one_shares_it(supervisor, weights, pool):
+    local = provider(supervisor, weights, pool)
+    first = text_of(await all_of(local.answer(ASKING)))
+    second = text_of(await all_of(local.answer(ASKING)))
+    assert first == second and first.startswith("pid ")  # the stand-in says who it is
+    assert supervisor.loaded == "small"
+
+
+async def test_whoever_does_not_know_the_secret_is_refused(supervisor, weights, pool):
+    async with supervisor.running(weights) as address:
+        async with pool.session().get(f"{address.url}/v1/models") as response:
+            assert response.status == 401
+        assert address.secret not in repr(address)
+
+
+async def test_an_idle_child_ends_and_a_used_one_stays(supervisor, weights, hands):
+    async with supervisor.running(weights):
+        hands.now += 1_000
+        await supervisor.end_if_idle()
+        assert supervisor.loaded == "small"
+        with pytest.raises(Conflict, match="answering"):
+            await supervisor.release()
+    hands.now += 59
+    await supervisor.end_if_idle()
+    assert supervisor.loaded == "small"
+    hands.now += 1
+    await supervisor.end_if_idle()
+    assert supervisor.loaded is None
+
+
+async def test_another_model_waits_until_the_first_is_free(supervisor, weights):
+    other = replace(weights, model=replace(weights.model, name="other"))
+    got_other = asyncio.Event()
+
+    async def use_other() -> None:
+        async with supervisor.running(other):
+            got_other.set()
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        async with supervisor.running(weights):
+            tasks.create_task(use_other())
+            await asyncio.sleep(0)
+            assert not got_other.is_set()
+        await got_other.wait()
+    assert supervisor.loaded == "other"
+
+
+async def test_a_child_that_died_is_started_anew_but_not_for_ever(supervisor, weights, pool):
+    local = provider(supervisor, weights, pool)
+    seen = set()
+    for _ in range(3):
+        pid = int(text_of(await all_of(local.answer(ASKING))).removeprefix("pid "))
+        seen.add(pid)
+        os.kill(pid, signal.SIGKILL)
+        await _gone(supervisor)
+    assert len(seen) == 3
+    with pytest.raises(Unreachable, match="3 times"):
+        await all_of(local.answer(ASKING))
+
+
+async def test_a_child_that_cannot_load_says_where_to_look(tmp_path, weights):
+    supervisor = Supervisor(
+        log=tmp_path / "log", idle_seconds=60.0, command=(sys.executable, "-c", "raise SystemExit(3)")
+    )
+    with pytest.raises(Unreachable, match=r"while loading.*log"):
+        async with supervisor.running(weights):
+            pass
+    assert supervisor.loaded is None
+
+
+async def test_without_the_memory_nothing_is_started(supervisor, weights):
+    greedy = replace(weights, model=replace(weights.model, memory_bytes=10**18))
+    with pytest.raises(NotEnoughMemory):
+        async with supervisor.running(greedy):
+            pass
+
+
+async def test_a_model_that_is_not_here_is_named_with_those_that_are(supervisor, weights, pool):
+    with pytest.raises(NoSuchModel, match=r"'big'.*local/small"):
+        await all_of(provider(supervisor, weights, pool).answer(replace(ASKING, model="big")))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent's death is a signal on Linux only")
+def test_a_child_dies_with_a_parent_that_is_killed():
+    """Its standard input, which we hold open, is not what ends it."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert parent.stdin and parent.stdout
+    watched = os.pidfd_open(int(parent.stdout.readline()))
+    try:
+        parent.kill()
+        parent.wait(5)
+        assert select.select([watched], [], [], 5.0)[0], "the child outlived its parent"
+    finally:
+        os.close(watched)
+        parent.stdin.close()
+        parent.stdout.close()
+
+
+CHILD = """
+import os, sys
+from anycowork.providers.local.child import die_with
+die_with(os.getppid())
+print(os.getpid(), flush=True)
+sys.stdin.read()
+"""
+PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+
+
+async def _gone(supervisor: Supervisor) -> None:
+    async with asyncio.timeout(5):
+        while supervisor.loaded is not None:
+            await asyncio.sleep(0.01)
