@@ -77,7 +77,9 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
                     done.append(result)
                     with wanted.results.open("a") as file:
                         file.write(json.dumps(result.to_json()) + "\n")
-                    sys.stdout.write(f"{name:<10} {task.role:<9} {task.name:<24} {result.verdict} {result.seconds:.0f} s\n")
+                    sys.stdout.write(
+                        f"{name:<10} {task.role:<9} {task.name:<24} {result.verdict} {result.seconds:.0f} s\n"
+                    )
                     sys.stdout.flush()
     names = {task.name for task in tasks}
     return [result for result in done if result.task in names]

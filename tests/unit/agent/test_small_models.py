@@ -22,11 +22,13 @@ def tools_allowed(request: dict[str, Any]) -> set[str]:
 
 
 async def test_a_small_model_gets_a_short_prompt_and_a_schema_and_its_answer_is_plain_words(tmp_path: Path) -> None:
-    async with ScriptedModel([call("read_file", path="a.txt"), ANSWER]) as model:
-        async with at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest:
-            chat = await guest.chat()
-            await chat.send("what is in a.txt?")
-            assert (await chat.last())["content"] == "It is 1."
+    async with (
+        ScriptedModel([call("read_file", path="a.txt"), ANSWER]) as model,
+        at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("what is in a.txt?")
+        assert (await chat.last())["content"] == "It is 1."
     first, second = model.requests
     system = first["messages"][0]["content"]
     assert len(system) < 4_000 and "ACTOR" in system
@@ -36,17 +38,15 @@ async def test_a_small_model_gets_a_short_prompt_and_a_schema_and_its_answer_is_
 
 
 async def test_a_planner_cannot_even_say_a_call_that_its_role_does_not_grant(tmp_path: Path) -> None:
-    async with ScriptedModel([ANSWER]) as model:
-        async with at_home(tmp_path, **small(model.base_url)) as guest:
-            await (await guest.chat(role="planner")).send("hello")
+    async with ScriptedModel([ANSWER]) as model, at_home(tmp_path, **small(model.base_url)) as guest:
+        await (await guest.chat(role="planner")).send("hello")
     assert not tools_allowed(model.requests[0]) & {"execute_command", "create_file", "update_file", "delete_file"}
 
 
 async def test_the_same_call_twice_changes_the_next_request_once(tmp_path: Path) -> None:
     replies = [call("read_file", path="gone.txt")] * 2 + [call("list_directory", path="."), ANSWER]
-    async with ScriptedModel(replies) as model:
-        async with at_home(tmp_path, **small(model.base_url)) as guest:
-            await (await guest.chat()).send("read gone.txt")
+    async with ScriptedModel(replies) as model, at_home(tmp_path, **small(model.base_url)) as guest:
+        await (await guest.chat()).send("read gone.txt")
     assert ["read_file" in tools_allowed(request) for request in model.requests] == [True, True, False, True]
     assert model.requests[2]["temperature"] > 0 and "temperature" not in model.requests[3]
 
@@ -61,9 +61,11 @@ async def test_a_model_that_is_told_in_words_is_asked_warmer_once_and_without_a_
 
 async def test_a_small_model_is_shown_short_results_and_what_is_stored_is_whole(tmp_path: Path) -> None:
     long = "".join(f"line {number}\n" for number in range(2_000))
-    async with ScriptedModel([call("read_file", path="long.txt"), ANSWER]) as model:
-        async with at_home(tmp_path, files={"long.txt": long}, **small(model.base_url)) as guest:
-            chat = await guest.chat()
-            await chat.send("read long.txt")
-            assert len((await chat.of_type("tool_result"))[0]["content"]) >= len(long)
+    async with (
+        ScriptedModel([call("read_file", path="long.txt"), ANSWER]) as model,
+        at_home(tmp_path, files={"long.txt": long}, **small(model.base_url)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("read long.txt")
+        assert len((await chat.of_type("tool_result"))[0]["content"]) >= len(long)
     assert len(model.requests[1]["messages"][-1]["content"]) < 5_000

@@ -75,7 +75,7 @@ def test_two_providers_of_one_name_are_refused():
 
 def test_no_one_else_can_take_the_guides_name():
     house = registry()
-    with pytest.raises(Invalid, match="built-in guide"):
+    with pytest.raises(Invalid, match="name of a built-in provider"):
         house.put(ProviderConfig("guide", base_url="http://evil.test/v1"))
     assert house.upstreams() == []
 

@@ -485,6 +485,80 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/models/local": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Local Models */
+        get: operations["list_local_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/local/{name}/pull": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pull Local Model
+         * @description What an earlier try fetched is not fetched again.
+         */
+        post: operations["pull_local_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/local/{name}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Local Model
+         * @description What was fetched is kept for the next try.
+         */
+        post: operations["cancel_local_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/local/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove Local Model */
+        delete: operations["remove_local_model"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/settings": {
         parameters: {
             query?: never;
@@ -2292,6 +2366,58 @@ export interface components {
              * @example editor
              */
             name: string;
+        };
+        /** LocalEngine */
+        LocalEngine: {
+            /** Installed */
+            installed: boolean;
+            /** Hint */
+            hint: string | null;
+        };
+        /** LocalModelList */
+        LocalModelList: {
+            engine: components["schemas"]["LocalEngine"];
+            /** Models */
+            models: components["schemas"]["LocalModelShape"][];
+        };
+        /** LocalModelShape */
+        LocalModelShape: {
+            /** Name */
+            name: string;
+            /** Title */
+            title: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "absent" | "pulling" | "ready" | "failed";
+            /** Recommended */
+            recommended: boolean;
+            /** Size Bytes */
+            size_bytes: number;
+            /** Fetched Bytes */
+            fetched_bytes: number;
+            /**
+             * Progress
+             * @description 0 to 1.
+             */
+            progress: number | null;
+            /**
+             * Memory Bytes
+             * @description What running it takes.
+             */
+            memory_bytes: number;
+            /** Licence */
+            licence: string;
+            /**
+             * Limits
+             * @description What it can and cannot do, in plain words.
+             */
+            limits: string;
+            /** Loaded */
+            loaded: boolean;
+            /** Error */
+            error: string | null;
         };
         /** MessageList */
         MessageList: {
@@ -9940,6 +10066,726 @@ export interface operations {
                      *       "error": {
                      *         "code": "wrong_host",
                      *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_local_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocalModelList"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    pull_local_model: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocalModelShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_local_model: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocalModelShape"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_local_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

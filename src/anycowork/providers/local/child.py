@@ -46,7 +46,7 @@ _engine: list[object] = []  # must live as long as the process
 
 
 def _serve(wish: dict[str, object]) -> str:
-    import xllamacpp  # type: ignore[import-not-found]  # heavy, an extra, only ever loaded here
+    import xllamacpp  # heavy, an extra, only ever loaded here
 
     params = xllamacpp.CommonParams()
     params.model.path = str(wish["path"])
