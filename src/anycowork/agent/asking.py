@@ -1,6 +1,5 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
-from dataclasses import replace
 from typing import assert_never
 
 from anycowork.agent.listening import Heard, Listener
@@ -9,6 +8,7 @@ from anycowork.domain import announce
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Calling, Clock, Journal, ModelOptions, ModelRequest, Providers, UsageChunk
+from anycowork.domain.values import replace
 from anycowork.prompts.book import PromptBook
 from anycowork.prompts.tokens import tokens
 from anycowork.prompts.window import Shown, Window

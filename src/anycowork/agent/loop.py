@@ -4,7 +4,6 @@ it ends with the turn's end, or parked on a person; an answer starts the next se
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from typing import assert_never
 
 from anycowork.agent.asking import Asking
@@ -26,6 +25,7 @@ from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.chats import EndReason, Limits
 from anycowork.domain.errors import AnyCoworkError, OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.values import replace
 
 log = logging.getLogger(__name__)
 

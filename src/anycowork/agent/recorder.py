@@ -1,7 +1,5 @@
 """What came of a reply, written down: message, event, usage and the turn's new state in one transaction."""
 
-from dataclasses import replace
-
 import msgspec
 
 from anycowork.agent.listening import Heard
@@ -18,6 +16,7 @@ from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import Question, Review
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Provenance
+from anycowork.domain.values import replace
 
 EVERYTHING = frozenset(Permission)  # a turn's own call has no ceiling but its role
 

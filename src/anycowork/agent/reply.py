@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.tools import Parameters, ToolCall
+from anycowork.domain.values import value
 
 MAX_CALLS = 20
 _CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
@@ -28,12 +28,12 @@ def _no_constant(word: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FoundCall:
     """A call in its strict form. `source` is the call as it stood in the reply."""
 
@@ -43,7 +43,7 @@ class FoundCall:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Calls:
     """`prose` is what stood around the calls; `whole` if nothing did. `dropped` says why later calls were not taken."""
 
@@ -56,25 +56,25 @@ class Calls:
         return not self.prose
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PlanReply:
     plan: Plan
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class QuestionReply:
     question: Question
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReviewReply:
     review: Review
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Malformed:
     """A call was meant and could not be read; `problem` says precisely why."""
 
@@ -85,7 +85,7 @@ class Malformed:
 Reading = Answer | Calls | PlanReply | QuestionReply | ReviewReply | Malformed
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Found:
     value: Json
     start: int

@@ -1,11 +1,11 @@
 """Splits `<think>…</think>` from the answer while it streams, at any chunk boundary. Pure state, no I/O."""
 
-from dataclasses import dataclass
+from anycowork.domain.values import value
 
 OPEN, CLOSE = "<think>", "</think>"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     thinking: bool
     text: str

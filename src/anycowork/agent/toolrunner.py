@@ -3,7 +3,6 @@ Each passes the door, is written down, and only then takes effect."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 
 from anycowork.agent.moment import Moment
@@ -25,17 +24,18 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+from anycowork.domain.values import replace, value
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
 from anycowork.permissions.grants import names_file
 from anycowork.permissions.roles import RoleBook
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Parked:
     """The calls wait for a person; the segment ends here."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Done:
     """`terminate` if a call that succeeded was meant to end the turn; `faults` counts calls that the model got wrong."""
 

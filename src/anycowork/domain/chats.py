@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 
 class ChatState(StrEnum):
@@ -119,7 +120,7 @@ class Limits:
         return replace(self, steps=self.steps * max(1, steps), seconds=self.seconds * max(1, steps))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Turn:
     """`role` is the role it was started in. Time waiting for a person is not in `seconds`. `plan_id` is the approved plan it carries out."""
 

@@ -1,9 +1,10 @@
 """Records and events: one durable fact, and the same fact as readers see it, numbered per chat."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 ENVELOPE_VERSION = 1
 
@@ -51,7 +52,7 @@ SIDEBAR = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Draft:
     """An event before it has a number. `body` holds the noun under its own key (or a delta's three flat fields)."""
 
@@ -86,7 +87,7 @@ class Draft:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Record:
     """`body` is the envelope as canonical bytes: what is stored, what the chain hashes, and what a reader is sent.
 

@@ -1,6 +1,6 @@
 """What one transaction may hold. A Change is written whole or not at all, and its events are published after it is durable."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
@@ -10,15 +10,16 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
+from anycowork.domain.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AddChat:
     chat: Chat
     principal: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SetChat:
     """None leaves a field as it is."""
 
@@ -27,12 +28,12 @@ class SetChat:
     title: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RemoveChat:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DecideApproval:
     """Refused with AlreadyDecided unless the approval is pending."""
 
@@ -42,7 +43,7 @@ class DecideApproval:
     decided_by: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SettleQuestion:
     """Refused with AlreadyAnswered unless the question is open."""
 
@@ -52,7 +53,7 @@ class SettleQuestion:
     answered_by: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ApprovePlan:
     """Refused with PlanSuperseded or PlanAlreadyApproved unless the plan is open."""
 
@@ -62,7 +63,7 @@ class ApprovePlan:
     turn_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reserve:
     """Budget set aside before a model is asked; `Spend` with the same id replaces it."""
 
@@ -73,7 +74,7 @@ class Reserve:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Spend:
     id: str
     prompt: int
@@ -83,14 +84,14 @@ class Spend:
     estimated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Compact:
     """The deltas of this message are dropped: the message itself stands in their place from now on."""
 
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequireState:
     """The whole change is refused with `error` unless the chat is in one of these states."""
 
@@ -98,7 +99,7 @@ class RequireState:
     error: RequestFault
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RequireLease:
     """The whole change is refused unless the workspace's lease still has this epoch."""
 
@@ -129,7 +130,7 @@ Write = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Change:
     """Everything that becomes true together, in one chat. A Message in `writes` brings its own `message` event, in order, before `events`."""
 

@@ -1,9 +1,11 @@
 """Messages: one thing shown in a chat. Read leniently from the store, written strictly."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from pydantic import JsonValue
+
+from anycowork.domain.values import value
 
 Json = dict[str, JsonValue]
 
@@ -28,7 +30,7 @@ class Speaker(StrEnum):
     TOOL = "tool"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """`role` is who spoke in the conversation (user, assistant, …); `agent_role` is the role the agent spoke in."""
 

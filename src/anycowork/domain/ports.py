@@ -16,6 +16,7 @@ from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
+from anycowork.domain.values import value
 
 # --- time
 
@@ -163,7 +164,7 @@ class SnapshotRows(Protocol):
 # --- who answers
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Said:
     """One message as a model is shown it. `role` is system, user or assistant."""
 
@@ -188,7 +189,7 @@ class ModelOptions:
     max_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelRequest:
     """With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words."""
 
@@ -200,17 +201,17 @@ class ModelRequest:
     schema: Json | None = field(default=None, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TextChunk:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReasoningChunk:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UsageChunk:
     prompt: int
     completion: int
@@ -218,7 +219,7 @@ class UsageChunk:
     reasoning: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finished:
     """`reason` as the provider gave it; `length` means that the answer was cut off."""
 
@@ -291,7 +292,7 @@ def names_nothing(path: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Hands:
     """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words.
 
@@ -308,7 +309,7 @@ class Hands:
     named: Callable[[str], bool] = names_nothing
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prepared:
     """A call looked at, with nothing changed yet: the resource it touches, what it would change, and how that looks.
 

@@ -8,6 +8,7 @@ from pydantic import JsonValue, StrictBool
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import AnyCoworkError, BadParameters, UnknownTool
 from anycowork.domain.roles import Permission
+from anycowork.domain.values import value
 
 Parameters = dict[str, JsonValue]
 _READING = frozenset({Permission.READ_FILES})
@@ -66,7 +67,7 @@ class CallError:
         return cls(code=error.code, message=error.message, retryable=error.retryable)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolResult:
     """`content` is stored whole; what the model is shown of it is cut elsewhere. `facts` is small machine-readable detail (exit code, hash)."""
 
@@ -96,7 +97,7 @@ class CallState(StrEnum):
     SETTLED = "settled"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Provenance:
     """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan."""
 
@@ -109,7 +110,7 @@ class Provenance:
         return not self.whole_reply or self.in_tool_result
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """One call as recorded. Its authority is frozen: the role at issue stands in it for ever."""
 

@@ -3,7 +3,6 @@ authority → schema → workspace → preconditions → rules → approval. It 
 Authority comes first: a role that lacks a tool is not told what its parameters are."""
 
 import hashlib
-from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -15,6 +14,7 @@ from anycowork.domain.ports import Clock, Hands, Prepared, Rules, Store, Tool, T
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import Effect
 from anycowork.domain.tools import Call
+from anycowork.domain.values import replace, value
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.grants import granted_by
 from anycowork.permissions.judging import Judge, Judged
@@ -23,7 +23,7 @@ from anycowork.permissions.risk import judge
 from anycowork.permissions.rules import Decided
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Admitted:
     """It may run now, as prepared, with these permissions and no others. `plan_step` is the approved step that covers it."""
 
@@ -44,14 +44,14 @@ class Admitted:
         return f"rule:{self.judged.rule.id}" if self.judged.rule else "default"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asking:
     """A person must decide; this is what is shown, and what the decision binds to."""
 
     approval: Approval
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Standing:
     """What the door needs to know of the moment: the turn, the role at issue and the role now, and the approved plan that runs."""
 

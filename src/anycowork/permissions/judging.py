@@ -2,12 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.ports import Prepared, Rules
 from anycowork.domain.rules import Effect, Rule
 from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.values import value
 from anycowork.permissions.resources import Touched, touched_by
 from anycowork.permissions.risk import holds_keys, judge
 from anycowork.permissions.rules import Decided, RuleIndex, decide
@@ -15,7 +15,7 @@ from anycowork.permissions.rules import Decided, RuleIndex, decide
 _MOST_INDEXES = 256
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Judged:
     """A call's decision by rules, with what it was made on."""
 

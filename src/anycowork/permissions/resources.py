@@ -1,10 +1,10 @@
 """What a call touches, in the form that rules match: paths from the workspace's root, and a command as parsed. Pure."""
 
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from anycowork.domain.ports import Prepared
 from anycowork.domain.tools import Intent, Parameters
+from anycowork.domain.values import value
 from anycowork.permissions.commands import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"
@@ -12,7 +12,7 @@ COMMAND = "command:"
 _LOOKS_BELOW = frozenset({"list_directory", "grep", "search_code", "search_symbol"})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Touched:
     """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place."""
 

@@ -1,10 +1,10 @@
 """Which rule decides a call, and why. Deny beats ask beats allow whatever the order; an allow must cover everything the call touches. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.rules import EVERYTHING, Effect, Rule
+from anycowork.domain.values import value
 from anycowork.permissions.patterns import require_path_pattern
 from anycowork.permissions.resources import COMMAND_TOOL, Touched
 from anycowork.permissions.shelves import Shelf, command_pattern
@@ -20,7 +20,7 @@ _RUN_ANYTHING = frozenset({
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Decided:
     """`rule` is None where no rule spoke; `why` is a sentence for people."""
 

@@ -7,11 +7,12 @@ the person always stays.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.ports import Said
+from anycowork.domain.values import replace
 from anycowork.prompts.conversation import result_of, said
 from anycowork.prompts.cutting import cut_middle
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, tokens

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import Said
+from anycowork.domain.values import value
 from anycowork.prompts.conversation import SYSTEM, USER, Conversation
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, Fitting, Weighed, weighed
 from anycowork.prompts.tokens import FRAME, tokens
@@ -22,7 +23,7 @@ def optimize_history_by_tokens(
     return window.shown(budget=budget, system=system).messages
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Shown:
     """What a model is shown, and what it is taken to weigh: message by message, before neighbours are merged."""
 

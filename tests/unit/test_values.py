@@ -1,0 +1,85 @@
+"""A value is a frozen dataclass to all who use it."""
+
+import copy
+import dataclasses
+from dataclasses import field
+from typing import Literal
+
+import pytest
+
+from anycowork.domain.values import replace, value
+
+
+@value
+class Point:
+    """Where something is."""
+
+    x: int
+    y: int = 0
+    notes: dict[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def sum(self) -> int:
+        return self.x + self.y
+
+    @classmethod
+    def at_origin(cls) -> "Point":
+        return cls(0)
+
+
+@value
+class Marker:
+    """Without fields: only that it is there counts."""
+
+
+def test_no_field_can_be_changed_or_removed() -> None:
+    point = Point(1, 2)
+    with pytest.raises(AttributeError):
+        point.x = 3  # type: ignore[misc]  # that is the question
+    with pytest.raises(AttributeError):
+        del point.x
+    with pytest.raises(AttributeError):
+        point.z = 3  # type: ignore[attr-defined]  # that is the question
+    assert (point.x, point.y) == (1, 2)
+
+
+def test_values_with_equal_fields_are_equal_and_a_field_may_stay_out_of_the_hash() -> None:
+    assert Point(1, 2) == Point(1, y=2) != Point(2, 1)
+    assert hash(Point(1, notes={"a": "b"})) == hash(Point(1))
+    assert Marker() == Marker() != Point(1)
+
+
+@pytest.mark.parametrize("change", [replace, dataclasses.replace])
+def test_a_changed_copy_leaves_the_value_as_it_was(change: object) -> None:
+    assert callable(change)
+    point = Point(1, 2, {"a": "b"})
+    assert change(point, y=5) == Point(1, 5, {"a": "b"}) and point.y == 2
+
+
+def test_every_value_has_its_own_default() -> None:
+    one, other = Point(1), Point(1)
+    one.notes["only"] = "here"
+    assert other.notes == {}
+
+
+def test_names_methods_and_patterns_are_those_of_the_class() -> None:
+    def where(found: object) -> Literal["origin", "elsewhere", "nowhere"]:
+        match found:
+            case Point(0, 0):
+                return "origin"
+            case Point():
+                return "elsewhere"
+            case _:
+                return "nowhere"
+
+    assert [where(Point.at_origin()), where(Point(3)), where(Marker())] == ["origin", "elsewhere", "nowhere"]
+    assert (Point.__name__, Point.__module__, Point.__doc__) == ("Point", __name__, "Where something is.")
+    assert Point(1, 2).sum == 3 and copy.deepcopy(Point(1)) == Point(1)
+    assert [one.name for one in dataclasses.fields(Point)] == ["x", "y", "notes"]
+
+
+def test_a_value_that_lacks_a_field_or_has_one_too_many_is_not_made() -> None:
+    with pytest.raises(TypeError):
+        Point()  # type: ignore[call-arg]  # that is the question
+    with pytest.raises(TypeError):
+        Point(1, 2, {}, 4)  # type: ignore[call-arg]  # that is the question
