@@ -17,7 +17,7 @@ from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
-from anycowork.workspace.folder import Folder
+from anycowork.workspace.folder import Contents, Folder
 from anycowork.workspace.holding import reading
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import Place, shown
@@ -43,8 +43,8 @@ _SIGNATURES = (
 def prepared_for_reading(tool: str, path: str, parameters: Parameters, hands: Hands) -> Prepared:
     """The existing place that `path` leads to. Raises: FileMissing with the nearest name, OutsideWorkspace."""
     folder = folder_of(hands)
-    place = folder.jail.place(path)
-    if folder.jail.stat(place) is None:
+    place, found = folder.jail.find(path)
+    if found is None:
         raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {_suggestion(folder, place)}")
     return Prepared(tool=tool, parameters=parameters, resource=place.resource, payload=place)
 
@@ -133,11 +133,11 @@ def _suggestion(folder: Folder, place: Place) -> str:
 
 
 def _read(folder: Folder, place: Place, wish: ReadFileParameters) -> ToolResult:
-    with folder.jail.regular_file(place) as (_, found):
-        size = found.st_size
-    if size > LARGEST_READ:
-        return _read_part(folder, place, wish)
-    contents = folder.read(place, most=LARGEST_READ)
+    contents = folder.read_up_to(place, LARGEST_READ)
+    return _read_part(folder, place, wish) if contents is None else _told(place, contents, wish)
+
+
+def _told(place: Place, contents: Contents, wish: ReadFileParameters) -> ToolResult:
     facts: dict[str, JsonValue] = {"path": place.path, "sha256": contents.sha256, "bytes": len(contents.data)}
     text = decode(contents.data)
     if text is None:

@@ -90,10 +90,17 @@ class Folder:
 
     def read(self, place: Place, *, most: int) -> Contents:
         """The whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
-        with self.jail.regular_file(place) as (fd, found), saying(place.path):
-            data = b"".join(_chunks(fd, most + 1))
-        if len(data) > most:
+        contents = self.read_up_to(place, most)
+        if contents is None:
             raise ToolFault(f"'{shown(place.path)}' is larger than {most:,} bytes, too large for this tool.")
+        return contents
+
+    def read_up_to(self, place: Place, most: int) -> Contents | None:
+        """The whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind."""
+        with self.jail.regular_file(place) as (fd, found), saying(place.path):
+            data = b"" if found.st_size > most else b"".join(_chunks(fd, most + 1))
+        if found.st_size > most or len(data) > most:
+            return None
         return Contents(data, hashlib.sha256(data).hexdigest(), found.st_mode)
 
     # --- changing

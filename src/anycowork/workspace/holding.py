@@ -4,15 +4,13 @@ Work given to them makes leaf system calls only: no threads and no processes, wh
 themselves are started by whoever gives the work, who is never held. Where Landlock is missing they are plain threads.
 """
 
-import asyncio
-import contextvars
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import TypeVar
 
 from anycowork.domain.errors import ToolFault
@@ -21,6 +19,7 @@ from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.landlock import NOTHING, Access, Ruleset, landlock_abi
 from anycowork.workspace.paths import Place
+from anycowork.workspace.readers import Readers
 
 T = TypeVar("T")
 _READERS = 8  # threads, for all workspaces together
@@ -40,8 +39,7 @@ _PoolKey = tuple[Access, int, int]
 async def reading(work: Callable[[], T]) -> T:
     """Runs `work` where nothing on the machine can be changed. For every tool's looking, whatever the role may do."""
     with _refusals_told():
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_pools().readers(), partial(contextvars.copy_context().run, work))
+        return await _pools().readers().run(work)
 
 
 async def changing(folder: Folder, permissions: frozenset[Permission], work: Callable[[], T]) -> T:
@@ -87,18 +85,26 @@ class _Pools:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._readers: ThreadPoolExecutor | None = None
+        self._readers: Readers | None = None
+        self._idle: ThreadPoolExecutor | None = None
         self._writers: OrderedDict[_PoolKey, ThreadPoolExecutor] = OrderedDict()
 
-    def readers(self) -> ThreadPoolExecutor:
+    def readers(self) -> Readers:
         with self._lock:
             if self._readers is None:
-                self._readers = _pool("reading", _READERS, NOTHING, _NO_FOLDER)
+                self._readers = Readers(_READERS, _holding(NOTHING, _NO_FOLDER))
             return self._readers
+
+    def _nothing(self) -> ThreadPoolExecutor:
+        """For a change by someone who may change nothing."""
+        with self._lock:
+            if self._idle is None:
+                self._idle = _pool("nothing", 1, NOTHING, _NO_FOLDER)
+            return self._idle
 
     def writers(self, folder: Folder, access: Access) -> ThreadPoolExecutor:
         if access == NOTHING:
-            return self.readers()
+            return self._nothing()
         with folder.jail.folder(Place(())) as root, self._lock:
             found = os.fstat(root)
             # The ruleset keeps the folder's inode, so no other folder can come by these numbers.
@@ -112,7 +118,7 @@ class _Pools:
 
     def forget(self) -> None:
         with self._lock:
-            self._readers = None
+            self._readers = self._idle = None
             self._writers.clear()
 
 
@@ -123,11 +129,15 @@ def _pools() -> _Pools:
 
 def _pool(name: str, threads: int, access: Access, folder: int) -> ThreadPoolExecutor:
     """Its threads are started by `submit`, in the thread that calls it; one domain each, as the 17th on top would fail."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"anycowork-{name}", initializer=_holding(access, folder))
+
+
+def _holding(access: Access, folder: int) -> Callable[[], None] | None:
+    """What a thread does first, to be held from then on; None where nothing can hold it."""
     try:
-        first = Ruleset(access, folder).restrict_this_thread if is_held(access) else None
+        return Ruleset(access, folder).restrict_this_thread if is_held(access) else None
     except OSError as error:
         raise ToolFault(f"The kernel did not make the rules for a file tool's threads: {error.strerror}.") from None
-    return ThreadPoolExecutor(threads, thread_name_prefix=f"anycowork-{name}", initializer=first)
 
 
 @contextmanager

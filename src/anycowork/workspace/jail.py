@@ -42,8 +42,17 @@ class Jail:
 
         Raises: OutsideWorkspace.
         """
+        return self.find(path)[0]
+
+    def find(self, path: str) -> tuple[Place, os.stat_result | None]:
+        """The same, and what stands there; None if nothing does. Raises: OutsideWorkspace."""
+        parts = lexical_parts(path, self.root)
+        found = self._stat_without_links(Place(parts))
+        if found is not None and not stat.S_ISLNK(found.st_mode):
+            return Place(parts), found  # no link on the way, as nearly always
         place = self.entry(path)
-        return self._follow(place.parts) if self._is_link(place) else place
+        place = self._follow(place.parts) if self._is_link(place) else place
+        return place, self.stat(place)
 
     def entry(self, path: str) -> Place:
         """The entry that `path` names: links followed on the way, not at its end. Raises: OutsideWorkspace."""
@@ -109,6 +118,12 @@ class Jail:
                     os.fsync(parent)
                 except FileExistsError:
                     pass  # someone else was quicker; the next step finds out what it is
+
+    def _stat_without_links(self, place: Place) -> os.stat_result | None:
+        try:
+            return self.stat(place)
+        except (OutsideWorkspace, ToolFault):
+            return None  # a link on the way, or something that whoever follows it will tell
 
     def _open_folder(self, parts: tuple[str, ...], flags: int) -> int:
         if self._use_openat2:
