@@ -1,14 +1,11 @@
 """Time and ids: the only place that reads the clock."""
 
 import os
-import struct
 import time
-from collections.abc import Iterator
 from threading import Lock
 
-_RANDOM = struct.Struct(
-    "512Q"
-)  # one system call for 512 ids: asking for 8 bytes each time costs more than all the rest
+_CHANCE = 15  # digits of an id that are random
+_AT_ONCE = 512  # ids for one system call: asking for chance each time costs more than all the rest
 
 
 class SystemClock:
@@ -17,8 +14,10 @@ class SystemClock:
     def __init__(self) -> None:
         self._lock = Lock()
         self._last_ms = 0
+        self._head = ""
         self._counter = 0
-        self._random: Iterator[int] = iter(())
+        self._digits = ""
+        self._used = 0
         self._second = (0, "")
 
     def now(self) -> str:
@@ -35,17 +34,22 @@ class SystemClock:
     def new_id(self) -> str:
         """UUIDv7, ascending within this process: 48 bits of milliseconds, then a counter, then randomness."""
         with self._lock:
-            tail = next(self._random, None)
-            if tail is None:
-                self._random = iter(_RANDOM.unpack(os.urandom(_RANDOM.size)))
-                tail = next(self._random)
+            if self._used == len(self._digits):
+                self._digits, self._used = os.urandom(_CHANCE * _AT_ONCE // 2).hex(), 0
+            start = self._used
+            middle, end = start + 3, start + _CHANCE
+            digits, self._used = self._digits, end
             ms = time.time_ns() // 1_000_000
             if ms > self._last_ms:
-                self._last_ms, self._counter = ms, tail >> 54
+                self._begin(ms, int(digits[start:middle], 16) >> 2)
+            elif self._counter == 0xFFF:
+                self._begin(self._last_ms + 1, 0)
             else:
                 self._counter += 1
-                if self._counter > 0xFFF:
-                    self._last_ms, self._counter = self._last_ms + 1, 0
-            ms, counter = self._last_ms, self._counter
-        variant, node = 0x8000 | tail >> 48 & 0x3FFF, tail & 0xFFFF_FFFF_FFFF
-        return f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7{counter:03x}-{variant:04x}-{node:012x}"
+            return f"{self._head}{self._counter:03x}-8{digits[start:middle]}-{digits[middle:end]}"
+
+    def _begin(self, ms: int, counter: int) -> None:
+        """A new millisecond: its digits are the same in all its ids."""
+        self._last_ms, self._counter = ms, counter
+        self._head = f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7"
+

@@ -28,10 +28,9 @@ RETRY_SECONDS = 1.0
 Placed = Done[int] | Failed
 Kept = Done[None] | Failed
 
-HOUSE = Draft(EventType.MESSAGE, {}).principal  # what a draft says that names nobody
-
 log = logging.getLogger(__name__)
 _canonical = msgspec.json.Encoder(order="sorted").encode
+_OF_A_MESSAGE = Draft(EventType.MESSAGE, {})  # who, why and where are filled in
 
 
 class SqliteJournal:
@@ -106,29 +105,34 @@ class SqliteJournal:
     # --- numbering
 
     def _number(self, change: Change, line: Line) -> Numbered:
+        chat_id, at = change.chat_id, self._clock.now()
         messages = [write for write in change.writes if isinstance(write, Message)]
         # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
-        first = line.take(max(1, len(messages) + len(change.events)))
-        at = self._clock.now()
-        entries = [self._message_entry(change, message, seq, at) for seq, message in enumerate(messages, first)]
-        entries += [
-            self._entry(change, draft, seq, at, draft.body)
-            for seq, draft in enumerate(change.events, first + len(messages))
-        ]
+        first = seq = line.take(max(1, len(messages) + len(change.events)))
+        entries = []
+        for message in messages:
+            envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
+            envelope["turn_id"], envelope["job_id"], envelope["task_id"] = (
+                message.turn_id,
+                message.job_id,
+                message.task_id,
+            )
+            envelope["message"] = {**message.to_json(), "seq": seq}
+            entries.append(Entry(chat_id, seq, EventType.MESSAGE, _canonical(envelope)))
+            seq += 1
+        for draft in change.events:
+            entries.append(Entry(chat_id, seq, draft.type, _canonical(self._envelope(draft, change, seq, at))))
+            seq += 1
         return Numbered(change, tuple(entries), first_seq=first, next_seq=line.next_seq, at=at)
 
-    def _message_entry(self, change: Change, message: Message, seq: int, at: str) -> Entry:
-        draft = Draft(EventType.MESSAGE, {}, turn_id=message.turn_id, job_id=message.job_id, task_id=message.task_id)
-        return self._entry(change, draft, seq, at, {"message": {**message.to_json(), "seq": seq}})
-
-    def _entry(self, change: Change, draft: Draft, seq: int, at: str, noun: Json) -> Entry:
+    def _envelope(self, draft: Draft, change: Change, seq: int, at: str) -> Json:
         """A draft that does not say who or why has the change's principal and cause."""
         envelope = draft.envelope(seq=seq, record_id=self._clock.new_id(), chat_id=change.chat_id, at=at)
-        if draft.principal == HOUSE:
+        if draft.principal == _OF_A_MESSAGE.principal:
             envelope["principal"] = change.principal
-        envelope["cause"] = draft.cause or change.cause
-        envelope.update(noun)
-        return Entry(change.chat_id, seq, draft.type, _canonical(envelope))
+        if draft.cause is None:
+            envelope["cause"] = change.cause
+        return envelope
 
     # --- showing
 

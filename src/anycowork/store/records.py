@@ -34,14 +34,14 @@ def chained(entries: Iterable[Entry], *, position: int, chain: str) -> tuple[lis
     rows: list[Row] = []
     for place, entry in enumerate(entries, position):
         chain = link(chain, entry.body)
-        rows.append((place, entry.chat_id, entry.seq, entry.type.value, None, chain, entry.body))
+        rows.append((place, entry.chat_id, entry.seq, str(entry.type), None, chain, entry.body))
     return rows, chain
 
 
 def pieces(entries: Iterable[Entry], *, position: int) -> list[Row]:
     """Pieces of deltas stand outside the chain: they go when their message is complete."""
     return [
-        (place, entry.chat_id, entry.seq, entry.type.value, entry.message_id, None, entry.body)
+        (place, entry.chat_id, entry.seq, str(entry.type), entry.message_id, None, entry.body)
         for place, entry in enumerate(entries, position)
     ]
 
