@@ -52,4 +52,3 @@ class SystemClock:
         """A new millisecond: its digits are the same in all its ids."""
         self._last_ms, self._counter = ms, counter
         self._head = f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7"
-

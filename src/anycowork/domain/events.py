@@ -71,7 +71,7 @@ class Draft:
         return {
             "seq": seq,
             "id": record_id,
-            "type": self.type.value,
+            "type": str(self.type),
             "v": ENVELOPE_VERSION,
             "chat_id": chat_id,
             "turn_id": self.turn_id,

@@ -112,7 +112,7 @@ Write = (
     | SetChat
     | RemoveChat
     | Message  # added
-    | Turn  # put: the row becomes this
+    | Turn  # put: the row becomes this; the counters of one that runs on may reach the disk when it rests
     | Call  # put
     | Approval  # added
     | DecideApproval

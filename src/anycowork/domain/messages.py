@@ -53,8 +53,8 @@ class Message:
         return {
             **self.extra,
             "id": self.id,
-            "role": self.role.value,
-            "message_type": self.message_type.value,
+            "role": str(self.role),
+            "message_type": str(self.message_type),
             "content": self.content,
             "payload": self.payload,
             "agent_role": self.agent_role,

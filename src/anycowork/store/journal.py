@@ -8,6 +8,7 @@ from functools import partial
 
 import msgspec
 
+from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import Change, Compact, RemoveChat
@@ -18,6 +19,7 @@ from anycowork.store import chats, records
 from anycowork.store.lines import Line, Lines
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
+from anycowork.store.turns import Running
 from anycowork.store.writer import Done, Failed, Known, Writer
 from anycowork.store.writes import Numbered, Scribe
 
@@ -42,6 +44,7 @@ class SqliteJournal:
         scribe: Scribe,
         lines: Lines,
         pieces: Pieces,
+        running: Running,
         clock: Clock,
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
@@ -50,6 +53,7 @@ class SqliteJournal:
         self._scribe = scribe
         self._lines = lines
         self._pieces = pieces
+        self._running = running
         self._clock = clock
         self._publish = publish
         self._rules_changed = rules_changed
@@ -64,15 +68,14 @@ class SqliteJournal:
         known: Known[None] = Known()
 
         def settle(outcome: Placed) -> None:
-            match outcome:
-                case Done(position):
-                    known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
-                    self._forget(change, drops)
-                    line.settle(place, partial(self._show_all, numbered.entries, position))
-                case Failed():
-                    known.settle(outcome)
-                    self._take_back(drops)
-                    line.settle(place, _show_nothing)
+            if isinstance(outcome, Failed):
+                known.settle(outcome)
+                self._take_back(drops)
+                line.settle(place, _show_nothing)
+                return
+            known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
+            self._keep_up_with(change, drops)
+            line.settle(place, partial(self._show_all, numbered.entries, outcome.value))
 
         self._writer.submit_part(self._scribe.write, numbered, settle)
         await known
@@ -112,12 +115,10 @@ class SqliteJournal:
         entries = []
         for message in messages:
             envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
-            envelope["turn_id"], envelope["job_id"], envelope["task_id"] = (
-                message.turn_id,
-                message.job_id,
-                message.task_id,
-            )
-            envelope["message"] = {**message.to_json(), "seq": seq}
+            told = {**message.to_json(), "seq": seq}
+            envelope["message"] = told
+            for name in ("turn_id", "job_id", "task_id"):
+                envelope[name] = told[name]
             entries.append(Entry(chat_id, seq, EventType.MESSAGE, _canonical(envelope)))
             seq += 1
         for draft in change.events:
@@ -195,14 +196,19 @@ class SqliteJournal:
                 drops.append(self._pieces.drop(change.chat_id))
         return drops
 
-    def _forget(self, change: Change, drops: list[Drop]) -> None:
+    def _keep_up_with(self, change: Change, drops: list[Drop]) -> None:
+        """What is kept in memory becomes what the disk has."""
         for drop in drops:
             self._pieces.finish(drop)
-        kinds = {type(write) for write in change.writes}
-        if RemoveChat in kinds:
-            self._lines.forget(change.chat_id)
-        if RemoveChat in kinds or Rule in kinds:
-            self._rules_changed()
+        for write in change.writes:
+            if isinstance(write, Turn):
+                self._running.saw(write)
+            elif isinstance(write, Rule):
+                self._rules_changed()
+            elif isinstance(write, RemoveChat):
+                self._lines.forget(change.chat_id)
+                self._running.forget(change.chat_id)
+                self._rules_changed()
 
     def _take_back(self, drops: list[Drop]) -> None:
         for drop in drops:

@@ -23,6 +23,7 @@ from anycowork.store.rules import Rules
 from anycowork.store.schema import migrate
 from anycowork.store.snapshots import Shelf
 from anycowork.store.system_prompts import SystemPrompts
+from anycowork.store.turns import Running
 from anycowork.store.workspaces import Leases, Roots
 from anycowork.store.writer import Writer
 from anycowork.store.writes import Scribe
@@ -112,11 +113,11 @@ def _put_together(
     scribe = Scribe()
     writer = Writer(connection, undone=scribe.forget)
     lines = Lines(partial(chats.next_seq, reader))
-    pieces = Pieces()
+    pieces, running = Pieces(), Running()
     rules = Rules(reader, writer, clock)
     return Database(
-        journal=SqliteJournal(writer, scribe, lines, pieces, clock, publish, rules.changed),
-        store=SqliteStore(reader, lines, pieces),
+        journal=SqliteJournal(writer, scribe, lines, pieces, running, clock, publish, rules.changed),
+        store=SqliteStore(reader, lines, pieces, running),
         principals=Principals(reader, writer, clock),
         roots=Roots(reader, writer, clock),
         rules=rules,

@@ -15,16 +15,18 @@ from anycowork.store import answers, approvals, audit, calls, chats, messages, r
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
+from anycowork.store.turns import Running
 from anycowork.store.usage import UsageTotals
 
 
 class SqliteStore:
     """The `Store` of the domain's ports, and the pages that the faces show. Belongs to the journal's event loop."""
 
-    def __init__(self, reader: sqlite3.Connection, lines: Lines, pieces: Pieces) -> None:
+    def __init__(self, reader: sqlite3.Connection, lines: Lines, pieces: Pieces, running: Running) -> None:
         self._reader = reader
         self._lines = lines
         self._pieces = pieces
+        self._running = running
 
     # --- chats
 
@@ -62,13 +64,15 @@ class SqliteStore:
     # --- turns and what they wait for
 
     async def turn(self, turn_id: str) -> Turn | None:
-        return turns.find(self._reader, turn_id)
+        found = turns.find(self._reader, turn_id)
+        return None if found is None else self._running.as_it_is(found)
 
     async def turns_in(self, *states: str) -> list[Turn]:
-        return turns.in_states(self._reader, states)
+        return [self._running.as_it_is(turn) for turn in turns.in_states(self._reader, states)]
 
     async def current_turn(self, chat_id: str) -> Turn | None:
-        return turns.current(self._reader, chat_id)
+        found = turns.current(self._reader, chat_id)
+        return None if found is None else self._running.as_it_is(found)
 
     async def calls(self, turn_id: str) -> list[Call]:
         return calls.of_turn(self._reader, turn_id)

@@ -32,9 +32,9 @@ Row = tuple[int, str, int, str, str | None, str | None, bytes]
 def chained(entries: Iterable[Entry], *, position: int, chain: str) -> tuple[list[Row], str]:
     """The rows from this position on, and the chain's new end."""
     rows: list[Row] = []
-    for place, entry in enumerate(entries, position):
-        chain = link(chain, entry.body)
-        rows.append((place, entry.chat_id, entry.seq, str(entry.type), None, chain, entry.body))
+    for place, (chat_id, seq, type_, body, _) in enumerate(entries, position):
+        chain = link(chain, body)
+        rows.append((place, chat_id, seq, str(type_), None, chain, body))
     return rows, chain
 
 

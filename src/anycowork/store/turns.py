@@ -10,25 +10,37 @@ Connection = sqlite3.Connection
 _FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, reason, error, created_at"
 
 
-def put(connection: Connection, turn: Turn, *, seq: int) -> None:
-    """Most often it has only gone on, and that touches no index."""
-    if not _go_on(connection, turn):
-        _write(connection, turn, seq)
+class Running:
+    """Turns that run, as they were last written. Belongs to the journal's event loop.
+
+    Their counters change with every step and reach the disk when they rest or end: after a crash a running turn is over.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Turn] = {}
+
+    def saw(self, turn: Turn) -> None:
+        if turn.state is TurnState.RUNNING:
+            self._turns[turn.id] = turn
+        else:
+            self._turns.pop(turn.id, None)
+
+    def as_it_is(self, stored: Turn) -> Turn:
+        return self._turns.get(stored.id, stored) if stored.state is TurnState.RUNNING else stored
+
+    def forget(self, chat_id: str) -> None:
+        self._turns = {id_: turn for id_, turn in self._turns.items() if turn.chat_id != chat_id}
 
 
-def _go_on(connection: Connection, turn: Turn) -> bool:
-    """False if more than its counters changed, or it is not there."""
-    if turn.state is not TurnState.RUNNING or turn.reason or turn.error is not None:
-        return False
-    gone_on = connection.execute(
-        "UPDATE turns SET steps = ?, faults = ?, seconds = ? WHERE id = ? AND state = 'running' AND role = ?"
-        " AND principal = ? AND message_id = ? AND plan_id IS ? AND reason IS NULL AND error IS NULL",
-        (turn.steps, turn.faults, turn.seconds, turn.id, str(turn.role), turn.principal, turn.message_id, turn.plan_id),
+def goes_on(before: Turn, turn: Turn) -> bool:
+    """Nothing but its counters changed, and it runs."""
+    return turn.state is TurnState.RUNNING and (
+        (turn.state, turn.role, turn.principal, turn.message_id, turn.plan_id, turn.reason, turn.error)
+        == (before.state, before.role, before.principal, before.message_id, before.plan_id, before.reason, before.error)
     )
-    return gone_on.rowcount == 1
 
 
-def _write(connection: Connection, turn: Turn, seq: int) -> None:
+def put(connection: Connection, turn: Turn, *, seq: int) -> None:
     connection.execute(
         f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
-from anycowork.domain.chats import Turn
+from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import (
     AddChat,
@@ -42,7 +42,7 @@ from anycowork.store import (
 from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
-REMEMBERED_CHAINS = 4096
+REMEMBERED = 4096
 
 
 class Numbered(NamedTuple):
@@ -58,18 +58,20 @@ class Numbered(NamedTuple):
 class Scribe:
     """Writes changes, many at a time and each table of theirs once. Works on the writer's thread.
 
-    It remembers where each chat's chain ends; the chat's row must agree, or nothing is written.
+    It remembers where each chat's chain ends; the chat's row must agree, or nothing is written. And it remembers the turns
+    that run, so that one which only goes on is not written again.
     """
 
     def __init__(self) -> None:
         self._chains: dict[str, str] = {}
+        self._turns: dict[str, Turn] = {}
 
     def write(self, connection: Connection, changes: Sequence[Numbered]) -> list[int]:
         """The position of each change's first record.
 
         Raises: the error of an unmet requirement; NotFound if there is no such chat. Then nothing of them may be kept.
         """
-        if len(self._chains) > REMEMBERED_CHAINS:
+        if len(self._chains) > REMEMBERED:
             self.forget()
         sheet = _Sheet(records.next_position(connection))
         positions = [self._write(connection, numbered, sheet) for numbered in changes]
@@ -79,6 +81,7 @@ class Scribe:
     def forget(self) -> None:
         """What was written last was rolled back."""
         self._chains.clear()
+        self._turns.clear()
 
     def _write(self, connection: Connection, numbered: Numbered, sheet: "_Sheet") -> int:
         chat_id, seq, removed = numbered.change.chat_id, numbered.first_seq, False
@@ -86,6 +89,8 @@ class Scribe:
             if isinstance(write, Message):
                 sheet.messages.append((write.id, chat_id, seq, None))
                 seq += 1
+            elif isinstance(write, Turn):
+                self._put(connection, write, numbered.first_seq)
             elif isinstance(write, RemoveChat):
                 sheet.lay_down(connection)  # what came before goes with it
                 chats.remove(connection, chat_id)
@@ -97,6 +102,16 @@ class Scribe:
         if not removed:
             self._chains[chat_id] = sheet.append(numbered, self._chain_of(connection, chat_id))
         return position
+
+    def _put(self, connection: Connection, turn: Turn, seq: int) -> None:
+        before = self._turns.get(turn.id)
+        if before is not None and turns.goes_on(before, turn):
+            return
+        turns.put(connection, turn, seq=seq)
+        if turn.state is TurnState.RUNNING:
+            self._turns[turn.id] = turn
+        else:
+            self._turns.pop(turn.id, None)
 
     def _chain_of(self, connection: Connection, chat_id: str) -> str:
         chain = self._chains.get(chat_id)
@@ -145,8 +160,6 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             usage.spend(connection, write)
         case Reserve():
             usage.reserve(connection, chat_id, write)
-        case Turn():
-            turns.put(connection, write, seq=seq)
         case Compact():
             records.compact(connection, chat_id, write.message_id)
         case RequireLease():
@@ -173,7 +186,7 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             answers.add_plan(connection, write)
         case ApprovePlan():
             answers.approve_plan(connection, chat_id, write)
-        case Message() | RemoveChat():
+        case Message() | Turn() | RemoveChat():
             raise AssertionError("these are the scribe's own")
         case _:
             assert_never(write)
