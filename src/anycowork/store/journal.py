@@ -15,7 +15,6 @@ from anycowork.domain.journal import Change, Compact, RemoveChat
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
-from anycowork.store import chats, records
 from anycowork.store.lines import Line, Lines
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
@@ -172,7 +171,7 @@ class SqliteJournal:
                 then(outcome)
 
         entries = [piece.entry() for piece in pieces]
-        self._writer.submit(partial(_write_pieces, entries=entries, next_seqs=next_seqs), settle)
+        self._writer.submit(partial(self._scribe.write_pieces, entries=entries, next_seqs=next_seqs), settle)
 
     def _land(self, pieces: list[Piece], outcome: Kept) -> None:
         match outcome:
@@ -223,10 +222,3 @@ def _show_nothing() -> None:
 
 def _nothing(connection: sqlite3.Connection) -> None:
     """Durable when everything before it is."""
-
-
-def _write_pieces(connection: sqlite3.Connection, *, entries: list[Entry], next_seqs: dict[str, int]) -> None:
-    # A chat may have been removed since its text was shown.
-    there = {chat_id for chat_id, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat_id, next_seq)}
-    kept = [entry for entry in entries if entry.chat_id in there]
-    records.insert(connection, records.pieces(kept, position=records.next_position(connection)))

@@ -1,7 +1,7 @@
 """Each thing that a Change may hold, as its statements."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
@@ -58,11 +58,12 @@ class Numbered(NamedTuple):
 class Scribe:
     """Writes changes, many at a time and each table of theirs once. Works on the writer's thread.
 
-    It remembers where each chat's chain ends; the chat's row must agree, or nothing is written. And it remembers the turns
-    that run, so that one which only goes on is not written again.
+    It remembers where each chat's chain and all records end, and which turns run, so that little is read and one that only goes
+    on is not written again. The rows must agree with that, or nothing is written; and what is rolled back is forgotten.
     """
 
     def __init__(self) -> None:
+        self._position: int | None = None
         self._chains: dict[str, str] = {}
         self._turns: dict[str, Turn] = {}
 
@@ -73,13 +74,24 @@ class Scribe:
         """
         if len(self._chains) > REMEMBERED:
             self.forget()
-        sheet = _Sheet(records.next_position(connection))
+        sheet = _Sheet(self._next_position(connection))
         positions = [self._write(connection, numbered, sheet) for numbered in changes]
         sheet.lay_down(connection)
+        self._position = sheet.position
         return positions
+
+    def write_pieces(self, connection: Connection, entries: Sequence[Entry], next_seqs: Mapping[str, int]) -> None:
+        """Pieces of deltas, and how far the numbers of their chats have been given out."""
+        # A chat may have been removed since its text was shown.
+        there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
+        kept = [entry for entry in entries if entry.chat_id in there]
+        position = self._next_position(connection)
+        records.insert(connection, records.pieces(kept, position=position))
+        self._position = position + len(kept)
 
     def forget(self) -> None:
         """What was written last was rolled back."""
+        self._position = None
         self._chains.clear()
         self._turns.clear()
 
@@ -112,6 +124,9 @@ class Scribe:
             self._turns[turn.id] = turn
         else:
             self._turns.pop(turn.id, None)
+
+    def _next_position(self, connection: Connection) -> int:
+        return records.next_position(connection) if self._position is None else self._position
 
     def _chain_of(self, connection: Connection, chat_id: str) -> str:
         chain = self._chains.get(chat_id)

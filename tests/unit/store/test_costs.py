@@ -1,0 +1,47 @@
+"""What a step of the agent asks of the disk, counted: no clock, so that a dearer step is seen wherever the tests run."""
+
+from collections import Counter
+from pathlib import Path
+
+from support.house import Guest, at_home
+from support.scripted_model import call
+
+SHORT, LONG = 2, 7
+
+# Each message once and its row in `messages`, three records for the call and two for its result, the call as issued and as settled,
+# what is set aside for the model and what it used, and where the chat stands after either commit. No turn: it only goes on.
+OF_A_STEP = {
+    "BEGIN": 2,
+    "COMMIT": 2,
+    "INSERT INTO records": 5,
+    "INSERT INTO messages": 2,
+    "INSERT INTO calls": 1,
+    "UPDATE calls": 1,
+    "INSERT INTO usage": 1,
+    "UPDATE usage": 1,
+    "UPDATE chats": 2,
+}
+
+
+async def test_a_step_that_reads_takes_two_commits_and_writes_nothing_twice(tmp_path: Path) -> None:
+    async with at_home(tmp_path, files={"a.txt": "hello\n"}) as guest:
+        short = await statements_of_a_turn(guest, calls=SHORT)
+        long = await statements_of_a_turn(guest, calls=LONG)
+    grown = {kind: count / (LONG - SHORT) for kind, count in (long - short).items()}
+    assert grown == OF_A_STEP
+
+
+async def statements_of_a_turn(guest: Guest, *, calls: int) -> Counter[str]:
+    guest.model.replies += [call("read_file", path="a.txt", start_line=n + 1) for n in range(calls)] + ["Done."]
+    chat = await guest.chat()
+    writer = guest.house.database.writer
+    seen: list[str] = []
+    await writer.run(lambda connection: connection.set_trace_callback(seen.append))
+    await chat.send("Read it, line by line.")
+    await writer.run(lambda connection: connection.set_trace_callback(None))
+    return Counter(kind_of(statement) for statement in seen)
+
+
+def kind_of(statement: str) -> str:
+    words = statement.split()
+    return " ".join(words[: {"INSERT": 3, "DELETE": 3, "UPDATE": 2}.get(words[0], 1)])
