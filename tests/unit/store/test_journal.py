@@ -1,6 +1,7 @@
 """Changes are whole or not at all, numbered per chat, and shown in order after they are durable."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -193,6 +194,36 @@ async def test_a_turn_is_put_and_found_by_its_state(tmp_path: Path) -> None:
         await database.journal.write(Change("c1", (ended,)))
         assert await store.turn("t1") == ended
         assert await store.current_turn("c1") is None and await store.turns_in("running", "due", "parked") == []
+
+
+async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_rests(tmp_path: Path) -> None:
+    begun = Turn("t1", "c1", "actor", "person:ann", "m1", created_at="now")
+    going_on = replace(begun, steps=3, faults=1, seconds=2.5)
+    parked = replace(going_on, state=TurnState.PARKED)
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", begun))
+        await database.journal.write(Change("c1", (going_on,)))
+        assert await database.store.turn("t1") == going_on == await database.store.current_turn("c1")
+        assert await database.store.turns_in("running") == [going_on]
+        with pytest.raises(TurnAlreadyRunning):
+            refusal = RequireState(frozenset(), TurnAlreadyRunning("no"))
+            await database.journal.write(Change("c1", (replace(going_on, steps=4), refusal)))
+        assert await database.store.turn("t1") == going_on
+        await database.journal.write(Change("c1", (replace(going_on, role="planner"),)))
+        assert (await database.store.turns_in("running"))[0].role == "planner"
+        await database.journal.write(Change("c1", (parked,)))
+    async with opened(tmp_path) as database:
+        assert await database.store.turn("t1") == parked
+
+
+async def test_a_chain_that_another_hand_moved_is_gone_on_with_and_found_broken(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", message("m1")))
+        await database.writer.run(lambda c: c.execute("UPDATE chats SET chain = 'moved'").rowcount)
+        await database.journal.write(said("m2"))
+        assert [m.id for m in await database.store.history("c1")] == ["m1", "m2"]
+        broken = await database.store.verify_chain("c1")
+        assert broken is not None and broken.seq == 2
 
 
 async def test_calls_come_back_in_the_order_of_issue_with_the_authority_they_were_issued_with(tmp_path: Path) -> None:

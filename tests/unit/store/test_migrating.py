@@ -1,0 +1,101 @@
+"""A database of the release before opens: every message is there as it was, and the chain holds."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+
+from anycowork.domain.audit import START, link
+from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.journal import Change, RemoveChat
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.store.schema import MIGRATIONS, migrate
+from support.spec import proves
+from support.stored import CLOCK, add_chat, message, new_chat, note, opened, said
+
+OURS = Message(
+    "m1", "c1", Speaker.TOOL, "found\n", MessageType.TOOL_RESULT, {"status": "ok"}, "actor", "t1", created_at="then"
+)
+CAME = {"id": "m2", "role": "assistant", "content": [{"type": "text", "text": "old"}], "mood": {"kept": True}}
+
+
+@proves("MIG-2")
+async def test_messages_of_an_older_database_are_read_out_of_their_records(tmp_path: Path) -> None:
+    path = tmp_path / "anycowork.db"
+    _with_two_copies(path, tmp_path)
+    async with opened(tmp_path) as database:
+        old = Message.from_stored("c1", CAME)  # type: ignore[arg-type]  # a dict of Json
+        assert await database.store.history("c1") == [OURS, old]
+        assert await database.store.message("c1", "m2") == old
+        page = await database.store.messages_page("c1", limit=1)
+        assert msgspec.json.decode(page.bodies[0]) == {**old.to_json(), "seq": 2} and page.next == "2"
+        assert [m.seq for m in await database.store.records_after("c1", 0, 10)] == [1, 2]
+        assert await database.store.verify_chain("c1") is None
+        await database.journal.write(said("m3"))
+        assert [m.id for m in await database.store.history("c1")] == ["m1", "m2", "m3"]
+        assert await database.store.verify_chain("c1") is None
+        assert await database.store.last_position() == 41, "40 was given to a record that is gone"
+        raw = await database.writer.run(lambda c: c.execute("SELECT id, raw FROM messages ORDER BY id").fetchall())
+        assert raw == [("m1", None), ("m2", msgspec.json.encode(CAME)), ("m3", None)]
+
+
+async def test_a_position_is_never_given_again_when_the_newest_records_are_removed(tmp_path: Path) -> None:
+    shown: list[Record] = []
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(add_chat("c1", message("m1")))
+        await database.journal.write(add_chat("c2", message("m1", chat_id="c2")))
+        await database.journal.write(Change("c2", (RemoveChat(),)))
+        await database.journal.write(Change("c1", (), (note("next"),)))
+        await database.journal.write(add_chat("c3", message("m1", chat_id="c3")))
+        await database.journal.write(Change("c3", (RemoveChat(),)))
+    async with opened(tmp_path, shown.append) as database:
+        await database.journal.write(said("m2"))
+    assert [record.position for record in shown] == [1, 2, 3, 4, 5]
+
+
+async def test_a_removed_chat_can_be_added_again_and_begins_a_chain_of_its_own(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", message("m1")))
+        await database.journal.write(Change("c1", (RemoveChat(),)))
+        await database.journal.write(add_chat("c1", message("m1")))
+        assert [m.id for m in await database.store.history("c1")] == ["m1"]
+        assert await database.store.verify_chain("c1") is None
+
+
+def _with_two_copies(path: Path, folder: Path) -> None:
+    """As the release before left it: each message in `messages` and in its record, one of them imported."""
+    before = folder / "migrations"
+    before.mkdir()
+    for file in sorted(MIGRATIONS.glob("000[123]-*.sql")):
+        shutil.copy(file, before)
+    migrate(path, migrations=before)
+    chat, chain = new_chat(), START
+    connection = sqlite3.connect(path)
+    for seq, (told, v, stored) in enumerate(
+        [(OURS, 1, None), (Message.from_stored("c1", CAME), 0, msgspec.json.encode(CAME))],  # type: ignore[arg-type]
+        start=1,
+    ):
+        wire = {**told.to_json(), "seq": seq}
+        envelope = Draft(EventType.MESSAGE, {"message": wire}).envelope(
+            seq=seq, record_id=CLOCK.new_id(), chat_id="c1", at=CLOCK.now()
+        )
+        body = msgspec.json.encode(envelope, order="sorted")
+        chain = link(chain, body)
+        connection.execute(
+            "INSERT INTO records (chat_id, seq, id, type, body, hash) VALUES ('c1', ?, ?, 'message', ?, ?)",
+            (seq, CLOCK.new_id(), body, chain),
+        )
+        connection.execute(
+            "INSERT INTO messages (chat_id, seq, id, message_type, v, body) VALUES ('c1', ?, ?, 'text', ?, ?)",
+            (seq, told.id, v, stored or msgspec.json.encode(wire, order="sorted")),
+        )
+    connection.execute("UPDATE sqlite_sequence SET seq = 40 WHERE name = 'records'")
+    connection.execute(
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, chain, created_by, created_at, updated_at)"
+        " VALUES ('c1', 'A', 'a', '/w', '{}', 'idle', 3, ?, 'person:ann', ?, ?)",
+        (chain, chat.created_at, chat.created_at),
+    )
+    connection.execute("INSERT INTO house (opened_at, closed_at) VALUES ('then', 'later')")
+    connection.commit()
+    connection.close()
