@@ -48,7 +48,10 @@ from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app
 from anycowork.settings import Settings
 from anycowork.store.opening import Database, open_store
+from anycowork.supplies import Supplies
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workflows.registry import WorkflowBook
+from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.workspaces import LocalWorkspaces
@@ -139,9 +142,28 @@ async def _furnish(
         clock=clock,
         limits=drawer.limits,
     )
+    workflow_files = Supplies(roots=database.roots, grounds=grounds, data_dir=settings.data_dir)
+    workflows = WorkflowBook(files=workflow_files, toolbox=toolbox, roles=roles)
+    runner = WorkflowRunner(
+        journal=journal,
+        store=store,
+        rows=store,
+        snapshots=snapshots,
+        toolrunner=agent.toolrunner,
+        agent_with=agent.with_recorder,
+        clock=clock,
+        limits=drawer.limits,
+    )
     settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
     keeper = TurnKeeper(
-        agent=agent, settler=settler, journal=journal, store=store, workspaces=workspaces, roles=roles, tasks=tasks
+        agent=agent,
+        settler=settler,
+        journal=journal,
+        store=store,
+        workspaces=workspaces,
+        roles=roles,
+        workflows=runner,
+        tasks=tasks,
     )
     rollback = RollbackDesk(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
@@ -155,6 +177,7 @@ async def _furnish(
         keeper=keeper,
         roles=roles,
         prompts=prompts,
+        workflows=workflows,
         providers=providers,
         clock=clock,
         find_workspace=grounds.find,
@@ -180,6 +203,9 @@ async def _furnish(
         keys=database.principals,
         receipts=database.idempotency,
         roots=grounds,
+        supplies=workflow_files,
+        workflows=workflows,
+        find_workspace=grounds.find,
         streams=Streams(database, hub),
         roles=roles,
         prompts=prompts,

@@ -4,6 +4,7 @@ it ends with the turn's end, or parked on a person; an answer starts the next se
 import asyncio
 import logging
 from collections.abc import Callable
+from copy import copy
 from typing import assert_never
 
 from anycowork.agent.asking import Asking
@@ -45,10 +46,16 @@ class Agent:
         self._journal = journal
         self._recorder = recorder
         self._asking = asking
-        self._toolrunner = toolrunner
+        self.toolrunner = toolrunner
         self._checker = checker
         self._clock = clock
         self._limits = limits
+
+    def with_recorder(self, recorder: Recorder) -> "Agent":
+        """The same agent, whose replies another one writes down."""
+        changed = copy(self)
+        changed._recorder = recorder
+        return changed
 
     async def run(self, moment: Moment) -> None:
         """Takes the turn to its end, or to where a person must decide.
@@ -84,7 +91,7 @@ class Agent:
         return await self._act_on(moment, limits, heard)
 
     async def _run_calls(self, moment: Moment, limits: Limits) -> bool:
-        outcome = await self._toolrunner.run(moment)
+        outcome = await self.toolrunner.run(moment)
         if isinstance(outcome, Parked):
             return False
         if outcome.terminate and (objection := await self._checker.objection(moment)):

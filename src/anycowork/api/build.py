@@ -24,6 +24,7 @@ from anycowork.api import (
     settings,
     snapshots,
     system_prompts,
+    workflows,
     workspaces,
 )
 from anycowork.api.auth import Credentials, Door, Reader
@@ -53,6 +54,7 @@ _NOUNS = (
     local_models,
     settings,
     keys,
+    workflows,
     workspaces,
     health,
     page,

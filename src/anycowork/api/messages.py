@@ -11,7 +11,9 @@ from anycowork.api.auth import Reader, Sender
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
 from anycowork.api.shapes import MessageList, SentShape
+from anycowork.api.workflows import unfitting
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.ports import MessagePage
 
 routes = APIRouter(tags=["messages"])
@@ -32,9 +34,13 @@ class NewMessage(Boundary):
     "/context/{chat_id}/messages", status_code=202, response_model=SentShape, responses=faults(404, 502, body=True)
 )
 async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, rooms: House) -> Response:
-    """Starts a turn. The answer arrives as events and messages."""
-    sent = await rooms.desk.send(principal, chat_id, wanted.content)
-    return answer(202, {"message_id": sent.message_id, "turn_id": sent.turn_id})
+    """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
+    try:
+        sent = await rooms.desk.send(principal, chat_id, wanted.content)
+    except UnfittingParameters as fault:
+        return unfitting(fault)
+    run = {"run_id": sent.run_id} if sent.run_id else {}
+    return answer(202, {"message_id": sent.message_id, "turn_id": sent.turn_id, **run})
 
 
 @routes.get("/context/{chat_id}/messages", response_model=MessageList, responses=faults(404, 422))

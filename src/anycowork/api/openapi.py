@@ -11,6 +11,7 @@ from anycowork.api.gateway import FORWARDED
 from anycowork.api.roles import ROLE_MARK
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.events import DELTAS, EventType
+from anycowork.domain.workflows import RunStatus
 
 Schema = dict[str, Any]  # Any: a JSON schema is whatever JSON schema allows
 
@@ -54,6 +55,20 @@ _NOUN_OF: dict[EventType, str] = {
     EventType.SNAPSHOT: "snapshot",
     EventType.USAGE: "usage",
     EventType.ERROR: "error",
+}
+_PROGRESS: Schema = {
+    "type": "object",
+    "description": "Sent when a step begins, and at the run's end.",
+    "properties": {
+        "run_id": _TEXT,
+        "name": _TEXT,
+        "step": {"type": "integer", "description": "From 1."},
+        "of": {"type": "integer"},
+        "status": {"type": "string", "enum": [status.value for status in RunStatus]},
+        "title": _TEXT,
+        "error": {"type": "object"},
+    },
+    "required": ["run_id", "name", "step", "of", "status", "title"],
 }
 _STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
 _STATE: dict[str, Schema] = {"state": {"type": "string", "enum": [state.value for state in ChatState]}}
@@ -119,6 +134,8 @@ def _noun_schema(event: EventType) -> Schema:
         EventType.PERMISSION_REQUEST: "ApprovalShape",
         EventType.SNAPSHOT: "SnapshotShape",
     }.get(event)
+    if event is EventType.WORKFLOW_PROGRESS:
+        return _PROGRESS
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 

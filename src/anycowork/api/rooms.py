@@ -19,6 +19,7 @@ from anycowork.domain.ports import Clock, MessagePage, Store
 from anycowork.domain.principals import Principal
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
+from anycowork.workflows.registry import WorkflowBook
 
 
 class Shelves(Store, Protocol):
@@ -95,6 +96,25 @@ class Roots(Protocol):
     async def all(self) -> Sequence[RegisteredRoot]: ...
     async def register(self, root: str, *, registered_by: str) -> str:
         """The folder's real path. Raises: BadWorkspace."""
+
+
+class Supplied(Protocol):
+    """One file of a workspace that is used only once a person trusted its content."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def trusted(self) -> bool: ...
+
+
+class Supplies(Protocol):
+    async def in_root(self, root: str) -> Sequence[Supplied]: ...
+    async def trust(self, workspace: str, path: str, sha256: str | None, *, by: str) -> None:
+        """None takes it back. Raises: BadWorkspace, NotFound, ContentChanged."""
 
 
 class Streams(Protocol):
@@ -174,6 +194,9 @@ class Rooms:
     keys: Keys
     receipts: Receipts
     roots: Roots
+    supplies: Supplies
+    workflows: WorkflowBook
+    find_workspace: Callable[[str | None], Awaitable[str]]
     streams: Streams
     roles: RoleBook
     prompts: PromptBook

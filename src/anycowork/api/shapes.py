@@ -9,6 +9,7 @@ from anycowork.domain.chats import ChatState
 from anycowork.domain.messages import Json, MessageType, Speaker
 from anycowork.domain.roles import OutputFormat, Permission
 from anycowork.domain.rules import Effect, RuleScope
+from anycowork.domain.workflows import ParameterType, Source
 
 
 class Shape(BaseModel):
@@ -82,6 +83,7 @@ class MessageList(BaseModel):
 class SentShape(BaseModel):
     message_id: str
     turn_id: str
+    run_id: str | None = Field(None, description="There if the message ran a workflow.")
 
 
 class TurnStarted(BaseModel):
@@ -267,12 +269,80 @@ class NewKey(KeyShape):
     key: str = Field(description="Shown this once; only its hash is stored.")
 
 
+class SuppliedShape(BaseModel):
+    kind: Literal["workflow"]
+    path: str = Field(description="Inside the workspace.")
+    sha256: str = Field(description="Of the content as it is now: what trust would hold for.")
+    trusted: bool
+
+
 class WorkspaceShape(Shape):
     root: str
+    supplies: list[SuppliedShape] = Field(description="Files that are used once a person trusted their content.")
 
 
 class WorkspaceList(BaseModel):
     workspaces: list[WorkspaceShape]
+
+
+class ParameterShape(BaseModel):
+    name: str
+    type: ParameterType
+    description: str
+    required: bool
+    default: str | int | float | bool | None = None
+    choices: list[str | int | float | bool] | None = None
+
+
+class WorkflowStepShape(BaseModel):
+    title: str
+    kind: Literal["prompt", "tool", "ask", "changes", "workflow"]
+
+
+class WorkflowShape(BaseModel):
+    name: str
+    description: str
+    category: str
+    parameters: list[ParameterShape]
+    needs: list[Permission] = Field(description="What the chat's role must grant; a run may do no more than this.")
+    steps: list[WorkflowStepShape]
+    about: str = Field(description="What its author says of it, in Markdown.")
+    usage: str = Field(description="How it is typed in a chat.")
+    source: Source
+    trusted: bool = Field(description="If not, a person must trust its content before it can be run.")
+    path: str
+    sha256: str
+
+
+class FileFaultShape(BaseModel):
+    source: Source
+    path: str
+    line: int | None
+    reason: str
+
+
+class WorkflowList(BaseModel):
+    workflows: list[WorkflowShape]
+    faults: list[FileFaultShape] = Field(description="Files that give no workflow, with line and reason.")
+
+
+class WorkflowCategory(BaseModel):
+    name: str
+    workflows: list[WorkflowShape]
+
+
+class WorkflowCategories(BaseModel):
+    categories: list[WorkflowCategory]
+
+
+class WorkflowPage(WorkflowShape):
+    content: str = Field(description="The whole file.")
+
+
+class RunStarted(BaseModel):
+    run_id: str = Field(description="Also the id of the turn that it runs as.")
+    message_id: str
+    turn_id: str
 
 
 class Health(BaseModel):

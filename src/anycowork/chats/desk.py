@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NoReturn
+
+from pydantic import JsonValue
 
 from anycowork.chats.decisions import Decided, Settlement, each_once
 from anycowork.chats.drafting import IDLE, NEW_CHAT, Drafter, only_idle, title_from
@@ -40,14 +43,19 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
+from anycowork.domain.workflows import Run
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
+from anycowork.workflows.registry import Order, WorkflowBook
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
+    """`run_id` if a workflow was started; its run is the turn."""
+
     message_id: str
     turn_id: str
+    run_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,7 @@ class FrontDesk:
         keeper: TurnKeeper,
         roles: RoleBook,
         prompts: PromptBook,
+        workflows: WorkflowBook,
         providers: Providers,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
@@ -77,6 +86,7 @@ class FrontDesk:
         self._keeper = keeper
         self._roles = roles
         self._prompts = prompts
+        self._workflows = workflows
         self._providers = providers
         self._clock = clock
         self._draft = Drafter(clock)
@@ -135,10 +145,16 @@ class FrontDesk:
     # --- turns
 
     async def send(self, principal: Principal, chat_id: str, content: str) -> Sent:
-        """The message and the turn are durable when this returns, and the turn is on its way."""
+        """The message and the turn are durable when this returns, and the turn is on its way.
+
+        `/name …` runs that workflow; two slashes at the start stand for one, and nothing is run.
+        """
         require(principal, Scope.SEND)
         if not content.strip():
             raise Invalid("An empty message says nothing; write what you want done.", param="content")
+        if content.startswith("/") and not content.startswith("//"):
+            return await self._run(principal, chat_id, partial(self._workflows.order_typed, content))
+        content = content.removeprefix("/")
         async with self._alone(chat_id) as chat:
             turn_id = self._clock.new_id()
             message = self._draft.message(chat, Speaker.USER, content, turn_id=turn_id)
@@ -146,6 +162,11 @@ class FrontDesk:
             title = title_from(content) if chat.title == NEW_CHAT else None
             await self._begin(principal, chat, turn, message, SetChat(ChatState.RUNNING, title=title))
         return Sent(message.id, turn.id)
+
+    async def execute(self, principal: Principal, chat_id: str, name: str, given: Mapping[str, JsonValue]) -> Sent:
+        """Runs a workflow as a turn of this chat, in the chat's own role. Raises: as `WorkflowBook.order`."""
+        require(principal, Scope.SEND)
+        return await self._run(principal, chat_id, partial(self._workflows.order, name, given))
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
         """False if there was nothing to stop."""
@@ -250,6 +271,19 @@ class FrontDesk:
         return turn_id
 
     # --- the parts
+
+    async def _run(self, principal: Principal, chat_id: str, order_for: Callable[..., Awaitable[Order]]) -> Sent:
+        """What is run is fixed here, before the turn begins: a file that changes later changes nothing of it."""
+        async with self._alone(chat_id) as chat:
+            order = await order_for(workspace=chat.workspace, role=self._roles.stored(chat.role))
+            run = Run(self._clock.new_id(), chat_id, order.workflow, order.steps, order.needs, order.content_hash)
+            ordered = self._draft.message(
+                chat, Speaker.USER, order.typed, payload={"workflow": run.to_json()}, turn_id=run.id
+            )
+            turn = self._draft.turn(chat, principal, message_id=ordered.id, turn_id=run.id, role=chat.role)
+            title = title_from(order.typed) if chat.title == NEW_CHAT else None
+            await self._begin(principal, chat, turn, ordered, run, SetChat(ChatState.RUNNING, title=title))
+        return Sent(ordered.id, turn.id, run.id)
 
     @asynccontextmanager
     async def _alone(self, chat_id: str) -> AsyncIterator[Chat]:

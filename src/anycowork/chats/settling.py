@@ -88,6 +88,10 @@ class Settler:
         for left in unfinished:
             writes += [self._broken_off(turn, left), Compact(left.message_id)]
         await self._withdraw(turn, writes, events, principal)
+        if run := await self._store.run(turn.id):
+            broken = run.ended(reason, announce.error_json(error) if error else None)
+            writes.append(broken)
+            events.append(announce.workflow_progress(broken))
         ended = replace(turn, state=TurnState.ENDED, reason=reason, error=announce.error_json(error) if error else None)
         writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
         events += [*([announce.error(turn.id, error)] if error else []), announce.turn_ended(ended)]

@@ -16,6 +16,7 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Journal, Store, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
+from anycowork.workflows.runner import WorkflowRunner
 
 log = logging.getLogger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
@@ -37,6 +38,7 @@ class TurnKeeper:
         store: Store,
         workspaces: Workspaces,
         roles: RoleBook,
+        workflows: WorkflowRunner,
         tasks: asyncio.TaskGroup,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -46,6 +48,7 @@ class TurnKeeper:
         self._store = store
         self._workspaces = workspaces
         self._roles = roles
+        self._workflows = workflows
         self._tasks = tasks
         self._sleep = sleep
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -100,7 +103,10 @@ class TurnKeeper:
         if turn.state is not TurnState.RUNNING:
             turn = replace(turn, state=TurnState.RUNNING)
             await self._journal.write(Change(turn.chat_id, (turn,)))
-        await self._agent.run(await self._moment(turn))
+        if run := await self._store.run(turn.id):
+            await self._workflows.go_on(run, turn, self._moment)
+        else:
+            await self._agent.run(await self._moment(turn))
 
     async def _moment(self, turn: Turn) -> Moment:
         chat = await self._store.chat(turn.chat_id)

@@ -10,6 +10,7 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
+from anycowork.domain.workflows import Run
 
 
 def turn_started(turn: Turn) -> Draft:
@@ -27,9 +28,11 @@ def turn_ended(turn: Turn) -> Draft:
 
 
 def tool_call(call: Call) -> Draft:
+    """A call that a workflow makes names it."""
+    made_by: Json = {"workflow": call.provenance.workflow} if call.provenance.workflow else {}
     return Draft(
         EventType.TOOL_CALL,
-        {"tool_call": {**call_json(call), "agent_role": call.role_at_issue}},
+        {"tool_call": {**call_json(call), "agent_role": call.role_at_issue, **made_by}},
         turn_id=call.turn_id,
         call_id=call.id,
         step_id=call.plan_step,
@@ -98,6 +101,11 @@ def question_answered(message_id: str, turn_id: str, answer: Json | None, state:
 
 def plan_update(message_id: str, turn_id: str | None, plan: Json, state: str) -> Draft:
     return Draft(EventType.PLAN_UPDATE, {"plan": {"message_id": message_id, "state": state, **plan}}, turn_id=turn_id)
+
+
+def workflow_progress(run: Run) -> Draft:
+    """At the beginning of each step, and at the run's end."""
+    return Draft(EventType.WORKFLOW_PROGRESS, {"workflow": run.to_json()}, turn_id=run.id)
 
 
 def role_changed(old: str, new: str, principal: str) -> Draft:

@@ -10,7 +10,7 @@ AnyCoworkError
 └── RequestFault   the caller erred; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -232,6 +232,29 @@ class UnknownRole(Invalid):
     code = "unknown_role"
 
 
+class UnknownWorkflow(Invalid):
+    """A message that begins like a workflow's name and is none."""
+
+    code = "unknown_workflow"
+
+
+class BadWorkflow(Invalid):
+    """A definition that cannot be run as it stands."""
+
+    code = "bad_workflow"
+
+
+class UnfittingParameters(Invalid):
+    """`faults` maps each parameter at fault to what is wrong with it: all of them at once."""
+
+    code = "unfitting_parameters"
+
+    def __init__(self, workflow: str, faults: Mapping[str, str]) -> None:
+        told = " ".join(f"'{name}' {reason}." for name, reason in faults.items())
+        super().__init__(f"The parameters of '{workflow}' do not fit: {told}", param=f"parameters.{next(iter(faults))}")
+        self.faults = dict(faults)
+
+
 class BadWorkspace(Invalid):
     code = "bad_workspace"
 
@@ -248,6 +271,22 @@ class NotFound(RequestFault):
     @property
     def specific_code(self) -> str:
         return f"{self.kind.replace(' ', '_')}_not_found"
+
+
+class NoSuchWorkflow(NotFound):
+    """`near` are names that may have been meant."""
+
+    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        super().__init__("workflow", name)
+        hint = f"Did you mean {' or '.join(repr(one) for one in near)}?" if near else "GET /workflows lists them."
+        self.message = f"There is no workflow '{name[:80]}'. {hint}"
+
+
+class NotTrusted(RequestFault):
+    """What a workspace supplies is used only after a person trusted its content."""
+
+    code = "not_trusted"
+    status = 403
 
 
 class Unauthenticated(RequestFault):
@@ -298,6 +337,12 @@ class BuiltIn(Conflict):
     """It comes with the release, and stays as it is."""
 
     code = "built_in"
+
+
+class ContentChanged(Conflict):
+    """It is not what was shown any more."""
+
+    code = "content_changed"
 
 
 class SnapshotPruned(Conflict):

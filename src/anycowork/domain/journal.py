@@ -11,6 +11,7 @@ from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.domain.values import value
+from anycowork.domain.workflows import Run
 
 
 @value
@@ -125,6 +126,7 @@ Write = (
     | Spend
     | Compact
     | Snapshot  # added
+    | Run  # put
     | RequireState
     | RequireLease
 )

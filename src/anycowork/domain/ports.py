@@ -17,6 +17,7 @@ from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restore
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
 from anycowork.domain.values import value
+from anycowork.domain.workflows import Run
 
 # --- time
 
@@ -104,6 +105,9 @@ class Store(Protocol):
     async def approved_plans(self, chat_id: str) -> list[PlanRow]:
         """Oldest first."""
 
+    async def run(self, turn_id: str) -> Run | None:
+        """The workflow's run that this turn is, if it is one."""
+
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that never came, as far as it was persisted."""
 
@@ -159,6 +163,28 @@ class SnapshotRows(Protocol):
     async def before_of_call(self, call_id: str) -> Snapshot | None: ...
     async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
         """Before and meant of each restore that was begun and never finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuppliedFile:
+    """A file from the data folder or a workspace. `text` is None where it could not be read, and `fault` says why.
+
+    `trusted` if a person trusted exactly this content (what lies in the data folder is the person's own).
+    """
+
+    path: str
+    text: str | None
+    sha256: str = ""
+    trusted: bool = False
+    fault: str | None = None
+
+
+class WorkflowFiles(Protocol):
+    """Definition files as they are now, sorted by name. Never through a link, never more than a bounded number and size."""
+
+    async def of_data_folder(self) -> Sequence[SuppliedFile]: ...
+    async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
+        """Raises: BadWorkspace if it is gone."""
 
 
 # --- who answers

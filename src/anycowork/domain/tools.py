@@ -99,11 +99,15 @@ class CallState(StrEnum):
 
 @value
 class Provenance:
-    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan."""
+    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan.
+
+    `workflow` names the one that a call is a step of: then a person's file said it, not a model.
+    """
 
     whole_reply: bool = True
     in_tool_result: bool = False
     check: bool = False
+    workflow: str | None = None
 
     @property
     def suspicious(self) -> bool:

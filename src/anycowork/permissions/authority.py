@@ -18,8 +18,17 @@ def require_authority(
     if spec.permissions <= granted:
         return granted
     missing = sorted(spec.permissions - granted)
-    short = next((role for role in (at_issue, now) if not role.grants(spec.permissions)), now)
+    short = next((role for role in (at_issue, now) if not role.grants(spec.permissions)), None)
+    if short is None:
+        raise Forbidden(
+            f"'{spec.name}' needs {', '.join(missing)}, and this may do no more than {_named(call.ceiling)}, whatever the role. "
+            "Do not try this call again; go another way, or say what is missing."
+        )
     raise Forbidden(
         f"{short.title} may not call '{spec.name}' (needs {', '.join(missing)}). "
         "Only the person can switch to a role that may; do not try this call again."
     )
+
+
+def _named(permissions: frozenset[Permission]) -> str:
+    return ", ".join(sorted(permissions)) or "speak"

@@ -56,7 +56,7 @@ def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
     )
 
 
-_ROWS_OF_A_CHAT = ("turns", "approvals", "questions", "plans", "rules", "usage", "snapshots")
+_ROWS_OF_A_CHAT = ("turns", "approvals", "questions", "plans", "rules", "usage", "snapshots", "workflow_runs")
 
 
 def remove(connection: Connection, chat_id: str) -> None:

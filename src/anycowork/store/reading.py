@@ -11,7 +11,8 @@ from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
-from anycowork.store import answers, approvals, audit, calls, chats, messages, records, snapshots, turns, usage
+from anycowork.domain.workflows import Run
+from anycowork.store import answers, approvals, audit, calls, chats, messages, records, runs, snapshots, turns, usage
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
@@ -99,6 +100,9 @@ class SqliteStore:
 
     async def approved_plans(self, chat_id: str) -> list[PlanRow]:
         return answers.approved_plans(self._reader, chat_id)
+
+    async def run(self, turn_id: str) -> Run | None:
+        return runs.find(self._reader, turn_id)
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
         """What was said in this turn of messages that have not come: after a crash, what is left to settle."""

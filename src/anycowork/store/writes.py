@@ -26,6 +26,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
+from anycowork.domain.workflows import Run
 from anycowork.store import (
     answers,
     approvals,
@@ -34,6 +35,7 @@ from anycowork.store import (
     messages,
     records,
     rules,
+    runs,
     snapshots,
     turns,
     usage,
@@ -201,6 +203,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             answers.add_plan(connection, write)
         case ApprovePlan():
             answers.approve_plan(connection, chat_id, write)
+        case Run():
+            runs.put(connection, write)
         case Message() | Turn() | RemoveChat():
             raise AssertionError("these are the scribe's own")
         case _:

@@ -1,0 +1,83 @@
+"""Workflows: listed, grouped, looked at, and run in a chat. What may be run depends on the chat's folder and role."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from anycowork.api.answers import answer, faults
+from anycowork.api.auth import Reader, Sender
+from anycowork.api.chats import chat_of
+from anycowork.api.errors import answer_to
+from anycowork.api.rooms import House, Rooms
+from anycowork.api.shapes import RunStarted, WorkflowCategories, WorkflowList, WorkflowPage
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import UnfittingParameters
+from anycowork.domain.messages import Json
+from anycowork.workflows.catalogue import Catalogue
+
+routes = APIRouter(tags=["workflows"])
+
+OfChat = Annotated[str | None, Query(max_length=64, description="With what this chat's folder supplies.")]
+OfFolder = Annotated[str | None, Query(min_length=1, max_length=4096, description="With what this folder supplies.")]
+
+
+class RunWish(Boundary):
+    """Values come with their type or as text, as a form's fields do."""
+
+    context_id: Annotated[str, Field(min_length=1, max_length=64)]
+    parameters: Json = Field(default_factory=dict, examples=[{"path": "src/app.py"}])
+
+
+@routes.get("/workflows", response_model=WorkflowList, responses=faults(404, 422))
+async def list_workflows(
+    principal: Reader, rooms: House, context_id: OfChat = None, workspace: OfFolder = None
+) -> Response:
+    """Without a chat or a folder: as in the folder that a new chat gets. `faults` tells which files give no workflow, and why."""
+    found = await _look(rooms, context_id, workspace)
+    shown = [one.to_json() for one in found.listed]
+    return answer(200, {"workflows": shown, "faults": [fault.to_json() for fault in found.faults]})
+
+
+@routes.get("/workflows/categories", response_model=WorkflowCategories, responses=faults(404, 422))
+async def list_categories(
+    principal: Reader, rooms: House, context_id: OfChat = None, workspace: OfFolder = None
+) -> Response:
+    found = (await _look(rooms, context_id, workspace)).by_category()
+    categories = [{"name": name, "workflows": [one.to_json() for one in listed]} for name, listed in found.items()]
+    return answer(200, {"categories": categories})
+
+
+@routes.get("/workflows/{name}", response_model=WorkflowPage, responses=faults(404, 422))
+async def show_workflow(
+    name: str, principal: Reader, rooms: House, context_id: OfChat = None, workspace: OfFolder = None
+) -> Response:
+    """With the file's whole text: what a person reads before trusting it."""
+    found = (await _look(rooms, context_id, workspace)).find(name)
+    return answer(200, {**found.to_json(), "content": found.file.text or ""})
+
+
+@routes.post(
+    "/workflows/{name}/execute", status_code=202, response_model=RunStarted, responses=faults(404, 502, body=True)
+)
+async def execute_workflow(name: str, wanted: RunWish, principal: Sender, rooms: House) -> Response:
+    """Runs it as a turn of this chat, in the chat's role. Progress arrives as `workflow-progress` events; `stop` stops it."""
+    try:
+        started = await rooms.desk.execute(principal, wanted.context_id, name, wanted.parameters)
+    except UnfittingParameters as fault:
+        return unfitting(fault)
+    body = {"run_id": started.run_id, "message_id": started.message_id, "turn_id": started.turn_id}
+    return answer(202, body)
+
+
+def unfitting(fault: UnfittingParameters) -> Response:
+    """Beside the error every parameter at fault, for a form to show each at its field."""
+    listed = [{"param": name, "message": reason} for name, reason in fault.faults.items()]
+    return answer(fault.status, {**answer_to(fault).to_json(), "faults": listed})
+
+
+async def _look(rooms: Rooms, context_id: str | None, workspace: str | None) -> Catalogue:
+    """Raises: NotFound, BadWorkspace."""
+    if context_id is not None:
+        return await rooms.workflows.look((await chat_of(rooms, context_id)).workspace)
+    return await rooms.workflows.look(await rooms.find_workspace(workspace))

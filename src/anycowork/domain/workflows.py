@@ -1,0 +1,216 @@
+"""Workflows: what a user invokes. A definition is parameters and linear steps; a Run is one of them on its way through a chat."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from anycowork.domain.chats import EndReason
+from anycowork.domain.messages import Json
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Parameters
+
+Value = str | int | float | bool
+
+
+class ParameterType(StrEnum):
+    """A path is text that names something inside the workspace."""
+
+    STRING = "string"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    PATH = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    type: ParameterType = ParameterType.STRING
+    description: str = ""
+    required: bool = True
+    default: Value | None = None
+    choices: tuple[Value, ...] = ()
+
+    def to_json(self) -> Json:
+        shown: Json = {
+            "name": self.name,
+            "type": self.type.value,
+            "description": self.description,
+            "required": self.required,
+        }
+        if self.default is not None:
+            shown["default"] = self.default
+        if self.choices:
+            shown["choices"] = list(self.choices)
+        return shown
+
+
+# --- what a step does
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The agent is sent these words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call through the door. With `may_fail` a tool that ran and failed does not end the run; a refusal always does."""
+
+    tool: str
+    parameters: Parameters = field(hash=False)
+    may_fail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A person is asked. An answer whose value is in `stop_on` ends the run there."""
+
+    question: Json = field(hash=False)
+    stop_on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShowChanges:
+    """What the calls of this chat have changed so far is laid before the agent, as data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """Another workflow's steps, in this place. `given` are its parameters as they stand in the file."""
+
+    workflow: str
+    given: Mapping[str, str] = field(hash=False)
+
+
+Action = Prompt | ToolUse | Ask | ShowChanges
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """As written in a definition; `line` is where."""
+
+    title: str
+    does: Action | Nested
+    line: int = 1
+
+
+class Source(StrEnum):
+    BUILT_IN = "built_in"
+    DATA = "data"
+    WORKSPACE = "workspace"
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """`declared` is what the file says it needs; None if it says nothing, and then its steps alone decide."""
+
+    name: str
+    description: str
+    category: str
+    parameters: tuple[Parameter, ...]
+    steps: tuple[Step, ...]
+    declared: frozenset[Permission] | None = None
+    about: str = ""
+
+
+# --- a run
+
+
+class RunStatus(StrEnum):
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True)
+class RunStep:
+    title: str
+    does: Action
+
+    def to_json(self) -> Json:
+        match self.does:
+            case Prompt(text):
+                rest: Json = {"kind": "prompt", "text": text}
+            case ToolUse(tool, parameters, may_fail):
+                rest = {"kind": "tool", "tool": tool, "parameters": parameters, "may_fail": may_fail}
+            case Ask(question, stop_on):
+                rest = {"kind": "ask", "question": question, "stop_on": list(stop_on)}
+            case ShowChanges():
+                rest = {"kind": "changes"}
+        return {"title": self.title, **rest}
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, JsonValue]) -> "RunStep":
+        """Lenient: a kind that this release does not know is a call of no tool, which the door refuses."""
+        return cls(str(stored.get("title", "")), _action(stored))
+
+
+def _action(stored: Mapping[str, JsonValue]) -> Action:
+    match stored:
+        case {"kind": "prompt", "text": str(text)}:
+            return Prompt(text)
+        case {"kind": "tool", "tool": str(tool), "parameters": dict(parameters)}:
+            return ToolUse(tool, parameters, may_fail=stored.get("may_fail") is True)
+        case {"kind": "ask", "question": dict(question), "stop_on": list(stop_on)}:
+            return Ask(question, tuple(str(value) for value in stop_on))
+        case {"kind": "changes"}:
+            return ShowChanges()
+    return ToolUse(str(stored.get("kind")), {})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run is one turn, and has its id. The steps are fixed at its start: what a file says later changes nothing of it.
+
+    `needs` is also its ceiling: no call of the run may do more. `at` counts from 0; `begun` is the message or call that the
+    present step began with, None before it has.
+    """
+
+    id: str
+    chat_id: str
+    workflow: str
+    steps: tuple[RunStep, ...]
+    needs: frozenset[Permission]
+    content_hash: str = ""
+    at: int = 0
+    begun: str | None = None
+    status: RunStatus = RunStatus.RUNNING
+    error: Json | None = field(default=None, hash=False)
+
+    @property
+    def current(self) -> RunStep:
+        return self.steps[self.at]
+
+    @property
+    def on_its_last(self) -> bool:
+        return self.at == len(self.steps) - 1
+
+    def onward(self) -> "Run":
+        return replace(self, at=self.at + 1, begun=None)
+
+    def ended(self, reason: EndReason, error: Json | None = None) -> "Run":
+        """Its turn came to an end before its last step did."""
+        status = {
+            EndReason.STOPPED: RunStatus.STOPPED,
+            EndReason.INTERRUPTED: RunStatus.INTERRUPTED,
+        }.get(reason, RunStatus.FAILED)
+        return replace(self, status=status, error=error)
+
+    def to_json(self) -> Json:
+        """As `workflow-progress` shows it."""
+        shown: Json = {
+            "run_id": self.id,
+            "name": self.workflow,
+            "step": self.at + 1,
+            "of": len(self.steps),
+            "status": self.status.value,
+            "title": self.current.title,
+        }
+        return shown if self.error is None else {**shown, "error": self.error}

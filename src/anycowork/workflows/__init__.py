@@ -1,0 +1,1 @@
+"""What users invoke: definitions, their parameters, and a run's way through its steps."""

@@ -1,0 +1,215 @@
+"""A workflow's parameters: read from typed text or a form, checked all at once, and put in their places. Pure.
+
+A value is data: it is put into text that was taken apart before, so it never becomes a step, a call or another parameter.
+"""
+
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from anycowork.domain.errors import Invalid, UnfittingParameters
+from anycowork.domain.workflows import Parameter, ParameterType, Value, Workflow
+
+PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")
+LONGEST_VALUE = 20_000
+_NAMED = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
+_WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+
+
+# --- typed text
+
+
+def split_words(text: str) -> list[str]:
+    """As a shell would: quotes hold words together. Raises: Invalid."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise Invalid(
+            f"The parameters cannot be read: {str(error).lower()}. Put text with spaces or quotes between double quotes, "
+            'as in description="it is small".',
+            param="content",
+        ) from None
+
+
+def read_words(workflow: Workflow, words: Sequence[str]) -> dict[str, JsonValue]:
+    """`name=value` by name; a bare word goes to the first parameter that has no value yet. Raises: UnfittingParameters."""
+    given: dict[str, JsonValue] = {}
+    bare: list[str] = []
+    faults: dict[str, str] = {}
+    for word in words:
+        named = _NAMED.fullmatch(word)
+        if named is None:
+            bare.append(word)
+        elif named[1] in given:
+            faults[named[1]] = "is given twice"
+        else:
+            given[named[1]] = named[2]
+    free = [parameter.name for parameter in workflow.parameters if parameter.name not in given]
+    given |= dict(zip(free, bare, strict=False))
+    for word in bare[len(free) :]:
+        faults[word[:80]] = f"is one word too many ({usage(workflow)}); put text with spaces between quotes"
+    if faults:
+        raise UnfittingParameters(workflow.name, faults)
+    return given
+
+
+def as_typed(name: str, values: Mapping[str, Value]) -> str:
+    """The words that would start the same run again."""
+    return " ".join([f"/{name}", *(f"{key}={shlex.quote(_as_text(value))}" for key, value in values.items())])
+
+
+def usage(workflow: Workflow) -> str:
+    """How it is typed: `/explain_code path=<path> [depth=brief|thorough]`."""
+    return " ".join([f"/{workflow.name}", *map(_usage_of, workflow.parameters)])
+
+
+def _usage_of(parameter: Parameter) -> str:
+    kind = "|".join(map(_as_text, parameter.choices)) or f"<{parameter.type.value}>"
+    shown = f"{parameter.name}={kind}"
+    return shown if parameter.required else f"[{shown}]"
+
+
+# --- checking
+
+
+def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
+    """Every parameter's value, of its type, defaults filled in. Raises: UnfittingParameters, with every fault there is."""
+    known = {parameter.name: parameter for parameter in workflow.parameters}
+    takes = ", ".join(known) or "none"
+    faults = {name[:80]: f"is no parameter here (it takes: {takes})" for name in given if name not in known}
+    values: dict[str, Value] = {}
+    for name, parameter in known.items():
+        value = given.get(name)
+        if value is None or (value == "" and parameter.type is not ParameterType.STRING) or _is_blank(value):
+            if parameter.required:
+                faults[name] = "is missing" + (f" ({parameter.description})" if parameter.description else "")
+            elif parameter.default is not None:
+                values[name] = parameter.default
+            continue
+        fitted = fitting(parameter, value)
+        if isinstance(fitted, Unfit):
+            faults[name] = fitted.reason
+        else:
+            values[name] = fitted
+    if faults:
+        raise UnfittingParameters(workflow.name, faults)
+    return values
+
+
+class Unfit:
+    """Why a value is none for its parameter."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def fitting(parameter: Parameter, value: JsonValue) -> Value | Unfit:
+    """This one value as its parameter's type, if it can be."""
+    fitted = _of_type(parameter.type, value)
+    if isinstance(fitted, Unfit) or not parameter.choices or fitted in parameter.choices:
+        return fitted
+    return Unfit(f"must be one of {', '.join(map(_as_text, parameter.choices))}")
+
+
+def _of_type(kind: ParameterType, value: JsonValue) -> Value | Unfit:
+    match kind:
+        case ParameterType.STRING:
+            return _text(value)
+        case ParameterType.PATH:
+            return _path(value)
+        case ParameterType.INTEGER:
+            if isinstance(value, int) and not isinstance(value, bool):
+                return value
+            if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value.strip()):
+                return int(value)
+            return Unfit("must be a whole number")
+        case ParameterType.NUMBER:
+            return _number(value)
+        case ParameterType.BOOLEAN:
+            if isinstance(value, bool):
+                return value
+            if isinstance(value, str) and value.strip().lower() in _WORDS:
+                return _WORDS[value.strip().lower()]
+            return Unfit("must be true or false")
+        case _:
+            assert_never(kind)
+
+
+def _text(value: JsonValue) -> str | Unfit:
+    if not isinstance(value, str):
+        return Unfit("must be text")
+    if len(value) > LONGEST_VALUE:
+        return Unfit(f"is longer than {LONGEST_VALUE:,} characters")
+    if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+        return Unfit("holds characters that are no text")
+    return value
+
+
+def _path(value: JsonValue) -> str | Unfit:
+    text = _text(value)
+    if isinstance(text, Unfit):
+        return text
+    path = PurePosixPath(text.strip())
+    if path.is_absolute() or ".." in path.parts or "\n" in text:
+        return Unfit("must be a path inside the workspace, without '..' and without a leading '/'")
+    return str(path)
+
+
+def _number(value: JsonValue) -> int | float | Unfit:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return value
+    try:
+        number = float(value) if isinstance(value, str) else math.nan
+    except ValueError:
+        number = math.nan
+    return number if math.isfinite(number) else Unfit("must be a number")
+
+
+def _is_blank(value: JsonValue) -> bool:
+    return isinstance(value, str) and not value.strip()
+
+
+# --- putting values in their places
+
+
+def placeholders(template: JsonValue) -> list[str]:
+    """The names that stand in it as `{{name}}`, wherever in its texts."""
+    if isinstance(template, str):
+        return PLACEHOLDER.findall(template)
+    if isinstance(template, dict):
+        return [name for value in template.values() for name in placeholders(value)]
+    if isinstance(template, list):
+        return [name for value in template for name in placeholders(value)]
+    return []
+
+
+def render(template: str, values: Mapping[str, Value]) -> str:
+    """In one pass: what a value brings along is never looked at again. One that was not given leaves nothing."""
+    return PLACEHOLDER.sub(lambda found: _as_text(values.get(found[1], "")), template)
+
+
+def render_json(template: JsonValue, values: Mapping[str, Value]) -> JsonValue:
+    """The same shape. A text that is one placeholder alone becomes the value with its type; without a value its place goes too."""
+    if isinstance(template, str):
+        alone = PLACEHOLDER.fullmatch(template)
+        return values[alone[1]] if alone and alone[1] in values else render(template, values)
+    if isinstance(template, dict):
+        return {key: render_json(value, values) for key, value in template.items() if not _is_gone(value, values)}
+    if isinstance(template, list):
+        return [render_json(value, values) for value in template if not _is_gone(value, values)]
+    return template
+
+
+def _is_gone(template: JsonValue, values: Mapping[str, Value]) -> bool:
+    alone = PLACEHOLDER.fullmatch(template) if isinstance(template, str) else None
+    return alone is not None and alone[1] not in values
+
+
+def _as_text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,128 @@
+"""Takes a run through its steps, each a segment of the run's one turn. A person's decision parks it; nothing here waits for one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import assert_never
+
+from anycowork.agent.loop import Agent
+from anycowork.agent.moment import Moment
+from anycowork.agent.recorder import Recorder
+from anycowork.agent.toolrunner import Parked, ToolRunner
+from anycowork.domain.chats import EndReason, Limits, Turn, TurnState
+from anycowork.domain.errors import AnyCoworkError, OutOfTime
+from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store
+from anycowork.domain.snapshots import SnapshotMoment
+from anycowork.domain.tools import Status
+from anycowork.domain.workflows import Ask, Prompt, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.workflows.recording import Opener, StepRecorder
+
+MOST_CHANGES = 200  # snapshots looked at for what a chat changed
+MomentOf = Callable[[Turn], Awaitable[Moment]]
+
+
+class StepFailed(AnyCoworkError):
+    code = "workflow_step_failed"
+
+
+class WorkflowRunner:
+    """`agent_with` gives the house's agent, writing down by another recorder."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        store: Store,
+        rows: SnapshotRows,
+        snapshots: Snapshots,
+        toolrunner: ToolRunner,
+        agent_with: Callable[[Recorder], Agent],
+        clock: Clock,
+        limits: Callable[[], Limits],
+    ) -> None:
+        self._journal = journal
+        self._store = store
+        self._rows = rows
+        self._snapshots = snapshots
+        self._toolrunner = toolrunner
+        self._agent_with = agent_with
+        self._clock = clock
+        self._limits = limits
+        self._opener = Opener(journal=journal, clock=clock)
+
+    async def go_on(self, run: Run, turn: Turn, moment_of: MomentOf) -> None:
+        """To the run's end, or to where a person must decide.
+
+        Raises: StepFailed, LimitReached, ProviderFault, …: then the turn has not ended, and whoever keeps it settles both.
+        """
+        while run.status is RunStatus.RUNNING and turn.state is TurnState.RUNNING:
+            if run.begun is None:
+                begun = await self._opener.begin(
+                    run,
+                    turn,
+                    calls_so_far=len(await self._store.calls(turn.id)),
+                    changes=await self._changes(run) if isinstance(run.current.does, ShowChanges) else "",
+                )
+                run, turn = begun.run, begun.turn
+                if turn.state is not TurnState.RUNNING:
+                    return
+            moment = await moment_of(turn)
+            moment.role = replace(moment.role, permissions=moment.role.permissions & run.needs)
+            recorder = StepRecorder(run, journal=self._journal, clock=self._clock)
+            await self._step(moment, recorder)
+            run, turn = recorder.run, moment.turn
+
+    async def _step(self, moment: Moment, recorder: StepRecorder) -> None:
+        """What the present step is about, once it has begun."""
+        does = recorder.run.current.does
+        match does:
+            case Prompt():
+                await self._agent_with(recorder).run(moment)
+            case ToolUse():
+                await self._use_tool(moment, recorder, does)
+            case Ask(_, stop_on):
+                await self._take_answer(moment, recorder, stop_on)
+            case ShowChanges():
+                await recorder.end(moment, EndReason.TERMINATED)
+            case _:
+                assert_never(does)
+
+    async def _use_tool(self, moment: Moment, recorder: StepRecorder, use: ToolUse) -> None:
+        limits = self._limits()
+        moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
+        try:
+            async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
+                outcome = await self._toolrunner.run(moment)
+        except TimeoutError:
+            raise OutOfTime(
+                f"The step '{recorder.run.current.title}' was ended after {limits.seconds:g} seconds."
+            ) from None
+        if isinstance(outcome, Parked):
+            return
+        result = moment.call(recorder.run.begun or "").result
+        if result is not None and (result.status is Status.OK or (use.may_fail and result.status is Status.ERROR)):
+            await recorder.end(moment, EndReason.TERMINATED)
+            return
+        await recorder.pending(moment)
+        why = result.error.message if result and result.error else "it has no result"
+        raise StepFailed(
+            f"The workflow '{recorder.run.workflow}' ended at its step '{recorder.run.current.title}' ({use.tool}): {why}"
+        )
+
+    async def _take_answer(self, moment: Moment, recorder: StepRecorder, stop_on: tuple[str, ...]) -> None:
+        row = await self._store.question(recorder.run.begun or "")
+        value = (row.answer or {}).get("value") if row else None
+        if value in stop_on:
+            await recorder.decline(moment)
+        else:
+            await recorder.end(moment, EndReason.TERMINATED)
+
+    async def _changes(self, run: Run) -> str:
+        """The recorded differences of this chat, oldest first; what was taken back stands there as a change too."""
+        found, older = await self._rows.snapshots_page(run.chat_id, limit=MOST_CHANGES)
+        after = [snapshot for snapshot in found if snapshot.moment is SnapshotMoment.AFTER]
+        texts = [text for snapshot in after if (text := await self._snapshots.difference(snapshot))]
+        if not texts:
+            return "No file was changed in this chat."
+        head = ["(Older changes are left out.)"] if older is not None else []
+        return "\n".join([*head, *texts])

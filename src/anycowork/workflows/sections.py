@@ -1,0 +1,97 @@
+"""The body of a definition file in its sections: what stands before the first `## title`, and then one section a step. Pure."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+KINDS = ("tool", "ask", "changes", "workflow")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w-]*)[^`]*")
+_TITLE = re.compile(r"##[ \t]+(.*\S)[ \t]*")
+
+
+class BadDefinition(ValueError):
+    """What is wrong with a definition file, and in which line."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`kind` is `prompt`, or what its one fenced block is; `block` is that block's content, and `block_line` where it opens."""
+
+    title: str
+    line: int
+    lines: tuple[str, ...]
+    kind: str = "prompt"
+    block: str = ""
+    block_line: int = 1
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines).strip()
+
+    def line_of(self, name: str) -> int:
+        """The first line in which this placeholder stands."""
+        wanted = re.compile(r"\{\{ *" + re.escape(name) + r" *\}\}")
+        inside = (number for number, line in enumerate(self.lines, self.line + 1) if wanted.search(line))
+        return next(inside, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    kind: str
+    first: int
+    last: int
+
+
+def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[Section]]:
+    """The words before the first title, and the sections. Raises: BadDefinition."""
+    blocks = list(_blocks(lines, start))
+    fenced = {number for block in blocks for number in range(block.first, block.last + 1)}
+    titles = [n for n in range(start, len(lines)) if n not in fenced and _TITLE.fullmatch(lines[n])]
+    ends = [*titles[1:], len(lines)]
+    about = "\n".join(lines[start : titles[0] if titles else len(lines)]).strip()
+    return about, [_section(lines, at, end, blocks) for at, end in zip(titles, ends, strict=True)]
+
+
+def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> Section:
+    found = _TITLE.fullmatch(lines[at])
+    assert found is not None
+    section = Section(found[1][:200], at + 1, tuple(lines[at + 1 : end]))
+    if not section.text:
+        raise BadDefinition(at + 1, f"the step '{section.title}' is empty: write words for the agent, or a block")
+    special = [block for block in blocks if at < block.first < end and block.kind in KINDS]
+    if not special:
+        return section
+    block = special[0]
+    outside = [*lines[at + 1 : block.first], *lines[block.last + 1 : end]]
+    if any(line.strip() for line in outside):
+        raise BadDefinition(
+            block.first + 1, f"a {block.kind} block must be the only thing in its step; give it a '## title' of its own"
+        )
+    content = "\n".join(lines[block.first + 1 : block.last])
+    return Section(section.title, section.line, section.lines, block.kind, content, block.first + 1)
+
+
+def _blocks(lines: Sequence[str], start: int) -> Iterator[_Block]:
+    """The fenced blocks, in order. Inside one, nothing is a title."""
+    number = start
+    while number < len(lines):
+        opened = _FENCE.fullmatch(lines[number])
+        if opened is None:
+            number += 1
+            continue
+        last = _end_of(lines, number, opened[1])
+        yield _Block(opened[2], number, last)
+        number = last + 1
+
+
+def _end_of(lines: Sequence[str], first: int, mark: str) -> int:
+    for number in range(first + 1, len(lines)):
+        line = lines[number].strip()
+        if len(line) >= len(mark) and set(line) == {mark[0]}:
+            return number
+    raise BadDefinition(first + 1, f"the block that opens here is never closed with {mark}")

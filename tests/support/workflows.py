@@ -1,0 +1,47 @@
+"""Workflow files put where the house finds them, and runs started and followed over HTTP."""
+
+from pathlib import Path
+from typing import Any  # answers are JSON that tests look into freely
+
+from support.house import Caller, Chat, Json
+
+
+def written(tmp_path: Path, **texts: str) -> None:
+    """Into the data folder of `at_home(tmp_path)`, by name."""
+    _into(tmp_path / "data" / "workflows", texts)
+
+
+def supplied(workspace: Path, **texts: str) -> None:
+    """Into a workspace, where nobody has trusted them yet."""
+    _into(workspace / ".anycowork" / "workflows", texts)
+
+
+def _into(folder: Path, texts: dict[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text)
+
+
+async def started(chat: Chat, workflow: str, /, *, expect: int = 202, **parameters: Any) -> Json:
+    body = {"context_id": chat.id, "parameters": parameters}
+    return await chat.guest.ask("POST", f"/workflows/{workflow}/execute", body, expect=expect)
+
+
+async def progress(chat: Chat) -> list[tuple[int, str]]:
+    """Step and status of every `workflow-progress` so far; the chat is at rest, its last turn ended."""
+    events = await chat.events()
+    return [(e["workflow"]["step"], e["workflow"]["status"]) for e in events if e["type"] == "workflow-progress"]
+
+
+async def listed(guest: Caller, workflow: str, **query: str) -> Json:
+    """The one of this name in GET /workflows."""
+    found = (await guest.ask("GET", "/workflows", params=query))["workflows"]
+    (one,) = [each for each in found if each["name"] == workflow]
+    return one
+
+
+async def trust(guest: Caller, workspace: Path, workflow: str, *, expect: int = 201) -> Json:
+    """A person trusts this file as it is now."""
+    seen = await listed(guest, workflow, workspace=str(workspace))
+    wish = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
+    return await guest.ask("POST", "/workspaces", {"trust": wish}, expect=expect)
