@@ -62,6 +62,33 @@ Example:
     anycowork import old-chats.json more-chats.jsonl
 """
 
+WORKFLOW_LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
+
+Examples:
+
+    anycowork workflow list
+    anycowork workflow list --workspace ~/project --json
+"""
+
+WORKFLOW_RUN_HELP = """Run a workflow without a screen.
+
+The same as `anycowork run "/NAME KEY=VALUE"`: the answer goes to stdout, progress to stderr, and nothing is approved for you.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
+
+Examples:
+
+    anycowork workflow run explain_code path=src/app.py
+    anycowork workflow run create_project name=demo purpose="A clock for the terminal" --workspace ~/projects
+"""
+
+WORKFLOW_NEW_HELP = """Write a commented workflow file into the data folder, ready to be changed.
+
+Example:
+
+    anycowork workflow new release_notes
+"""
+
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 
 Works without the server, and beside it. A log that was fetched from /context/{id}/audit/log is checked by naming its file.
@@ -182,6 +209,70 @@ def import_chats(
 
     flags = _over(context, {"workspace": workspace, "data_dir": data_dir})
     raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
+
+
+workflow = typer.Typer(help="Run workflows, see which there are, write your own.", no_args_is_help=True)
+app.add_typer(workflow, name="workflow")
+
+
+@workflow.command("list", help=WORKFLOW_LIST_HELP)
+def list_workflows(
+    context: typer.Context,
+    workspace: Workspace = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.workflows import list_workflows as command
+
+    flags = _over(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+
+
+@workflow.command("run", help=WORKFLOW_RUN_HELP)
+def run_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],
+    parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="[KEY=VALUE]...")] = None,
+    workspace: Workspace = None,
+    role: Annotated[str | None, typer.Option("--role", "-r", help="planner, actor, … [actor]", metavar="ROLE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")] = False,
+    model: Model = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", help="End when it has cost more, in $.", min=0.0, metavar="USD")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="End after so many seconds.", min=0.1, metavar="S")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.ordering import run_order
+    from anycowork.commands.workflows import typed
+
+    flags = _over(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    raise typer.Exit(
+        run_order(
+            flags,
+            os.environ,
+            cwd=Path.cwd(),
+            request=typed(name, parameters or []),
+            role=role,
+            plan_file=None,
+            max_cost=max_cost,
+            seconds=timeout,
+            as_json=as_json,
+        )
+    )
+
+
+@workflow.command("new", help=WORKFLOW_NEW_HELP)
+def new_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name, as it will be typed.", metavar="NAME")],
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.workflows import new_workflow as command
+
+    raise typer.Exit(command(_over(context, {"data_dir": data_dir}), os.environ, name, cwd=Path.cwd()))
 
 
 audit = typer.Typer(help="The log of every decision and effect, chained by hashes.", no_args_is_help=True)

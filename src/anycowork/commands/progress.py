@@ -58,6 +58,8 @@ class Lines:
     def show(self, data: bytes, event: Json) -> None:
         if event.get("type") == "message" and isinstance(message := event.get("message"), dict):
             self._show_message(message)
+        elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
+            self._show_step(run)
 
     def finish(self, outcome: Outcome, *, chat_id: str | None, advice: list[str]) -> None:
         if outcome.ending is not Ending.DONE:
@@ -82,6 +84,11 @@ class Lines:
                 self.progress.line(shortened(harmless(str(message.get("content"))), LINE_WIDTH))
             case _:
                 pass  # the answer itself goes to stdout at the end
+
+    def _show_step(self, run: Json) -> None:
+        if run.get("status") == "running":
+            step = f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
+            self.progress.line(self.progress.paint(shortened(harmless(step), LINE_WIDTH), "bold"))
 
     def _show_role(self, role: str) -> None:
         if role and role != self._role:

@@ -20,6 +20,7 @@ from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import read_plan
 from anycowork.settings import Settings
+from anycowork.workflows.expanding import MOST_RUN_STEPS
 
 MARGIN_SECONDS = 30.0
 STOP_SECONDS = 10.0
@@ -104,6 +105,12 @@ def _patience(order: Order, settings: Settings) -> float:
     """The turn ends itself by its own limit; the margin is for starting and for writing down."""
     if order.seconds is not None:
         return order.seconds
+    return settings.turn_seconds * _times(order) + MARGIN_SECONDS
+
+
+def _times(order: Order) -> int:
+    """How often the turn's limit may count anew: once per step of a plan or a workflow, which is not known here."""
+    if order.request.startswith("/") and not order.request.startswith("//"):
+        return MOST_RUN_STEPS
     steps = order.plan.get("steps") if order.plan else None
-    times = max(1, len(steps)) if isinstance(steps, list) else 1
-    return settings.turn_seconds * times + MARGIN_SECONDS
+    return max(1, len(steps)) if isinstance(steps, list) else 1

@@ -249,10 +249,14 @@ class UnfittingParameters(Invalid):
 
     code = "unfitting_parameters"
 
-    def __init__(self, workflow: str, faults: Mapping[str, str]) -> None:
+    def __init__(self, message: str, faults: Mapping[str, str] | None = None) -> None:
+        self.faults = dict(faults or {})
+        super().__init__(message, param=f"parameters.{next(iter(self.faults))}" if self.faults else "parameters")
+
+    @classmethod
+    def of(cls, workflow: str, faults: Mapping[str, str]) -> "UnfittingParameters":
         told = " ".join(f"'{name}' {reason}." for name, reason in faults.items())
-        super().__init__(f"The parameters of '{workflow}' do not fit: {told}", param=f"parameters.{next(iter(faults))}")
-        self.faults = dict(faults)
+        return cls(f"The parameters of '{workflow}' do not fit: {told}", faults)
 
 
 class BadWorkspace(Invalid):

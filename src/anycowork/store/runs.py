@@ -1,6 +1,7 @@
 """The workflow_runs table: a workflow on its way, with its steps as they were fixed at the start."""
 
 import sqlite3
+from typing import Any  # stored JSON, read leniently by the step itself
 
 import msgspec
 
@@ -44,7 +45,7 @@ def _run(row: tuple[str, str, str, str, str, str, int, str | None, str, str | No
         id=id_,
         chat_id=chat_id,
         workflow=workflow,
-        steps=tuple(RunStep.from_stored(step) for step in msgspec.json.decode(steps, type=list[dict])),
+        steps=tuple(RunStep.from_stored(step) for step in msgspec.json.decode(steps, type=list[dict[str, Any]])),
         needs=frozenset(Permission(name) for name in msgspec.json.decode(needs, type=list[str])),
         content_hash=content_hash,
         at=at,

@@ -28,15 +28,21 @@ def expand(workflow: Workflow, values: Mapping[str, Value], find: Find) -> tuple
     """`find` gives a workflow by its name. Raises: BadWorkflow, and what `find` raises."""
     steps: list[RunStep] = []
     for step in workflow.steps:
-        title = render(step.title, values)[:200]
+        title = _one_line(render(step.title, values))
         if isinstance(step.does, Nested):
             inner = find(step.does.workflow)
-            steps += [RunStep(f"{title}: {one.title}"[:200], one.does) for one in _unfolded(step.does, inner, values)]
+            steps += [
+                RunStep(_one_line(f"{title}: {one.title}"), one.does) for one in _unfolded(step.does, inner, values)
+            ]
         else:
             steps.append(RunStep(title, _filled_in(step, step.does, values)))
     if len(steps) > MOST_RUN_STEPS:
         raise BadWorkflow(f"'{workflow.name}' comes to {len(steps)} steps, more than {MOST_RUN_STEPS}; make it two.")
     return tuple(steps)
+
+
+def _one_line(title: str) -> str:
+    return " ".join(title.split())[:200]
 
 
 def _unfolded(nested: Nested, inner: Workflow, values: Mapping[str, Value]) -> tuple[RunStep, ...]:

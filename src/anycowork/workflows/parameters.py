@@ -55,7 +55,7 @@ def read_words(workflow: Workflow, words: Sequence[str]) -> dict[str, JsonValue]
     for word in bare[len(free) :]:
         faults[word[:80]] = f"is one word too many ({usage(workflow)}); put text with spaces between quotes"
     if faults:
-        raise UnfittingParameters(workflow.name, faults)
+        raise UnfittingParameters.of(workflow.name, faults)
     return given
 
 
@@ -86,7 +86,7 @@ def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for name, parameter in known.items():
         value = given.get(name)
-        if value is None or (value == "" and parameter.type is not ParameterType.STRING) or _is_blank(value):
+        if value is None or _is_blank(value):
             if parameter.required:
                 faults[name] = "is missing" + (f" ({parameter.description})" if parameter.description else "")
             elif parameter.default is not None:
@@ -98,7 +98,7 @@ def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
         else:
             values[name] = fitted
     if faults:
-        raise UnfittingParameters(workflow.name, faults)
+        raise UnfittingParameters.of(workflow.name, faults)
     return values
 
 

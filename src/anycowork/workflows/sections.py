@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 KINDS = ("tool", "ask", "changes", "workflow")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w-]*)[^`]*")
@@ -48,13 +49,13 @@ class _Block:
 
 
 def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[Section]]:
-    """The words before the first title, and the sections. Raises: BadDefinition."""
+    """The words before the first title, and the sections; comments count for neither. Raises: BadDefinition."""
+    lines = _without_comments(lines, start)
     blocks = list(_blocks(lines, start))
     fenced = {number for block in blocks for number in range(block.first, block.last + 1)}
     titles = [n for n in range(start, len(lines)) if n not in fenced and _TITLE.fullmatch(lines[n])]
-    ends = [*titles[1:], len(lines)]
     about = "\n".join(lines[start : titles[0] if titles else len(lines)]).strip()
-    return about, [_section(lines, at, end, blocks) for at, end in zip(titles, ends, strict=True)]
+    return about, [_section(lines, at, end, blocks) for at, end in pairwise([*titles, len(lines)])]
 
 
 def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> Section:
@@ -74,6 +75,25 @@ def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) 
         )
     content = "\n".join(lines[block.first + 1 : block.last])
     return Section(section.title, section.line, section.lines, block.kind, content, block.first + 1)
+
+
+def _without_comments(lines: Sequence[str], start: int) -> list[str]:
+    """`<!-- … -->` from the start of a line on, made blank so that every other line keeps its number."""
+    left = list(lines)
+    number = start
+    while number < len(left):
+        opened = _FENCE.fullmatch(left[number])
+        if opened is not None:
+            number = _end_of(left, number, opened[1]) + 1
+            continue
+        if left[number].lstrip().startswith("<!--"):
+            last = next((n for n in range(number, len(left)) if "-->" in left[n]), None)
+            if last is None:
+                raise BadDefinition(number + 1, "the comment that opens here is never closed with -->")
+            left[number : last + 1] = [""] * (last + 1 - number)
+            number = last
+        number += 1
+    return left
 
 
 def _blocks(lines: Sequence[str], start: int) -> Iterator[_Block]:

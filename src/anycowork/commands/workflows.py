@@ -1,0 +1,116 @@
+"""`anycowork workflow`: which there are, and a new one of your own. Running one is `run` with the words that a chat takes."""
+
+import asyncio
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlencode
+
+from pydantic import JsonValue
+
+from anycowork.commands.client import HouseAnswered, HouseClient
+from anycowork.commands.console import Console, harmless, stderr, stdout
+from anycowork.commands.house import Address, with_house
+from anycowork.commands.outcome import EXIT_CODES, Ending
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, FileExists, Invalid, StorageFault
+from anycowork.domain.messages import Json
+from anycowork.settings import BadSettings, Settings, load_settings
+from anycowork.workflows.definition import read_definition
+from anycowork.workflows.registry import built_in_files
+from anycowork.workflows.sections import BadDefinition
+
+
+def typed(name: str, parameters: Sequence[str]) -> str:
+    """The words that run this workflow in a chat."""
+    return " ".join([f"/{name.removeprefix('/')}", *map(shlex.quote, parameters)])
+
+
+# --- list
+
+
+def list_workflows(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
+    """Prints them; the exit code."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        found = asyncio.run(_fetch(settings, cwd))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork workflow list: {error.message}")
+        return EXIT_CODES[Ending.USAGE if isinstance(error, BadSettings | Invalid) else Ending.FAILED]
+    if as_json:
+        stdout().line(json.dumps(found, ensure_ascii=False))
+    else:
+        _tell(found, stdout(), stderr())
+    return EXIT_CODES[Ending.DONE]
+
+
+async def _fetch(settings: Settings, cwd: Path) -> Json:
+    async def work(address: Address) -> Json:
+        async with HouseClient(address.url, address.token) as client:
+            folder = settings.workspace or cwd
+            try:
+                return await client.get(f"/workflows?{urlencode({'workspace': str(folder)})}")
+            except HouseAnswered as error:
+                if error.specific != BadWorkspace.code:
+                    raise
+                if settings.workspace is not None:
+                    raise BadWorkspace(error.message) from None
+                return await client.get("/workflows")  # here is no workspace: those of the server's own folder
+
+    return await with_house(settings, work)
+
+
+def _tell(found: Json, out: Console, aside: Console) -> None:
+    category = None
+    for one in _objects(found.get("workflows")):
+        if one["category"] != category:
+            category = one["category"]
+            out.line(out.paint(harmless(str(category)), "bold"))
+        out.line(harmless(f"  {one['name']!s:<22} {one['description']}"))
+        out.line(out.paint(harmless(f"  {'':<22} {one['usage']}"), "dim"))
+        if one["trusted"] is not True:
+            out.line(out.paint(harmless(f"  {'':<22} not trusted yet, so it cannot be run: {one['path']}"), "yellow"))
+    for fault in _objects(found.get("faults")):
+        line = f":{fault['line']}" if fault.get("line") else ""
+        aside.line(harmless(f"left out: {fault['path']}{line}: {fault['reason']}"))
+
+
+def _objects(value: JsonValue) -> list[Json]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+# --- new
+
+
+def new_workflow(flags: Mapping[str, object], environ: Mapping[str, str], name: str, *, cwd: Path) -> int:
+    """Writes the file and says where it is; the exit code."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        path = _write_new(settings.data_dir / "workflows", name)
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork workflow new: {error.message}")
+        return EXIT_CODES[Ending.FAILED if isinstance(error, StorageFault) else Ending.USAGE]
+    stdout().line(str(path))
+    stderr().line(f"Change it as you like, then type /{name} in a chat, or: anycowork workflow run {name} path=…")
+    return EXIT_CODES[Ending.DONE]
+
+
+def _write_new(folder: Path, name: str) -> Path:
+    template = files("anycowork.workflows").joinpath("template.md").read_text("utf-8")
+    try:
+        read_definition(f"{name}.md", template)
+    except BadDefinition as fault:
+        raise Invalid(f"{fault.reason}.") from None
+    if f"builtin/{name}.md" in {file.path for file in built_in_files()}:
+        raise Invalid(f"'{name}' is built in and cannot be replaced; choose another name.")
+    path = folder / f"{name}.md"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template)
+    except FileExistsError:
+        raise FileExists(f"{path} exists already and is not overwritten.") from None
+    except OSError as error:
+        raise StorageFault(f"{path} cannot be written ({error.strerror}).") from error
+    return path
