@@ -27,9 +27,9 @@ async def started(chat: Chat, workflow: str, /, *, expect: int = 202, **paramete
     return await chat.guest.ask("POST", f"/workflows/{workflow}/execute", body, expect=expect)
 
 
-async def progress(chat: Chat) -> list[tuple[int, str]]:
-    """Step and status of every `workflow-progress` so far; the chat is at rest, its last turn ended."""
-    events = await chat.events()
+async def progress(chat: Chat, *, until: str = "turn-ended") -> list[tuple[int, str]]:
+    """Step and status of every `workflow-progress` so far. The chat is at rest; `until` is its last event."""
+    events = await chat.events(until)
     return [(e["workflow"]["step"], e["workflow"]["status"]) for e in events if e["type"] == "workflow-progress"]
 
 

@@ -3,14 +3,14 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import AliasChoices, Field, model_validator
+from pydantic import AliasChoices, Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.shapes import WorkspaceList, WorkspaceShape
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import BadWorkspace
+from anycowork.domain.errors import BadWorkspace, Invalid
 from anycowork.domain.messages import Json
 
 routes = APIRouter(tags=["workspaces"])
@@ -32,12 +32,6 @@ class WorkspaceWish(Boundary):
     root: Annotated[Path | None, Field(validation_alias=AliasChoices("root", "path"))] = None
     trust: Trust | None = None
 
-    @model_validator(mode="after")
-    def _one_of_them(self) -> "WorkspaceWish":
-        if (self.root is None) == (self.trust is None):
-            raise ValueError("send either 'root' (a folder to register) or 'trust' (a file in one)")
-        return self
-
 
 @routes.get("/workspaces", response_model=WorkspaceList, responses=faults())
 async def list_workspaces(principal: Reader, rooms: House) -> Response:
@@ -53,10 +47,12 @@ async def list_workspaces(principal: Reader, rooms: House) -> Response:
 async def register_or_trust(wanted: WorkspaceWish, principal: Manager, rooms: House) -> Response:
     """A root is never `/`, the home folder itself, or a folder that contains or lies in the data folder. Trust holds for one content:
     a change asks again."""
-    if wanted.trust is not None:
+    if wanted.trust is not None and wanted.root is None:
         return await _trust(wanted.trust, principal.label(), rooms)
+    if wanted.root is None or wanted.trust is not None:
+        raise Invalid("Send either 'root' (a folder to register) or 'trust' (a file in one).", param="root")
     try:
-        root = await rooms.roots.register(wanted.root or "", registered_by=principal.label())
+        root = await rooms.roots.register(wanted.root, registered_by=principal.label())
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="root") from None
     return answer(201, {"root": root, "supplies": await _supplies(rooms, root)})
