@@ -79,7 +79,7 @@ export interface paths {
         put?: never;
         /**
          * Send Message
-         * @description Starts a turn. The answer arrives as events and messages.
+         * @description Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash.
          */
         post: operations["send_message"];
         delete?: never;
@@ -615,6 +615,83 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/workflows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Workflows
+         * @description Without a chat or a folder: as in the folder that a new chat gets. `faults` tells which files give no workflow, and why.
+         */
+        get: operations["list_workflows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflows/categories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List Categories */
+        get: operations["list_categories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflows/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Workflow
+         * @description With the file's whole text: what a person reads before trusting it.
+         */
+        get: operations["show_workflow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/workflows/{name}/execute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Execute Workflow
+         * @description Runs it as a turn of this chat, in the chat's role. Progress arrives as `workflow-progress` events; `stop` stops it.
+         */
+        post: operations["execute_workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/workspaces": {
         parameters: {
             query?: never;
@@ -622,14 +699,18 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Workspaces */
+        /**
+         * List Workspaces
+         * @description With what each supplies: a file that is not trusted is not used.
+         */
         get: operations["list_workspaces"];
         put?: never;
         /**
-         * Register Workspace
-         * @description Never `/`, the home folder itself, or a folder that contains or lies in the data folder.
+         * Register Or Trust
+         * @description A root is never `/`, the home folder itself, or a folder that contains or lies in the data folder. Trust holds for one content:
+         *     a change asks again.
          */
-        post: operations["register_workspace"];
+        post: operations["register_or_trust"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2323,6 +2404,16 @@ export interface components {
             /** Deletions */
             deletions: number;
         };
+        /** FileFaultShape */
+        FileFaultShape: {
+            source: components["schemas"]["Source"];
+            /** Path */
+            path: string;
+            /** Line */
+            line: number | null;
+            /** Reason */
+            reason: string;
+        };
         /** ForeseenShape */
         ForeseenShape: {
             /** Id */
@@ -2523,11 +2614,6 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
         };
-        /** NewRoot */
-        NewRoot: {
-            /** Root */
-            root: string;
-        };
         /** OneDecision */
         OneDecision: {
             /** Id */
@@ -2586,6 +2672,26 @@ export interface components {
             /** Expires At */
             expires_at?: string | null;
         };
+        /** ParameterShape */
+        ParameterShape: {
+            /** Name */
+            name: string;
+            type: components["schemas"]["ParameterType"];
+            /** Description */
+            description: string;
+            /** Required */
+            required: boolean;
+            /** Default */
+            default?: string | number | boolean | null;
+            /** Choices */
+            choices?: (string | number | boolean)[] | null;
+        };
+        /**
+         * ParameterType
+         * @description A path is text that names something inside the workspace.
+         * @enum {string}
+         */
+        ParameterType: "string" | "integer" | "number" | "boolean" | "path";
         /**
          * Permission
          * @enum {string}
@@ -2818,6 +2924,35 @@ export interface components {
          * @enum {string}
          */
         RunAs: "chat" | "job";
+        /** RunStarted */
+        RunStarted: {
+            /**
+             * Run Id
+             * @description Also the id of the turn that it runs as.
+             */
+            run_id: string;
+            /** Message Id */
+            message_id: string;
+            /** Turn Id */
+            turn_id: string;
+        };
+        /**
+         * RunWish
+         * @description Values come with their type or as text, as a form's fields do.
+         */
+        RunWish: {
+            /** Context Id */
+            context_id: string;
+            /**
+             * Parameters
+             * @example {
+             *       "path": "src/app.py"
+             *     }
+             */
+            parameters?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
+        };
         /** SandboxShape */
         SandboxShape: {
             /**
@@ -2839,6 +2974,11 @@ export interface components {
             message_id: string;
             /** Turn Id */
             turn_id: string;
+            /**
+             * Run Id
+             * @description There if the message ran a workflow.
+             */
+            run_id?: string | null;
         };
         /**
          * SettingsShape
@@ -2891,6 +3031,11 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * Source
+         * @enum {string}
+         */
+        Source: "built_in" | "data" | "workspace";
+        /**
          * Speaker
          * @enum {string}
          */
@@ -2921,6 +3066,26 @@ export interface components {
         Stopped: {
             /** Stopped */
             stopped: boolean;
+        };
+        /** SuppliedShape */
+        SuppliedShape: {
+            /**
+             * Kind
+             * @constant
+             */
+            kind: "workflow";
+            /**
+             * Path
+             * @description Inside the workspace.
+             */
+            path: string;
+            /**
+             * Sha256
+             * @description Of the content as it is now: what trust would hold for.
+             */
+            sha256: string;
+            /** Trusted */
+            trusted: boolean;
         };
         /**
          * SupposedCall
@@ -2979,6 +3144,21 @@ export interface components {
             /** Updated At */
             updated_at: string | null;
         };
+        /**
+         * Trust
+         * @description Exactly this content of this file. A null hash takes the trust back.
+         */
+        Trust: {
+            /** Workspace */
+            workspace: string;
+            /**
+             * Path
+             * @example .anycowork/workflows/release.md
+             */
+            path: string;
+            /** Sha256 */
+            sha256: string | null;
+        };
         /** TurnStarted */
         TurnStarted: {
             /** Turn Id */
@@ -2991,6 +3171,119 @@ export interface components {
             /** Question */
             question: string | null;
         };
+        /** WorkflowCategories */
+        WorkflowCategories: {
+            /** Categories */
+            categories: components["schemas"]["WorkflowCategory"][];
+        };
+        /** WorkflowCategory */
+        WorkflowCategory: {
+            /** Name */
+            name: string;
+            /** Workflows */
+            workflows: components["schemas"]["WorkflowShape"][];
+        };
+        /** WorkflowList */
+        WorkflowList: {
+            /** Workflows */
+            workflows: components["schemas"]["WorkflowShape"][];
+            /**
+             * Faults
+             * @description Files that give no workflow, with line and reason.
+             */
+            faults: components["schemas"]["FileFaultShape"][];
+        };
+        /** WorkflowPage */
+        WorkflowPage: {
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Category */
+            category: string;
+            /** Parameters */
+            parameters: components["schemas"]["ParameterShape"][];
+            /**
+             * Needs
+             * @description What the chat's role must grant; a run may do no more than this.
+             */
+            needs: components["schemas"]["Permission"][];
+            /** Steps */
+            steps: components["schemas"]["WorkflowStepShape"][];
+            /**
+             * About
+             * @description What its author says of it, in Markdown.
+             */
+            about: string;
+            /**
+             * Usage
+             * @description How it is typed in a chat.
+             */
+            usage: string;
+            source: components["schemas"]["Source"];
+            /**
+             * Trusted
+             * @description If not, a person must trust its content before it can be run.
+             */
+            trusted: boolean;
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            /**
+             * Content
+             * @description The whole file.
+             */
+            content: string;
+        };
+        /** WorkflowShape */
+        WorkflowShape: {
+            /** Name */
+            name: string;
+            /** Description */
+            description: string;
+            /** Category */
+            category: string;
+            /** Parameters */
+            parameters: components["schemas"]["ParameterShape"][];
+            /**
+             * Needs
+             * @description What the chat's role must grant; a run may do no more than this.
+             */
+            needs: components["schemas"]["Permission"][];
+            /** Steps */
+            steps: components["schemas"]["WorkflowStepShape"][];
+            /**
+             * About
+             * @description What its author says of it, in Markdown.
+             */
+            about: string;
+            /**
+             * Usage
+             * @description How it is typed in a chat.
+             */
+            usage: string;
+            source: components["schemas"]["Source"];
+            /**
+             * Trusted
+             * @description If not, a person must trust its content before it can be run.
+             */
+            trusted: boolean;
+            /** Path */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+        };
+        /** WorkflowStepShape */
+        WorkflowStepShape: {
+            /** Title */
+            title: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "prompt" | "tool" | "ask" | "changes" | "workflow";
+        };
         /** WorkspaceList */
         WorkspaceList: {
             /** Workspaces */
@@ -3000,8 +3293,22 @@ export interface components {
         WorkspaceShape: {
             /** Root */
             root: string;
+            /**
+             * Supplies
+             * @description Files that are used once a person trusted their content.
+             */
+            supplies: components["schemas"]["SuppliedShape"][];
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * WorkspaceWish
+         * @description Either a folder to register, or a file in one to trust.
+         */
+        WorkspaceWish: {
+            /** Root */
+            root?: string | null;
+            trust?: components["schemas"]["Trust"] | null;
         };
         /** WrittenRule */
         WrittenRule: {
@@ -3432,7 +3739,18 @@ export interface components {
             at: string;
             principal?: string;
             cause?: string | null;
-            workflow: Record<string, never>;
+            /** @description Sent when a step begins, and at the run's end. */
+            workflow: {
+                run_id: string;
+                name: string;
+                /** @description From 1. */
+                step: number;
+                of: number;
+                /** @enum {string} */
+                status: "running" | "completed" | "failed" | "stopped" | "interrupted";
+                title: string;
+                error?: Record<string, never>;
+            };
         };
         RoleChangedEvent: {
             /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
@@ -11664,6 +11982,724 @@ export interface operations {
             };
         };
     };
+    list_workflows: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowList"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_categories: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowCategories"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    show_workflow: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowPage"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    execute_workflow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same key with the same body gives the first answer again, and does nothing twice. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RunWish"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunStarted"];
+                };
+            };
+            /** @description The body is not valid JSON. Send one JSON object. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "bad_json",
+                     *         "message": "The body is not valid JSON. Send one JSON object.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body did not arrive within 30 seconds. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_slow",
+                     *         "message": "The body did not arrive within 30 seconds.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description A turn is running in this chat. Wait for its end, or stop it. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "turn_running",
+                     *         "message": "A turn is running in this chat. Wait for its end, or stop it.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is larger than 10485760 bytes. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "too_large",
+                     *         "message": "The body is larger than 10485760 bytes.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The provider did not answer. */
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "provider_unreachable",
+                     *         "message": "The provider did not answer.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The disk is full; nothing was changed. Free some space and try again. */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "disk_full",
+                     *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     list_workspaces: {
         parameters: {
             query?: never;
@@ -11774,7 +12810,7 @@ export interface operations {
             };
         };
     };
-    register_workspace: {
+    register_or_trust: {
         parameters: {
             query?: never;
             header?: {
@@ -11786,7 +12822,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewRoot"];
+                "application/json": components["schemas"]["WorkspaceWish"];
             };
         };
         responses: {
@@ -11846,6 +12882,24 @@ export interface operations {
                      *       "error": {
                      *         "code": "not_allowed",
                      *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -1,0 +1,104 @@
+"""`anycowork workflow` as people type it: real processes, a real server, a scripted model."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.scripted_model import ScriptedModel, serve_in_thread
+from support.spec import proves
+from support.typing_people import Desk, Served
+from support.workflows import supplied
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ScriptedModel]:
+    with serve_in_thread() as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel) -> Iterator[tuple[Desk, Served]]:
+    desk = Desk(tmp_path_factory.mktemp("shared"), models.base_url)
+    with desk.serving() as server:
+        yield desk, server
+
+
+@pytest.fixture
+def desk(shared: tuple[Desk, Served], models: ScriptedModel) -> Desk:
+    """Its server runs; each command attaches to it."""
+    models.replies.clear()
+    return shared[0]
+
+
+@proves("WFL-1")
+def test_list_shows_each_by_category_with_how_to_type_it(desk: Desk) -> None:
+    done = desk.type("workflow", "list")
+    assert done.returncode == 0
+    assert "understand\n  explain_code " in done.stdout
+    assert "/explain_code path=<path> [depth=brief|thorough]" in done.stdout
+
+
+def test_list_tells_what_is_not_trusted_and_what_is_left_out(desk: Desk) -> None:
+    supplied(desk.workspace, theirs='+++\ndescription = "Theirs."\n+++\n## Go\nGo.\n', broken="---\n---\n")
+    done = desk.type("workflow", "list")
+    assert "theirs" in done.stdout and "not trusted yet" in done.stdout
+    assert "left out: .anycowork/workflows/broken.md:1:" in done.stderr
+    found = json.loads(desk.type("workflow", "list", "--json").stdout)
+    assert {one["name"]: one["trusted"] for one in found["workflows"]}["theirs"] is False
+    refused = desk.type("workflow", "run", "theirs")
+    assert refused.returncode == 1 and "nobody has trusted" in refused.stderr
+
+
+@proves("WFL-2", "CLI-1")
+def test_run_gives_the_answer_on_stdout_and_the_steps_on_stderr(desk: Desk, models: ScriptedModel) -> None:
+    models.replies += ["It is a letter."]
+    done = desk.type("workflow", "run", "explain_code", "path=my notes.txt", "question=what is it?")
+    assert (done.returncode, done.stdout) == (0, "It is a letter.\n")
+    assert "explain_code, step 1 of 1: Explain my notes.txt" in done.stderr
+    assert "Explain `my notes.txt`" in models.requests[-1]["messages"][-1]["content"]
+
+
+@proves("CLI-1")
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["explain_cod", "path=a"], 2, "Did you mean 'explain_code'"),
+        (["explain_code"], 2, "'path' is missing"),
+        (["explain_code", "path=a", "depth=deep"], 2, "'depth' must be one of brief, thorough"),
+        (["create_project", "name=x", "--role", "planner"], 1, "Switch to Actor"),
+    ],
+)
+def test_what_cannot_be_run_says_why_with_its_exit_code(desk: Desk, words: list[str], code: int, told: str) -> None:
+    done = desk.type("workflow", "run", *words)
+    assert done.returncode == code and told in done.stderr
+
+
+@proves("CLI-1")
+def test_a_step_that_asks_leaves_the_run_parked(desk: Desk) -> None:
+    done = desk.type("workflow", "run", "create_project", "name=parked", "--json")
+    assert done.returncode == 3
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert "workflow-progress" in {line["type"] for line in lines}
+    assert lines[-1]["waiting_for"][0]["tool"] == "create_file" and not (desk.workspace / "parked").exists()
+
+
+@proves("WFL-3")
+def test_new_writes_a_file_that_runs_and_never_overwrites(desk: Desk, models: ScriptedModel) -> None:
+    made = desk.type("workflow", "new", "my_own")
+    path = Path(made.stdout.strip())
+    assert made.returncode == 0 and path == desk.data / "workflows" / "my_own.md"
+    models.replies += ["A file."]
+    assert desk.type("workflow", "run", "my_own", "path=a.txt").stdout == "A file.\n"
+    again = desk.type("workflow", "new", "my_own")
+    assert again.returncode == 2 and "not overwritten" in again.stderr
+    for name, told in (("explain_code", "built in"), ("../x", "no name"), ("categories", "taken")):
+        refused = desk.type("workflow", "new", name)
+        assert refused.returncode == 2 and told in refused.stderr
+
+
+def test_without_a_server_a_command_brings_its_own(tmp_path: Path, models: ScriptedModel) -> None:
+    alone = Desk(tmp_path, models.base_url)
+    done = alone.type("workflow", "list", "--json")
+    assert done.returncode == 0 and len(json.loads(done.stdout)["workflows"]) == 7
