@@ -85,7 +85,7 @@ class Catalogue:
         return named[0]
 
     def near(self, name: str) -> list[str]:
-        return difflib.get_close_matches(name, sorted({one.name for one in self.listed}), n=3, cutoff=0.5)
+        return difflib.get_close_matches(name[:80], sorted({one.name for one in self.listed}), n=3, cutoff=0.5)
 
     def by_category(self) -> dict[str, list[Listed]]:
         found: dict[str, list[Listed]] = {}

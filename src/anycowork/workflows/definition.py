@@ -128,6 +128,8 @@ def _read_head(front: _Front) -> Head:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise BadDefinition(front.line_of(first["loc"]), f"'{field}': {first['msg']}") from None
+    except (ValueError, OverflowError, RecursionError):
+        raise BadDefinition(1, "the front matter holds a number too large, or is nested too deep") from None
 
 
 def _name(file_name: str, given: str | None, front: _Front) -> str:
@@ -197,9 +199,8 @@ def _action(section: Section) -> Action | Nested:
 
 
 def _tool(section: Section) -> ToolUse:
-    found = _json(section)
     try:
-        block = ToolBlock.model_validate_json(msgspec.json.encode(found))
+        block = ToolBlock.model_validate(_json(section))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
@@ -242,14 +243,20 @@ def _nested(section: Section) -> Nested:
 
 def _json(section: Section) -> Json:
     try:
-        found = json.loads(section.block)
+        found = json.loads(section.block, parse_constant=_no_constant)
+        msgspec.json.encode(found)  # what cannot be written down cannot be run
     except json.JSONDecodeError as error:
         raise BadDefinition(section.block_line + error.lineno, f"not valid JSON: {error.msg}") from None
-    except RecursionError:
-        raise BadDefinition(section.block_line, "not valid JSON: it is nested too deep") from None
+    except (ValueError, OverflowError, RecursionError):
+        reason = "it holds something that is no JSON value, a number too large, or is nested too deep"
+        raise BadDefinition(section.block_line, f"not valid JSON: {reason}") from None
     if not isinstance(found, dict):
         raise BadDefinition(section.block_line, "the block must be one JSON object")
     return found
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
 
 
 # --- what holds for the whole

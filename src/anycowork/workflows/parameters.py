@@ -17,6 +17,7 @@ from anycowork.domain.workflows import Parameter, ParameterType, Value, Workflow
 
 PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")
 LONGEST_VALUE = 20_000
+LONGEST_TYPED = 64_000
 _NAMED = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -27,6 +28,11 @@ _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 
 def split_words(text: str) -> list[str]:
     """As a shell would: quotes hold words together. Raises: Invalid."""
+    if len(text) > LONGEST_TYPED:
+        raise Invalid(
+            f"What follows a workflow's name may have {LONGEST_TYPED:,} characters. Give long values over the API or the form.",
+            param="content",
+        )
     try:
         return shlex.split(text)
     except ValueError as error:

@@ -18,6 +18,7 @@ from anycowork.domain.workflows import Ask, Prompt, Run, RunStatus, ShowChanges,
 from anycowork.workflows.recording import Opener, StepRecorder
 
 MOST_CHANGES = 200  # snapshots looked at for what a chat changed
+LONGEST_CHANGES = 1_000_000  # characters, after which older ones are left out
 MomentOf = Callable[[Turn], Awaitable[Moment]]
 
 
@@ -120,9 +121,11 @@ class WorkflowRunner:
     async def _changes(self, run: Run) -> str:
         """The recorded differences of this chat, oldest first; what was taken back stands there as a change too."""
         found, older = await self._rows.snapshots_page(run.chat_id, limit=MOST_CHANGES)
-        after = [snapshot for snapshot in found if snapshot.moment is SnapshotMoment.AFTER]
-        texts = [text for snapshot in after if (text := await self._snapshots.difference(snapshot))]
+        texts: list[str] = []
+        for snapshot in reversed(found):
+            if snapshot.moment is SnapshotMoment.AFTER and sum(map(len, texts)) < LONGEST_CHANGES:
+                texts += [text] if (text := await self._snapshots.difference(snapshot)) else []
         if not texts:
             return "No file was changed in this chat."
-        head = ["(Older changes are left out.)"] if older is not None else []
-        return "\n".join([*head, *texts])
+        cut = older is not None or sum(map(len, texts)) >= LONGEST_CHANGES
+        return "\n".join([*(["(Older changes are left out.)"] if cut else []), *reversed(texts)])

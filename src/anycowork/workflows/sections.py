@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 KINDS = ("tool", "ask", "changes", "workflow")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([\w-]*)[^`]*")
-_TITLE = re.compile(r"##[ \t]+(.*\S)[ \t]*")
+_FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+")  # no going back: a line may be anything
+_TITLE_MARKS = ("## ", "##\t")
 
 
 class BadDefinition(ValueError):
@@ -53,15 +53,13 @@ def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[Section]]:
     lines = _without_comments(lines, start)
     blocks = list(_blocks(lines, start))
     fenced = {number for block in blocks for number in range(block.first, block.last + 1)}
-    titles = [n for n in range(start, len(lines)) if n not in fenced and _TITLE.fullmatch(lines[n])]
+    titles = [n for n in range(start, len(lines)) if n not in fenced and _title(lines[n])]
     about = "\n".join(lines[start : titles[0] if titles else len(lines)]).strip()
     return about, [_section(lines, at, end, blocks) for at, end in pairwise([*titles, len(lines)])]
 
 
 def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> Section:
-    found = _TITLE.fullmatch(lines[at])
-    assert found is not None
-    section = Section(found[1][:200], at + 1, tuple(lines[at + 1 : end]))
+    section = Section(_title(lines[at]), at + 1, tuple(lines[at + 1 : end]))
     if not section.text:
         raise BadDefinition(at + 1, f"the step '{section.title}' is empty: write words for the agent, or a block")
     special = [block for block in blocks if at < block.first < end and block.kind in KINDS]
@@ -75,6 +73,11 @@ def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) 
         )
     content = "\n".join(lines[block.first + 1 : block.last])
     return Section(section.title, section.line, section.lines, block.kind, content, block.first + 1)
+
+
+def _title(line: str) -> str:
+    """Empty if the line is none."""
+    return line[2:].strip()[:200] if line.startswith(_TITLE_MARKS) else ""
 
 
 def _without_comments(lines: Sequence[str], start: int) -> list[str]:

@@ -124,7 +124,11 @@ FAULTS = {
     "two blocks": (_with(body="## Go\n```changes\n```\n```changes\n```\n"), 5, "only thing"),
     "bad json": (_step("tool", '{"tool": "x",\n}'), 7, "not valid JSON"),
     "json list": (_step("tool", "[]"), 5, "one JSON object"),
-    "deep json": (_step("tool", "[" * 100_000), 5, "nested too deep"),
+    "deep json": (_step("tool", "[" * 60_000), 5, "nested too deep"),
+    "huge number in json": (_step("tool", '{"tool": "x", "parameters": {"a": ' + "9" * 5000 + "}}"), 5, "too large"),
+    "no number in json": (_step("tool", '{"tool": "x", "parameters": {"a": NaN}}'), 5, "no JSON value"),
+    "half a character": (_step("tool", '{"tool": "x", "parameters": {"a": "\\ud800"}}'), 5, "no JSON value"),
+    "deep toml": (_with("a = " + "[" * 30_000 + "]" * 30_000 + "\n"), 1, "nested too deep"),
     "tool without parameters": (_step("tool", '{"tool": "x"}'), 5, "parameters"),
     "tool with a switch": (_step("tool", '{"tool": "x", "parameters": {}, "role": "actor"}'), 5, "role"),
     "no question": (_step("ask", '{"options": []}'), 5, "no question"),
@@ -147,6 +151,26 @@ def test_a_fault_is_told_with_its_line(fault: str) -> None:
         read_definition("own.md", text)
     assert words in told.value.reason
     assert told.value.line == line
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "line",
+    [
+        "```" + "a" * 60_000 + "`",
+        "##" + " " * 60_000,
+        "## a" + " " * 60_000,
+        "{{" * 30_000,
+        "{{" + " " * 60_000,
+        "<!--" * 9_000,
+    ],
+    ids=["fence", "blank title", "title", "braces", "spaces", "comments"],
+)
+def test_a_line_of_any_kind_is_read_in_no_time(line: str) -> None:
+    try:
+        read_definition("long.md", _with(body=f"## Go\n{line}\n"))
+    except BadDefinition as fault:
+        assert fault.reason
 
 
 def test_a_workflow_that_runs_itself_is_none() -> None:

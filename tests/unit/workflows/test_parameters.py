@@ -77,6 +77,11 @@ def test_every_fault_names_its_parameter(text: str, faults: dict[str, str]) -> N
         assert words in told.value.faults[name] and name in told.value.message
 
 
+def test_endless_typed_text_is_refused_at_once() -> None:
+    with pytest.raises(Invalid, match="64,000"):
+        split_words("x" * 64_001)
+
+
 def test_an_open_quote_is_told() -> None:
     with pytest.raises(Invalid, match="closing quotation"):
         split_words("path='it is")
