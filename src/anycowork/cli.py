@@ -49,6 +49,7 @@ Examples:
     anycowork run "What does this project do?" --workspace ~/project
     anycowork run "Plan a clean-up of the notes" --role planner > plan.json
     anycowork run --approved-plan plan.json --workspace ~/notes
+    anycowork run "/explain_code src/app.py"
     anycowork run "List the open TODOs" --json | jq .type
 """
 

@@ -87,7 +87,6 @@ async def test_links_are_not_followed_out_of_the_workspace_nor_inside_it(tmp_pat
         folder = guest.workspace / ".anycowork" / "workflows"
         (folder / "out.md").symlink_to(tmp_path / "outside" / "linked.md")
         (folder / "inside.md").symlink_to(guest.workspace / "notes.md")
-        (folder / "fifo.md").unlink(missing_ok=True)
         os.mkfifo(folder / "fifo.md")
         (folder / "folder.md").mkdir()
         told = {Path(fault["path"]).stem: fault["reason"] for fault in await faults(guest)}

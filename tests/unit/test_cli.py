@@ -37,7 +37,7 @@ def anycowork_cli(*words: str, cwd: Path, environ: dict[str, str] | None = None)
 def test_help_names_every_command_and_gives_examples(tmp_path: Path) -> None:
     overview = anycowork_cli("--help", cwd=tmp_path)
     assert overview.returncode == 0
-    for word in ("serve", "run", "doctor", "version"):
+    for word in ("serve", "run", "workflow", "doctor", "version"):
         assert f"\n  {word} " in overview.stdout
         assert anycowork_cli(word, "--help", cwd=tmp_path).returncode == 0
     assert "anycowork run --approved-plan plan.json" in anycowork_cli("run", "--help", cwd=tmp_path).stdout

@@ -43,7 +43,6 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
-from anycowork.domain.workflows import Run
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import Order, WorkflowBook
@@ -276,14 +275,11 @@ class FrontDesk:
         """What is run is fixed here, before the turn begins: a file that changes later changes nothing of it."""
         async with self._alone(chat_id) as chat:
             order = await order_for(workspace=chat.workspace, role=self._roles.stored(chat.role))
-            run = Run(self._clock.new_id(), chat_id, order.workflow, order.steps, order.needs, order.content_hash)
-            ordered = self._draft.message(
-                chat, Speaker.USER, order.typed, payload={"workflow": run.to_json()}, turn_id=run.id
-            )
-            turn = self._draft.turn(chat, principal, message_id=ordered.id, turn_id=run.id, role=chat.role)
+            run, message = self._draft.run(chat, order)
+            turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
-            await self._begin(principal, chat, turn, ordered, run, SetChat(ChatState.RUNNING, title=title))
-        return Sent(ordered.id, turn.id, run.id)
+            await self._begin(principal, chat, turn, message, run, SetChat(ChatState.RUNNING, title=title))
+        return Sent(message.id, turn.id, run.id)
 
     @asynccontextmanager
     async def _alone(self, chat_id: str) -> AsyncIterator[Chat]:

@@ -10,6 +10,8 @@ from anycowork.domain.journal import RequireState
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
+from anycowork.domain.workflows import Run
+from anycowork.workflows.registry import Order
 
 NEW_CHAT = "New chat"
 TITLE_LENGTH = 60
@@ -45,6 +47,12 @@ class Drafter:
             plan_id=plan_id,
             created_at=self.clock.now(),
         )
+
+    def run(self, chat: Chat, order: Order) -> tuple[Run, Message]:
+        """A workflow's run, and the message that orders it: the words that would order it again."""
+        run = Run(self.clock.new_id(), chat.id, order.workflow, order.steps, order.needs, order.content_hash)
+        payload: Json = {"workflow": run.to_json()}
+        return run, self.message(chat, Speaker.USER, order.typed, payload=payload, turn_id=run.id)
 
     def switch(self, principal: Principal, chat: Chat, new: str) -> tuple[tuple[Message, ...], tuple[Draft, ...]]:
         """The switch as a message of its own in the history, and its event; nothing if the role stays."""

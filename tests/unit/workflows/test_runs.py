@@ -297,6 +297,45 @@ async def test_a_provider_that_fails_ends_the_run_with_its_reason(tmp_path: Path
         assert failed["status"] == "failed" and failed["error"]["message"]
 
 
+async def test_a_question_of_the_agent_parks_the_step_and_the_answer_goes_on_with_it(tmp_path: Path) -> None:
+    written(tmp_path, greet=TWO_PROMPTS)
+    question = '{"type": "question", "question": "Which Ann?", "options": [{"label": "The tall one", "value": "tall"}]}'
+    async with at_home(tmp_path, replies=[question, "Hello, tall Ann.", "Goodbye."]) as guest:
+        chat = await guest.chat()
+        await started(chat, "greet", who="Ann")
+        assert (await chat.rest())["state"] == "awaiting_answer"
+        (asked,) = await chat.of_type("question")
+        await guest.ask("POST", f"{chat.path}/questions/{asked['id']}/answer", {"value": "tall"}, expect=200)
+        await chat.rest()
+        assert await progress(chat) == [(1, "running"), (2, "running"), (2, "completed")]
+        assert "The tall one" in last_words(guest, 1)
+
+
+async def test_a_plan_ends_a_step_of_a_planner_and_stays_open_to_be_approved(tmp_path: Path) -> None:
+    written(tmp_path, greet=TWO_PROMPTS)
+    plan = '{"goal": "greet", "steps": [{"action": "say hello"}]}'
+    async with at_home(tmp_path, replies=[plan, "Goodbye."]) as guest:
+        chat = await guest.chat(role="planner")
+        await started(chat, "greet", who="Ann")
+        await chat.rest()
+        (message,) = await chat.of_type("plan")
+        assert message["payload"]["goal"] == "greet" and (await progress(chat))[-1] == (2, "completed")
+        row = await guest.house.database.store.plan(message["id"])
+        assert row is not None and row.state.value == "open"
+
+
+async def test_a_removed_chat_leaves_no_run_behind(tmp_path: Path) -> None:
+    written(tmp_path, greet=TWO_PROMPTS)
+    async with at_home(tmp_path, replies=["a", "b"]) as guest:
+        chat = await guest.chat()
+        run_id = (await started(chat, "greet", who="Ann"))["run_id"]
+        await chat.rest()
+        kept = await guest.house.database.store.run(run_id)
+        assert kept is not None and kept.status.value == "completed" and len(kept.content_hash) == 64
+        await guest.ask("DELETE", chat.path)
+        assert await guest.house.database.store.run(run_id) is None
+
+
 # --- roles
 
 
