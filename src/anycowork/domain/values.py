@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import msgspec
 
-if (
-    TYPE_CHECKING
-):  # one replace for readers and checkers; that of the dataclasses takes a value too, ten times as slowly
+# One `replace` for readers and checkers; that of the dataclasses takes a value too, ten times as slowly.
+if TYPE_CHECKING:
     from dataclasses import replace as replace
 else:
     from msgspec.structs import replace as replace
