@@ -48,7 +48,8 @@ class Price(BaseModel):
 class ProviderEntry(BaseModel):
     """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it.
 
-    `calling` schema: its models are held to a JSON schema of what they may reply; `brief`: they are small, and told little.
+    `calling` schema: its models are held to a JSON schema of what they may reply; native: they use their own function calling;
+    `brief`: they are small, and told little.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,7 +60,7 @@ class ProviderEntry(BaseModel):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     models: tuple[str, ...] = ()
     context_tokens: Annotated[int, Field(gt=0)] | None = None
-    calling: Literal["text", "schema"] = "text"
+    calling: Literal["text", "schema", "native"] = "text"
     brief: bool = False
     prices: Mapping[str, Price] = Field(default_factory=dict)
 

@@ -53,11 +53,12 @@ class Asking:
             max_tokens=options.max_tokens,
             temperature=ANOTHER_TEMPERATURE if circling else options.temperature,
             schema=self._schema(moment, options, circling),
+            offers=self._prompts.offers(moment.role) if options.calling is Calling.NATIVE else (),
         )
 
     def _schema(self, moment: Moment, options: ModelOptions, circling: str | None) -> Json | None:
         match options.calling:
-            case Calling.TEXT:
+            case Calling.TEXT | Calling.NATIVE:
                 return None
             case Calling.SCHEMA:
                 without = frozenset({circling} if circling else ())
@@ -77,7 +78,10 @@ class Asking:
         """Read once for the segment, so that every request of it begins with the same bytes."""
         if moment.system_prompt is None:
             prompt_id = moment.chat.config.system_prompt_id
-            moment.system_prompt = await self._prompts.for_chat(prompt_id, moment.role, brief=options.brief)
+            offered = options.calling is Calling.NATIVE
+            moment.system_prompt = await self._prompts.for_chat(
+                prompt_id, moment.role, brief=options.brief, offered=offered
+            )
         return moment.system_prompt
 
 

@@ -1,7 +1,7 @@
 """Hears one answer: streams it to the readers as it comes, thinking apart from words, and stops it when it runs away."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from anycowork.agent.reply import safe_to_show
@@ -9,6 +9,7 @@ from anycowork.agent.thinking import Piece, ThinkSplitter
 from anycowork.domain.errors import Runaway
 from anycowork.domain.events import EventType
 from anycowork.domain.ports import (
+    CallChunk,
     Finished,
     Journal,
     ModelRequest,
@@ -33,6 +34,7 @@ class Heard:
     shown: int = 0
     usage: UsageChunk | None = None
     finish: str | None = None
+    called: list[str] = field(default_factory=list)  # calls that came apart from the words
 
     @property
     def was_shown(self) -> bool:
@@ -63,6 +65,8 @@ class Listener:
                     self._take(self._splitter.feed(text))
                 case ReasoningChunk(text):
                     self._take([Piece(thinking=True, text=text)])
+                case CallChunk(text):
+                    self.heard.called.append(text)
                 case UsageChunk():
                     self.heard.usage = chunk
                 case Finished(reason):

@@ -18,8 +18,10 @@ from anycowork.agent.reply import (
     Malformed,
     PlanReply,
     QuestionReply,
+    Reading,
     ReviewReply,
     claims_success,
+    read_called,
     read_reply,
 )
 from anycowork.agent.toolrunner import Parked, ToolRunner
@@ -106,8 +108,7 @@ class Agent:
         return True
 
     async def _act_on(self, moment: Moment, limits: Limits, heard: Heard) -> bool:
-        reading = read_reply(heard.text, output=moment.role.output, cut_off=heard.cut_off)
-        match reading:
+        match reading := self._read(moment, heard):
             case Calls():
                 await self._recorder.calls(moment, heard, reading)
                 return True
@@ -131,6 +132,11 @@ class Agent:
             case _:
                 assert_never(reading)
         return False
+
+    def _read(self, moment: Moment, heard: Heard) -> Reading:
+        if heard.called:
+            return read_called(heard.called, heard.text)
+        return read_reply(heard.text, output=moment.role.output, cut_off=heard.cut_off)
 
     def _not_done(self, moment: Moment, text: str) -> str | None:
         """Why these words are not taken for the end; None if they are. Said once: the second time they stand."""

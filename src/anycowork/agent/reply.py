@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.question import Question, Review, read_question, read_review
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.tools import Parameters, ToolCall
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 
 MAX_CALLS = 20
 _CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
@@ -45,15 +46,17 @@ class FoundCall:
 
 @value
 class Calls:
-    """`prose` is what stood around the calls; `whole` if nothing did. `dropped` says why later calls were not taken."""
+    """`prose` is what stood around the calls; `whole` if nothing did, or if they came `apart` from it, where no quoted text can come from.
+    `dropped` says why later calls were not taken."""
 
     calls: tuple[FoundCall, ...]
     prose: str
     dropped: str | None = None
+    apart: bool = False
 
     @property
     def whole(self) -> bool:
-        return not self.prose
+        return self.apart or not self.prose
 
 
 @value
@@ -108,6 +111,14 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
     if problem := _broken_call(text, cut_off=cut_off):
         return Malformed(text, problem)
     return Answer(text)
+
+
+def read_called(called: Sequence[str], prose: str) -> Reading:
+    """Calls that a provider gave apart from the words, each in the strict form as far as it could be brought into it."""
+    read = read_reply("\n".join(called))
+    if isinstance(read, Calls):
+        return replace(read, prose=prose.strip(), apart=True)
+    return read if isinstance(read, Malformed) else Malformed(prose, "the arguments of the call are not a JSON object.")
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

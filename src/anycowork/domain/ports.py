@@ -191,11 +191,21 @@ class WorkflowFiles(Protocol):
 
 
 @value
+class Part:
+    """One message of those that were merged. `call` is the call that it made, `answers` the id of the call that it is the result of."""
+
+    text: str
+    call: Json | None = field(default=None, hash=False)
+    answers: str | None = None
+
+
+@value
 class Said:
-    """One message as a model is shown it. `role` is system, user or assistant."""
+    """What a model is shown of one side. `role` is system, user or assistant; `parts` say the same apart, for whoever shows calls as calls."""
 
     role: str
     content: str
+    parts: tuple[Part, ...] = ()
 
 
 class Calling(StrEnum):
@@ -203,6 +213,7 @@ class Calling(StrEnum):
 
     TEXT = "text"  # told in the prompt, and read from its words
     SCHEMA = "schema"  # its decoder is held to a JSON schema of every reply that is allowed
+    NATIVE = "native"  # tools are offered and called through the provider's own function calling
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +227,20 @@ class ModelOptions:
 
 
 @value
+class Offer:
+    """A tool as it is offered to a model that calls natively."""
+
+    name: str
+    description: str
+    schema: Json = field(hash=False)
+
+
+@value
 class ModelRequest:
-    """With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words."""
+    """`offers` are the tools that it may call natively; its calls then come as `CallChunk`s.
+
+    With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words.
+    """
 
     model: str
     messages: tuple[Said, ...]
@@ -225,6 +248,14 @@ class ModelRequest:
     max_tokens: int | None = None
     temperature: float | None = None
     schema: Json | None = field(default=None, hash=False)
+    offers: tuple[Offer, ...] = ()
+
+
+@value
+class CallChunk:
+    """A whole call that the model made natively, in the strict form that others write. What cannot be read stands in it as it came."""
+
+    text: str
 
 
 @value
@@ -252,7 +283,7 @@ class Finished:
     reason: str | None = None
 
 
-Chunk = TextChunk | ReasoningChunk | UsageChunk | Finished
+Chunk = TextChunk | ReasoningChunk | CallChunk | UsageChunk | Finished
 
 
 class Provider(Protocol):

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import SystemPrompts, Toolbox
+from anycowork.domain.ports import Offer, SystemPrompts, Toolbox
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.prompts.brief import brief_prompt
@@ -20,8 +20,8 @@ class PromptBook:
         self._written = written
 
         @lru_cache(maxsize=64)
-        def together(base: str, role: RoleDefinition) -> Enhanced:
-            return enhance(base, role, role_text(role), toolbox.specs())
+        def together(base: str, role: RoleDefinition, offered: bool = False) -> Enhanced:
+            return enhance(base, role, role_text(role), toolbox.specs(), offered=offered)
 
         @lru_cache(maxsize=64)
         def shortly(base: str | None, role: RoleDefinition) -> str:
@@ -31,7 +31,12 @@ class PromptBook:
         def replies(role: RoleDefinition, brief: bool, without: frozenset[str]) -> Json:
             return reply_schema(role, toolbox.specs(), brief=brief, without=without)
 
-        self._together, self._shortly, self._replies = together, shortly, replies
+        @lru_cache(maxsize=64)
+        def offers(role: RoleDefinition) -> tuple[Offer, ...]:
+            granted = (spec for spec in toolbox.specs() if role.grants(spec.permissions))
+            return tuple(Offer(spec.name, spec.description, spec.schema) for spec in granted)
+
+        self._together, self._shortly, self._replies, self._offers = together, shortly, replies, offers
 
     async def all(self) -> list[SystemPrompt]:
         """The built-in one first, then the oldest."""
@@ -64,12 +69,18 @@ class PromptBook:
         """The same prompt and role give the same bytes."""
         return self._together(prompt.content, role)
 
-    async def for_chat(self, prompt_id: str | None, role: RoleDefinition, *, brief: bool = False) -> str:
-        """What the model is told. A chat whose prompt is gone gets the default."""
+    async def for_chat(
+        self, prompt_id: str | None, role: RoleDefinition, *, brief: bool = False, offered: bool = False
+    ) -> str:
+        """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         if brief:
             return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role)
-        return self.enhanced(chosen, role).content
+        return self._together(chosen.content, role, offered).content
+
+    def offers(self, role: RoleDefinition) -> tuple[Offer, ...]:
+        """The tools that the role grants, and no other, for a model that calls natively."""
+        return self._offers(role)
 
     def replies(self, role: RoleDefinition, *, brief: bool, without: frozenset[str] = frozenset()) -> Json:
         """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""

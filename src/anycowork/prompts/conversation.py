@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.ports import Said
+from anycowork.domain.ports import Part, Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
 TURN_OVER = "[The turn ended here.]"
@@ -13,11 +13,12 @@ def said(message: Message) -> Said | None:
     """This message alone, as the model is shown it; None if it is only for people (errors, limits) or has no words."""
     match message.message_type:
         case MessageType.TOOL_CALL:
-            return Said(ASSISTANT, message.content)
+            return _one(ASSISTANT, message.content, call=message.payload)
         case MessageType.TOOL_RESULT:
-            return Said(USER, f"{result_heading(message)}\n{message.content}")
+            answers = _word(message.payload or {}, "tool_call_id")
+            return _one(USER, f"{result_heading(message)}\n{message.content}", answers=answers)
         case MessageType.ROLE_CHANGE:
-            return Said(USER, _role_change(message))
+            return _one(USER, _role_change(message))
         case _:
             return _spoken(message)
 
@@ -45,9 +46,11 @@ class Conversation:
         if before is None or turns[-1].role != one.role:
             turns.append(one)
         elif _is_result(before) and not _is_result(message):
-            turns += [Said(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
+            turns += [_one(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
         else:
-            turns[-1] = Said(one.role, f"{turns[-1].content}{_joint(before, message, one.role)}{one.content}")
+            last = turns[-1]
+            words = f"{last.content}{_joint(before, message, one.role)}{one.content}"
+            turns[-1] = Said(one.role, words, (*last.parts, *one.parts))
 
 
 def _is_result(message: Message) -> bool:
@@ -81,7 +84,11 @@ def _word(payload: Json, key: str) -> str | None:
 def _spoken(message: Message) -> Said | None:
     if message.role is Speaker.SYSTEM or not message.content.strip():
         return None
-    return Said(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content)
+    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content)
+
+
+def _one(role: str, text: str, *, call: Json | None = None, answers: str | None = None) -> Said:
+    return Said(role, text, (Part(text, call, answers),))
 
 
 def _joint(before: Message, message: Message, role: str) -> str:

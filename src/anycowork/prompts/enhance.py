@@ -32,13 +32,16 @@ def enhance(
     budget_tokens: int = TOOL_BUDGET,
     request: str = "",
     mermaid: bool = True,
+    offered: bool = False,
 ) -> Enhanced:
     """The whole prompt of this role. `budget_tokens` bounds the tool list; the other sections are always whole.
 
-    The same arguments give the same bytes, and a section that `base` holds already is not said again.
+    The same arguments give the same bytes, and a section that `base` holds already is not said again. `offered`: the provider shows
+    the tools itself, so that the prompt does not.
     """
     tools = catalogue(specs, role, budget_tokens=budget_tokens, request=request)
-    sections = [base, role_text, *_tool_sections(tools), prose("mermaid") if mermaid else ""]
+    told = () if offered else _tool_sections(tools)
+    sections = [base, role_text, *told, prose("mermaid") if mermaid else ""]
     return Enhanced(content=_joined(sections), left_out=tools.left_out)
 
 

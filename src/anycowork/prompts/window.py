@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import Said
+from anycowork.domain.ports import Part, Said
 from anycowork.domain.values import value
 from anycowork.prompts.conversation import SYSTEM, USER, Conversation
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, Fitting, Weighed, weighed
@@ -95,6 +95,7 @@ class _System:
 
 
 def _with_note(kept: list[Said]) -> list[Said]:
+    note = Part(LEFT_OUT)
     if kept and kept[0].role == USER:
-        return [Said(USER, f"{LEFT_OUT}\n\n{kept[0].content}"), *kept[1:]]
-    return [Said(USER, LEFT_OUT), *kept]
+        return [Said(USER, f"{LEFT_OUT}\n\n{kept[0].content}", (note, *kept[0].parts)), *kept[1:]]
+    return [Said(USER, LEFT_OUT, (note,)), *kept]

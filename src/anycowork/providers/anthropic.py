@@ -7,15 +7,25 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault, Unreachable
-from anycowork.domain.ports import Chunk, Finished, ModelRequest, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.domain.ports import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.model_list import AUTO
+from anycowork.providers.native import CallPieces, answered_calls, text_of
 from anycowork.providers.upstream import Upstream
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
-    from anthropic.types import MessageDeltaUsage, MessageParam, RawMessageStreamEvent, TextBlockParam, Usage
+    from anthropic.types import (
+        MessageDeltaUsage,
+        MessageParam,
+        RawMessageStreamEvent,
+        TextBlockParam,
+        ToolParam,
+        ToolResultBlockParam,
+        ToolUseBlockParam,
+        Usage,
+    )
 
 LONGEST_ANSWER = 8_192  # tokens; the API wants a limit named
 _FINISHED = {"max_tokens": "length", "end_turn": "stop", "stop_sequence": "stop"}
@@ -93,12 +103,13 @@ class Anthropic:
             max_tokens=request.max_tokens or LONGEST_ANSWER,
             system=_system(request) or omit,
             messages=_messages(request),
+            tools=_tools(request) or omit,
             cache_control={"type": "ephemeral"},  # up to the last message; the next request begins with the same bytes
             stream=True,
         )
 
     async def _chunks(self, stream: "AsyncStream[RawMessageStreamEvent]") -> AsyncIterator[Chunk]:
-        tally, finish = _Tally(), None
+        tally, calls, finish = _Tally(), CallPieces(), None
         events = aiter(stream)
         while True:
             async with asyncio.timeout(self._timeouts.idle):
@@ -106,12 +117,15 @@ class Anthropic:
             if event is None:
                 raise BrokenStream(f"{self.name} ended its answer without finishing it. Ask again.")
             tally.take(event)
+            _collect(calls, event)
             for chunk in _said(event):
                 yield chunk
             if event.type == "message_delta" and event.delta.stop_reason:
                 finish = event.delta.stop_reason
             if event.type == "message_stop":
                 break
+        for call in calls.whole():
+            yield call
         yield tally.usage()
         yield Finished(_FINISHED.get(finish or "", finish))
 
@@ -182,6 +196,13 @@ def _said(event: "RawMessageStreamEvent") -> Iterator[Chunk]:
         yield ReasoningChunk(event.delta.thinking)
 
 
+def _collect(calls: CallPieces, event: "RawMessageStreamEvent") -> None:
+    if event.type == "content_block_start" and event.content_block.type == "tool_use":
+        calls.add(event.index, name=event.content_block.name)
+    elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+        calls.add(event.index, arguments=event.delta.partial_json)
+
+
 # --- the request: the system prompt is the same in every request of a chat, so it is marked for the cache
 
 
@@ -193,10 +214,33 @@ def _system(request: ModelRequest) -> "list[TextBlockParam]":
 
 
 def _messages(request: ModelRequest) -> "list[MessageParam]":
+    known = answered_calls(request.messages) if request.offers else frozenset()
     turns: list[MessageParam] = []
     for said in request.messages:
+        words: list[TextBlockParam] = [{"type": "text", "text": text}] if (text := text_of(said, known)) else []
         if said.role == "assistant":
-            turns.append({"role": "assistant", "content": well_formed(said.content)})
+            turns.append({"role": "assistant", "content": [*words, *_called(said, known)]})
         elif said.role == "user":
-            turns.append({"role": "user", "content": well_formed(said.content)})
+            turns.append({"role": "user", "content": [*_results(said, known), *words]})
     return turns
+
+
+def _called(said: Said, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
+    for part in said.parts:
+        if part.call and (call_id := str(part.call.get("id"))) in known:
+            given = part.call.get("parameters")
+            name = str(part.call.get("tool"))
+            yield {"type": "tool_use", "id": call_id, "name": name, "input": {**given} if isinstance(given, dict) else {}}
+
+
+def _results(said: Said, known: frozenset[str]) -> "Iterator[ToolResultBlockParam]":
+    for part in said.parts:
+        if part.answers and part.answers in known:
+            yield {"type": "tool_result", "tool_use_id": part.answers, "content": well_formed(part.text)}
+
+
+def _tools(request: ModelRequest) -> "list[ToolParam]":
+    return [
+        {"name": offer.name, "description": offer.description, "input_schema": {**offer.schema}}
+        for offer in request.offers
+    ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from anycowork.domain.errors import BrokenStream
 from anycowork.domain.ports import Chunk, Finished, UsageChunk
 from anycowork.providers.deltas import DONE, Delta, Unreadable, read_delta, read_whole
+from anycowork.providers.native import CallPieces
 from anycowork.providers.retries import TryAgain
 from anycowork.providers.sse import EventTooLarge, SseReader
 from anycowork.providers.upstream import Upstream
@@ -37,6 +38,7 @@ class CompletionStream:
         self._timeouts = timeouts
         self._finish: str | None = None
         self._usage: UsageChunk | None = None
+        self._calls = CallPieces()
         self._done = False
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
@@ -47,6 +49,8 @@ class CompletionStream:
                     raise self._broken(f"failed while answering. It says: {self._upstream.quoted(delta.error)}")
                 for chunk in delta.chunks:
                     yield chunk
+                for piece in delta.calls:
+                    self._calls.add(piece.index, name=piece.name, arguments=piece.arguments)
                 self._finish = delta.finish or self._finish
                 self._usage = delta.usage or self._usage
         except (BrokenStream, TryAgain):
@@ -54,6 +58,8 @@ class CompletionStream:
                 raise
         if not self._done and self._finish is None:
             raise self._broken("ended its answer without finishing it. Check its base URL, or ask again.")
+        for call in self._calls.whole():
+            yield call
         if self._usage is not None:
             yield self._usage
         yield Finished(self._finish)
@@ -96,7 +102,7 @@ class CompletionStream:
             delta = read_whole(body)
         except Unreadable:
             raise self._broken("sent an answer that is not JSON.") from None
-        self._done = bool(delta.chunks)
+        self._done = bool(delta.chunks or delta.calls)
         return delta
 
     def _read(self, data: bytes) -> Delta:

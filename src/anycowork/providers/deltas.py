@@ -17,10 +17,20 @@ class Unreadable(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class CallPiece:
+    """A piece of a native call: its name comes once, its arguments in as many pieces as the server likes."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class Delta:
     """One event: what is new, and what it says about the whole so far. `error` is upstream's own words for a failure mid-stream."""
 
     chunks: tuple[TextChunk | ReasoningChunk, ...] = ()
+    calls: tuple[CallPiece, ...] = ()
     finish: str | None = None
     usage: UsageChunk | None = None
     error: str | None = None
@@ -80,6 +90,7 @@ def _read(event: Json, part: str) -> Delta:
     finish = choice.get("finish_reason") if isinstance(choice, dict) else None
     return Delta(
         chunks=tuple(_chunks(said)) if isinstance(said, dict) else (),
+        calls=tuple(_calls(said.get("tool_calls"))) if isinstance(said, dict) else (),
         finish=finish if isinstance(finish, str) else None,
         usage=_usage(event.get("usage")),
         error=_words(event),
@@ -97,6 +108,15 @@ def _chunks(said: Json) -> Iterator[TextChunk | ReasoningChunk]:
     if isinstance(content, list):
         for piece in content:
             yield from _part(piece)
+
+
+def _calls(found: JsonValue) -> Iterator[CallPiece]:
+    for at, call in enumerate(found if isinstance(found, list) else ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(call, dict) and isinstance(function, dict):
+            index = call.get("index")
+            number = index if isinstance(index, int) else at
+            yield CallPiece(number, _text(function.get("name")), _text(function.get("arguments")))
 
 
 def _part(piece: JsonValue) -> Iterator[TextChunk | ReasoningChunk]:

@@ -15,6 +15,7 @@ from anycowork.providers.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.constrained import plain_words
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
+from anycowork.providers.native import openai_messages
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff, TryAgain, retry_after
 from anycowork.providers.upstream import Upstream, waiting_may_help
@@ -182,7 +183,7 @@ _OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
 def _body(request: ModelRequest, model: str) -> Json:
     body: Json = {
         "model": model,
-        "messages": [{"role": said.role, "content": well_formed(said.content)} for said in request.messages],
+        "messages": [*_messages(request)],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -192,7 +193,21 @@ def _body(request: ModelRequest, model: str) -> Json:
         body["temperature"] = request.temperature
     if request.schema is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.schema}}
+    if request.offers:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": offer.name, "description": offer.description, "parameters": offer.schema},
+            }
+            for offer in request.offers
+        ]
     return body
+
+
+def _messages(request: ModelRequest) -> list[Json]:
+    if request.offers:
+        return openai_messages(request.messages)
+    return [{"role": said.role, "content": well_formed(said.content)} for said in request.messages]
 
 
 def _without(body: Json, refused: frozenset[str]) -> Json:
