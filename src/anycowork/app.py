@@ -201,6 +201,7 @@ async def _furnish(
         plan_audit=PlanAudit(store=store, toolbox=toolbox),
         store=store,
         keys=database.principals,
+        ledger=database.ledger,
         receipts=database.idempotency,
         roots=grounds,
         supplies=workflow_files,

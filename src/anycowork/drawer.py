@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from anycowork.containment import Containment
 from anycowork.domain.chats import Limits
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import Price
 from anycowork.domain.ports import Calling, ModelOptions
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
@@ -56,6 +57,7 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             models=entry.models,
             context_tokens=entry.context_tokens or usual_context(entry.kind),
             options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
+            prices={model: Price(each.input, each.output, each.cached) for model, each in entry.prices.items()},
         )
         for entry in settings.providers
     ]

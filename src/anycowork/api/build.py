@@ -34,6 +34,7 @@ from anycowork.api.gateway import Gateway
 from anycowork.api.headers import SecureHeaders
 from anycowork.api.hosts import Neighbourhood
 from anycowork.api.idempotency import Idempotency
+from anycowork.api.metering import Meter
 from anycowork.api.openapi import describe
 from anycowork.api.rooms import Rooms
 from anycowork.api.slowdown import Slowdown
@@ -68,7 +69,8 @@ def create_api(rooms: Rooms) -> ASGIApp:
     app: ASGIApp = EventStreams(_routes(rooms, answers, passed_on), rooms)
     app = Idempotency(app, rooms.receipts)
     app = BodyLimit(app, max_bytes=rooms.request_limit_bytes)
-    app = Gateway(app, rooms.upstreams, max_bytes=rooms.request_limit_bytes, requests=passed_on)
+    meter = Meter(rooms.ledger, rooms.clock)
+    app = Gateway(app, rooms.upstreams, meter, max_bytes=rooms.request_limit_bytes, requests=passed_on)
     app = Door(
         app,
         credentials=Credentials(rooms.token, rooms.keys),

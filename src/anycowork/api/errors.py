@@ -15,6 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from anycowork.api.wire import send_json
 from anycowork.domain.errors import (
     AnyCoworkError,
+    KeyLimitReached,
+    KeyUsedUp,
     LimitReached,
     NoAnswerInTime,
     NoSuchModel,
@@ -42,13 +44,14 @@ class ErrorAnswer:
     code: str
     message: str
     param: str | None = None
+    more: tuple[tuple[bytes, bytes], ...] = ()
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
         if self.status == Unauthenticated.status:
             return [(b"www-authenticate", b"Bearer")]
         # What was not read of the body must not be taken for the next request, nor be waited for.
-        return [(b"connection", b"close")] if self.status in _UNREAD else []
+        return [(b"connection", b"close")] if self.status in _UNREAD else list(self.more)
 
     def to_json(self) -> Json:
         kind = _TYPES.get(self.status, "server_error" if self.status >= 500 else "invalid_request_error")
@@ -60,6 +63,7 @@ _TYPES = {
     401: "authentication_error",
     403: "permission_error",
     421: "permission_error",
+    429: "rate_limit_error",
     502: "provider_error",
     504: "provider_error",
 }
@@ -70,6 +74,8 @@ def answer_to(error: Exception) -> ErrorAnswer:
     match error:
         case NotFound():
             return ErrorAnswer(error.status, error.specific_code, error.message)
+        case KeyLimitReached():
+            return ErrorAnswer(error.status, error.code, error.message, error.param, _when_to_return(error))
         case RequestFault():
             return ErrorAnswer(error.status, error.code, error.message, error.param)
         case AnyCoworkError():
@@ -81,6 +87,12 @@ def answer_to(error: Exception) -> ErrorAnswer:
     return ErrorAnswer(
         500, "internal_error", "Something failed inside AnyCowork; its log says what. You may try again."
     )
+
+
+def _when_to_return(error: KeyLimitReached) -> tuple[tuple[bytes, bytes], ...]:
+    after = (b"retry-after", str(error.retry_after).encode())
+    # OpenAI's own clients try again by themselves unless they are told not to.
+    return (after, (b"x-should-retry", b"false")) if isinstance(error, KeyUsedUp) else (after,)
 
 
 def _status_of(error: AnyCoworkError) -> int:

@@ -1,6 +1,6 @@
 """The OpenAI-compatible passthrough: a program's request goes to a provider byte for byte, and the answer comes back the same way.
 
-Bare ASGI. No prompt is added, no body rewritten; the body is read only to see which model it names.
+Bare ASGI. No prompt is added, no body rewritten; the body is read only to see which model it names and how much it asks for.
 """
 
 import asyncio
@@ -9,17 +9,18 @@ from collections.abc import Coroutine
 from contextlib import aclosing, closing
 from typing import Any
 
-import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.api.auth import principal_in
 from anycowork.api.body import ClientGone, read_body
 from anycowork.api.errors import WrongMethod
 from anycowork.api.hops import towards_client, towards_provider
+from anycowork.api.metering import NOTHING, Held, Meter, expect, read_wish
 from anycowork.api.rooms import Line, LiveAnswer, Upstreams
 from anycowork.api.wire import send_json
 from anycowork.domain import principals
-from anycowork.domain.errors import AnyCoworkError, RequestFault
+from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, ProviderFault, RequestFault
+from anycowork.domain.metering import Used
 
 PREFIX = "/v1/"
 MODELS = "/v1/models"
@@ -34,9 +35,12 @@ class NoProvider(RequestFault):
 class Gateway:
     """Takes the passthrough's paths; everything else goes on to the app. `requests` counts them by who asked."""
 
-    def __init__(self, app: ASGIApp, upstreams: Upstreams, *, max_bytes: int, requests: Counter[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, upstreams: Upstreams, meter: Meter, *, max_bytes: int, requests: Counter[str]
+    ) -> None:
         self._app = app
         self._upstreams = upstreams
+        self._meter = meter
         self._max_bytes = max_bytes
         self._requests = requests
 
@@ -50,12 +54,17 @@ class Gateway:
         if scope["method"] != wanted:
             raise WrongMethod(f"{path} is asked with {wanted}.")
         self._requests[principal.label()] += 1
+        account = await self._meter.account(principal)
         if path == MODELS:
-            await _while_listened_to(receive, self._list(send))
+            with self._meter.reserved(account, NOTHING, None, name=principal.name):
+                await _while_listened_to(receive, self._list(send))
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
-        line = self._upstreams.find(model_named_in(body)) or _no_provider()
-        await _while_listened_to(receive, _forward(line, scope, body, send))
+        wish = read_wish(body)
+        line = self._upstreams.find(wish.model) or _no_provider()
+        expected, price = expect(path, wish, len(body)), line.price(wish.model)
+        with self._meter.reserved(account, expected, price, name=principal.name) as held:
+            await _while_listened_to(receive, _forward(line, scope, body, send, held))
 
     async def _list(self, send: Send) -> None:
         if self._upstreams.find(None) is None:
@@ -63,12 +72,22 @@ class Gateway:
         await send_json(send, 200, {"object": "list", "data": await self._upstreams.models()})
 
 
-async def _forward(line: Line, scope: Scope, body: bytes, send: Send) -> None:
+async def _forward(line: Line, scope: Scope, body: bytes, send: Send, held: Held | None) -> None:
     path = scope["path"].removeprefix(PREFIX)
     if query := scope["query_string"].decode("latin-1"):
         path = f"{path}?{query}"
-    with closing(await line.post(path, body, towards_provider(scope["headers"]))) as answer:
-        await _pass_back(answer, send)
+    try:
+        answer = await line.post(path, body, towards_provider(scope["headers"]))
+    except ProviderFault as fault:
+        if held and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
+            held.settle(Used())
+        raise
+    with closing(answer):
+        try:
+            await _pass_back(answer, send)
+        finally:
+            if held:
+                held.settle(answer.used(held.expected))
 
 
 async def _pass_back(answer: LiveAnswer, send: Send) -> None:
@@ -78,24 +97,6 @@ async def _pass_back(answer: LiveAnswer, send: Send) -> None:
         async for piece in pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-# --- which model
-
-
-class _Addressed(msgspec.Struct):
-    model: str | None = None
-
-
-_ADDRESS = msgspec.json.Decoder(_Addressed)
-
-
-def model_named_in(body: bytes) -> str | None:
-    """The top-level `model`; None where it cannot be read: the provider says what is wrong with such a body."""
-    try:
-        return _ADDRESS.decode(body).model
-    except (ValueError, RecursionError):
-        return None
 
 
 def _no_provider() -> Line:

@@ -12,27 +12,59 @@ from anycowork.api.shapes import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import NANOS, Day, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
 
 routes = APIRouter(tags=["keys"])
 
 
+class LimitsWish(Boundary):
+    """What is not named is not limited."""
+
+    requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    spend_per_day: (
+        Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False, description="US dollars.")] | None
+    ) = None
+
+    def read(self) -> KeyLimits:
+        spend = None if self.spend_per_day is None else max(1, round(self.spend_per_day * NANOS))
+        return KeyLimits(self.requests_per_minute, self.tokens_per_day, spend)
+
+
 class KeyWish(Boundary):
     name: Annotated[str, Field(min_length=1, max_length=100, examples=["editor"])]
+    limits: LimitsWish | None = None
 
 
 @routes.get("/keys", response_model=KeyList, responses=faults())
 async def list_keys(principal: Manager, rooms: House) -> Response:
+    """With what each has used: today, and in all."""
+    totals, today = await rooms.ledger.totals(), rooms.clock.now()[:10]
     holders = [holder for holder in await rooms.keys.all() if holder.revoked_at is None]
-    return answer(200, {"keys": [_shown(holder.principal, holder.created_at) for holder in holders]})
+    priced = rooms.upstreams.any_prices()
+    shown = [
+        _shown(
+            holder.principal,
+            holder.created_at,
+            holder.limits,
+            today=await rooms.ledger.day(holder.principal.id, today),
+            total=totals.get(holder.principal.id, Day(holder.principal.id, "")),
+            priced=priced,
+        )
+        for holder in holders
+    ]
+    return answer(200, {"keys": shown})
 
 
 @routes.post("/keys", status_code=201, response_model=NewKey, responses=faults(body=True))
 async def make_key(wanted: KeyWish, principal: Manager, rooms: House) -> Response:
     word = new_client_key()
     holder = Principal(id=rooms.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
-    await rooms.keys.add(holder, key_hash=key_hash(word))
-    return answer(201, {**_shown(holder, rooms.clock.now()), "key": word})
+    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), Day(holder.id, "")
+    await rooms.keys.add(holder, key_hash=key_hash(word), limits=limits)
+    shown = _shown(holder, rooms.clock.now(), limits, today=unused, total=unused, priced=rooms.upstreams.any_prices())
+    return answer(201, {**shown, "key": word})
 
 
 @routes.delete("/keys/{key_id}", status_code=204, response_class=Response, responses=faults(404, 422, 507))
@@ -42,5 +74,40 @@ async def revoke_key(key_id: str, principal: Manager, rooms: House) -> Response:
     return Response(status_code=204)
 
 
-def _shown(holder: Principal, created_at: str) -> Json:
-    return {"id": holder.id, "name": holder.name, "created_at": created_at}
+def _shown(holder: Principal, created_at: str, limits: KeyLimits, *, today: Day, total: Day, priced: bool) -> Json:
+    return {
+        "id": holder.id,
+        "name": holder.name,
+        "created_at": created_at,
+        "limits": {
+            "requests_per_minute": limits.requests_per_minute,
+            "tokens_per_day": limits.tokens_per_day,
+            "spend_per_day": None if limits.spend_per_day is None else limits.spend_per_day / NANOS,
+        },
+        "today": _usage(today),
+        "total": _usage(total),
+        "last_used_at": total.last_used_at,
+        "hint": _hint(limits, today, priced=priced),
+    }
+
+
+def _usage(day: Day) -> Json:
+    return {
+        "requests": day.requests,
+        "prompt_tokens": day.prompt,
+        "completion_tokens": day.completion,
+        "cached_tokens": day.cached,
+        "reasoning_tokens": day.reasoning,
+        "spend": day.spend / NANOS,
+        "estimated": round(day.estimated / day.tokens, 4) if day.tokens else 0.0,
+        "unpriced_requests": day.unpriced,
+    }
+
+
+def _hint(limits: KeyLimits, today: Day, *, priced: bool) -> str | None:
+    if limits.spend_per_day is None or (priced and not today.unpriced):
+        return None
+    return (
+        "spend_per_day holds only where prices are known; without them requests are counted in tokens alone. Name them under "
+        "the provider in config.toml: prices = { model = { input = …, output = … } } ($ per million tokens), or set tokens_per_day."
+    )

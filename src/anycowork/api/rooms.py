@@ -15,6 +15,7 @@ from anycowork.chats.rules import RuleDesk
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store
 from anycowork.domain.principals import Principal
 from anycowork.permissions.roles import RoleBook
@@ -47,6 +48,8 @@ class Keyholder(Protocol):
     def created_at(self) -> str: ...
     @property
     def revoked_at(self) -> str | None: ...
+    @property
+    def limits(self) -> KeyLimits: ...
 
 
 class Keys(Protocol):
@@ -56,9 +59,23 @@ class Keys(Protocol):
         """None if there is no such key, or it was revoked."""
 
     async def all(self) -> Sequence[Keyholder]: ...
-    async def add(self, principal: Principal, *, key_hash: str) -> None: ...
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> None: ...
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such key."""
+
+
+class Ledger(Protocol):
+    """What client keys used, day by day."""
+
+    async def account(self, key_id: str, date: str) -> Account:
+        """Read once; from then on the one who counts has the truth."""
+
+    def changed(self, day: Day) -> None:
+        """Made durable soon, in a group. Nobody waits for it."""
+
+    async def day(self, key_id: str, date: str) -> Day: ...
+    async def totals(self) -> Mapping[str, Day]:
+        """All days of each key added up. What was changed is durable when this returns."""
 
 
 class Remembered(Protocol):
@@ -161,6 +178,9 @@ class LiveAnswer(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body's bytes as they arrive. Raises: ProviderFault."""
 
+    def used(self, expected: Used) -> Used:
+        """What it used so far, by its own word or by estimate."""
+
     def close(self) -> None:
         """Whoever asked closes; before the end, this ends the provider's work too."""
 
@@ -171,12 +191,18 @@ class Line(Protocol):
     async def post(self, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> LiveAnswer:
         """With the provider's key, and the body as it is. Raises: ProviderFault."""
 
+    def price(self, model: str | None) -> Price | None:
+        """None if this provider's prices are not known."""
+
 
 class Upstreams(Protocol):
     """Where the passthrough leads. Models go by the providers' own ids."""
 
     def find(self, model: str | None) -> Line | None:
         """The provider that lists this very id, else the default one; None if there is no provider at all."""
+
+    def any_prices(self) -> bool:
+        """Whether a price is known of any model."""
 
     async def models(self) -> Sequence[Json]:
         """What the providers list, in their own words; empty if there are none. Raises: ProviderFault."""
@@ -192,6 +218,7 @@ class Rooms:
     plan_audit: PlanAudit
     store: Shelves
     keys: Keys
+    ledger: Ledger
     receipts: Receipts
     roots: Roots
     supplies: Supplies

@@ -7,7 +7,7 @@ AnyCoworkError
 ├── LimitReached   the turn ends, the user is told            TooManySteps · OutOfTime · TooManyFaults
 ├── ProviderFault  upstream; retried with backoff             Unreachable · RateLimited · BrokenStream · BadKey · NoSuchModel
 ├── StorageFault   the disk or the database failed; nothing was acknowledged
-└── RequestFault   the caller erred; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge
+└── RequestFault   the caller erred; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge · KeyLimitReached
 """
 
 from collections.abc import Mapping, Sequence
@@ -306,6 +306,23 @@ class NotAllowed(RequestFault):
 class TooLarge(RequestFault):
     code = "too_large"
     status = 413
+
+
+class KeyLimitReached(RequestFault):
+    """A client key asks for more than it may have now; `retry_after` is in seconds. The codes are those that OpenAI's clients know."""
+
+    code = "rate_limit_exceeded"
+    status = 429
+
+    def __init__(self, message: str, *, param: str | None = None, retry_after: int = 1) -> None:
+        super().__init__(message, param=param)
+        self.retry_after = retry_after
+
+
+class KeyUsedUp(KeyLimitReached):
+    """Nothing is left of the day: asking again at once is pointless."""
+
+    code = "insufficient_quota"
 
 
 class Conflict(RequestFault):

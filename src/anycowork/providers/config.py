@@ -1,10 +1,12 @@
 """How a provider is configured. The key itself is never here: `api_key_env` names the variable that holds it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.metering import Price
 from anycowork.domain.ports import ModelOptions
 
 Kind = Literal["openai", "anthropic", "local", "guide"]
@@ -30,6 +32,7 @@ class ProviderConfig:
     models: tuple[str, ...] = ()
     context_tokens: int = CONTEXT_TOKENS
     options: ModelOptions = field(default_factory=ModelOptions)
+    prices: Mapping[str, Price] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises: Invalid."""

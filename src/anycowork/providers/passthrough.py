@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest, Unreachable
 from anycowork.domain.messages import Json
+from anycowork.domain.metering import Price, Used, price_of
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.model_list import read_entries
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.providers.upstream import Upstream
+from anycowork.providers.usage_watch import UsageWatch
 
 if TYPE_CHECKING:
     import aiohttp
@@ -40,6 +42,9 @@ class Passthrough:
             if model in models or model in self._listed.get(upstream, ()):
                 return self._line(upstream)
         return self._line(there[0][0]) if there else None
+
+    def any_prices(self) -> bool:
+        return any(upstream.prices for upstream, _ in self._registry.upstreams())
 
     async def models(self) -> list[Json]:
         """Every provider's entries as it gave them, each id once, the default provider first. One that cannot be asked is
@@ -87,6 +92,9 @@ class Line:
         Raises: ProviderFault.
         """
         return await self._ask("POST", path, body, headers)
+
+    def price(self, model: str | None) -> Price | None:
+        return price_of(model, self._upstream.prices)
 
     async def entries(self) -> list[Json]:
         """The provider's own list of models. Raises: ProviderFault."""
@@ -143,6 +151,12 @@ class LiveAnswer:
         self.status = response.status
         self.headers = response.raw_headers
         self._response, self._name, self._idle = response, name, idle
+        self._complete = False
+        self._watch = UsageWatch(
+            response.status,
+            content_type=response.headers.get("Content-Type", "").encode(),
+            encoding=response.headers.get("Content-Encoding", "").encode(),
+        )
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
@@ -154,7 +168,9 @@ class LiveAnswer:
                 async with asyncio.timeout(self._idle):
                     piece = await read()
                 if not piece:
+                    self._complete = True
                     return
+                self._watch.see(piece)
                 yield piece
         except aiohttp.ClientError:
             raise BrokenStream(f"{self._name} closed the connection in the middle of its answer.") from None
@@ -162,6 +178,9 @@ class LiveAnswer:
             raise NoAnswerInTime(f"{self._name} hung: nothing came for {self._idle:g} s.") from None
         except OSError:
             raise BrokenStream(f"The connection to {self._name} was lost in the middle of its answer.") from None
+
+    def used(self, expected: Used) -> Used:
+        return self._watch.used(expected, complete=self._complete)
 
     def close(self) -> None:
         self._response.close()

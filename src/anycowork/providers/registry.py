@@ -196,6 +196,7 @@ class ProviderRegistry:
             name=config.name,
             base_url=_address(config) or OPENAI_URL,
             key_env=variable,
+            prices=config.prices,
             key=lambda: self._environment.get(variable) if variable else None,
         )
 

@@ -1,9 +1,10 @@
 """One OpenAI-compatible server as seen from here: where it is, whose key it wants, and what its refusals mean to a person."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from anycowork.domain.errors import BadKey, NoSuchModel, Overloaded, ProviderFault, RateLimited, RejectedRequest
+from anycowork.domain.metering import Price
 from anycowork.providers.deltas import error_code, error_words
 
 MAX_WORDS = 500
@@ -17,6 +18,7 @@ class Upstream:
     name: str
     base_url: str
     key_env: str | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict, compare=False)
     key: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
 
     def url(self, path: str) -> str:

@@ -10,11 +10,12 @@ from pathlib import Path
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
-from anycowork.store import chats, idempotency
+from anycowork.store import chats, idempotency, ledger
 from anycowork.store.blobs import Blobs
 from anycowork.store.database import BUSY_SECONDS, connect_to_read, connect_to_write, create_file
 from anycowork.store.idempotency import Idempotency
 from anycowork.store.journal import SqliteJournal
+from anycowork.store.ledger import Ledger
 from anycowork.store.lines import Lines
 from anycowork.store.pieces import Pieces
 from anycowork.store.principals import Principals
@@ -39,6 +40,7 @@ class Database:
     journal: SqliteJournal
     store: SqliteStore
     principals: Principals
+    ledger: Ledger
     roots: Roots
     rules: Rules
     system_prompts: SystemPrompts
@@ -56,6 +58,7 @@ class Database:
         """Makes durable what was said, and marks the database as cleanly closed. Raises: StorageFault; it is closed all the same."""
         try:
             await self.journal.aclose()
+            await self.ledger.aclose()
             await self.writer.run(partial(_mark_closed, at=self._clock.now()))
         finally:
             self.writer.close()
@@ -90,6 +93,7 @@ def _begin(connection: sqlite3.Connection, at: str) -> bool:
     if not clean:
         chats.skip_numbers(connection, SKIPPED_NUMBERS)
     idempotency.cut_off(connection)
+    ledger.cut_off(connection)
     connection.execute(
         "INSERT INTO house (opened_at) VALUES (?) ON CONFLICT (tenant_id) DO UPDATE SET opened_at = excluded.opened_at, closed_at = NULL",
         (at,),
@@ -119,6 +123,7 @@ def _put_together(
         journal=SqliteJournal(writer, scribe, lines, pieces, running, clock, publish, rules.changed),
         store=SqliteStore(reader, lines, pieces, running),
         principals=Principals(reader, writer, clock),
+        ledger=Ledger(reader, writer),
         roots=Roots(reader, writer, clock),
         rules=rules,
         system_prompts=SystemPrompts(reader, writer, clock),

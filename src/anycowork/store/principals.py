@@ -3,9 +3,11 @@
 import sqlite3
 from dataclasses import dataclass
 
+from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.store.columns import packed
+from anycowork.store.ledger import read_limits, write_limits
 from anycowork.store.writer import Writer
 
 
@@ -14,6 +16,7 @@ class Keyholder:
     principal: Principal
     created_at: str
     revoked_at: str | None
+    limits: KeyLimits
 
 
 class Principals:
@@ -22,7 +25,7 @@ class Principals:
         self._writer = writer
         self._clock = clock
 
-    async def add(self, principal: Principal, *, key_hash: str) -> None:
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> None:
         """Raises: Conflict if the id or the key is there already."""
         values = (
             principal.id,
@@ -31,11 +34,12 @@ class Principals:
             packed(sorted(principal.scopes)),
             key_hash,
             self._clock.now(),
+            write_limits(limits or KeyLimits()),
         )
         await self._writer.run(
             lambda connection: (
                 connection.execute(
-                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?)",
                     values,
                 ).rowcount
             )
@@ -49,8 +53,11 @@ class Principals:
         return None if row is None else Principal(row[0], PrincipalKind(row[1]), row[2])
 
     async def all(self) -> list[Keyholder]:
-        rows = self._reader.execute("SELECT id, kind, name, created_at, revoked_at FROM principals ORDER BY id")
-        return [Keyholder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4]) for row in rows]
+        rows = self._reader.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
+        return [
+            Keyholder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5]))
+            for row in rows
+        ]
 
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such principal, or it was revoked before."""

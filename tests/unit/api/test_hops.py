@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.api.gateway import model_named_in
 from anycowork.api.hops import towards_client, towards_provider
+from anycowork.api.metering import read_wish
 from support.spec import proves
 
 NAMES = st.from_regex(rb"[a-z][a-z-]{0,15}", fullmatch=True)
@@ -45,9 +45,9 @@ def test_limits_and_ids_of_a_provider_reach_the_client_and_words_about_its_site_
     ],
 )
 def test_only_the_top_level_names_the_model(body, model):
-    assert model_named_in(body) == model
+    assert read_wish(body).model == model
 
 
 @given(st.binary(max_size=50))
 def test_no_body_is_too_odd_to_be_looked_at(body):
-    assert model_named_in(body) is None or b"model" in body
+    assert read_wish(body).model is None or b"model" in body

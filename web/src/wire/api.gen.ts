@@ -587,7 +587,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List Keys */
+        /**
+         * List Keys
+         * @description With what each has used: today, and in all.
+         */
         get: operations["list_keys"];
         put?: never;
         /** Make Key */
@@ -2436,6 +2439,21 @@ export interface components {
             status: "ok" | "ready";
         };
         JsonValue: unknown;
+        /**
+         * KeyLimitsShape
+         * @description null: no such limit. A day is a day of UTC.
+         */
+        KeyLimitsShape: {
+            /** Requests Per Minute */
+            requests_per_minute: number | null;
+            /** Tokens Per Day */
+            tokens_per_day: number | null;
+            /**
+             * Spend Per Day
+             * @description US dollars, by the prices that the providers' entries name.
+             */
+            spend_per_day: number | null;
+        };
         /** KeyList */
         KeyList: {
             /** Keys */
@@ -2449,6 +2467,50 @@ export interface components {
             name: string;
             /** Created At */
             created_at: string;
+            limits: components["schemas"]["KeyLimitsShape"];
+            today: components["schemas"]["KeyUsageShape"];
+            total: components["schemas"]["KeyUsageShape"];
+            /** Last Used At */
+            last_used_at: string | null;
+            /**
+             * Hint
+             * @description What to do for its limits to hold; null if they do.
+             */
+            hint: string | null;
+        };
+        /** KeyUsageShape */
+        KeyUsageShape: {
+            /** Requests */
+            requests: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /**
+             * Cached Tokens
+             * @description Part of prompt_tokens.
+             */
+            cached_tokens: number;
+            /**
+             * Reasoning Tokens
+             * @description Part of completion_tokens.
+             */
+            reasoning_tokens: number;
+            /**
+             * Spend
+             * @description US dollars.
+             */
+            spend: number;
+            /**
+             * Estimated
+             * @description The share of the tokens, 0 to 1, that is an estimate: no usage was reported.
+             */
+            estimated: number;
+            /**
+             * Unpriced Requests
+             * @description Counted in tokens only: no price is known.
+             */
+            unpriced_requests: number;
         };
         /** KeyWish */
         KeyWish: {
@@ -2457,6 +2519,19 @@ export interface components {
              * @example editor
              */
             name: string;
+            limits?: components["schemas"]["LimitsWish"] | null;
+        };
+        /**
+         * LimitsWish
+         * @description What is not named is not limited.
+         */
+        LimitsWish: {
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /** Tokens Per Day */
+            tokens_per_day?: number | null;
+            /** Spend Per Day */
+            spend_per_day?: number | null;
         };
         /** LocalEngine */
         LocalEngine: {
@@ -2580,6 +2655,16 @@ export interface components {
             name: string;
             /** Created At */
             created_at: string;
+            limits: components["schemas"]["KeyLimitsShape"];
+            today: components["schemas"]["KeyUsageShape"];
+            total: components["schemas"]["KeyUsageShape"];
+            /** Last Used At */
+            last_used_at: string | null;
+            /**
+             * Hint
+             * @description What to do for its limits to hold; null if they do.
+             */
+            hint: string | null;
             /**
              * Key
              * @description Shown this once; only its hash is stored.

@@ -1,0 +1,230 @@
+"""What a client key uses and how much it may use: limits, prices, and the account of each key. Pure; the time is given.
+
+Money is whole billionths of a dollar here, so that sums stay exact; dollars are spoken at the boundaries.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import ceil
+
+NANOS = 1_000_000_000
+MINUTE = 60.0
+
+
+class KeyLimit(StrEnum):
+    REQUESTS_PER_MINUTE = "requests_per_minute"
+    TOKENS_PER_DAY = "tokens_per_day"
+    SPEND_PER_DAY = "spend_per_day"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLimits:
+    """None: no such limit. A day is a day of UTC; `spend_per_day` is in billionths of a dollar."""
+
+    requests_per_minute: int | None = None
+    tokens_per_day: int | None = None
+    spend_per_day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Tokens of one request. Cached ones are part of the prompt, reasoning is part of the completion."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt + self.completion
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a request may use. Not `bounded`: it names no limit of its own, so `completion` is a guess and less will do."""
+
+    prompt: int
+    completion: int
+    bounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens. `cached` is what prompt tokens cost that the provider had kept; None: the full price.
+
+    Not `exact`: the model has no price of its own, and this is the dearest that its provider names.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+    exact: bool = True
+
+    def of(self, used: Used) -> int:
+        """Billionths of a dollar, rounded up."""
+        cached = min(used.cached, used.prompt)
+        kept = self.input if self.cached is None else self.cached
+        return ceil(((used.prompt - cached) * self.input + cached * kept + used.completion * self.output) * 1000)
+
+
+def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
+    """What the model costs at a provider that names these prices; None if it names none.
+
+    Case and outer spaces do not matter, and a name that is not listed costs what the dearest does: otherwise another
+    spelling of the same model would be free of charge.
+    """
+    if not prices:
+        return None
+    wanted = (model or "").strip().casefold()
+    for name, price in prices.items():
+        if name.casefold() == wanted:
+            return price
+    dearest = max(price.input for price in prices.values()), max(price.output for price in prices.values())
+    return Price(*dearest, exact=False)
+
+
+@dataclass(slots=True)
+class Day:
+    """One key's day. `estimated` are tokens that nobody reported; `unpriced` are requests whose price nobody knows.
+
+    What is reserved belongs to requests under way. It counts until they are settled, and for good if the server dies first.
+    """
+
+    key_id: str
+    date: str
+    requests: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: int = 0
+    spend: int = 0
+    unpriced: int = 0
+    reserved_prompt: int = 0
+    reserved_completion: int = 0
+    reserved_spend: int = 0
+    last_used_at: str | None = None
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt + self.completion
+
+    @property
+    def reserved(self) -> int:
+        return self.reserved_prompt + self.reserved_completion
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What is set aside for one request, on the day it began."""
+
+    day: Day
+    granted: Used
+    price: Price | None
+    cost: int
+
+    def settle(self, used: Used) -> None:
+        """Once: what was set aside goes back, what was used is counted."""
+        day = self.day
+        day.reserved_prompt -= self.granted.prompt
+        day.reserved_completion -= self.granted.completion
+        day.reserved_spend -= self.cost
+        day.prompt += used.prompt
+        day.completion += used.completion
+        day.cached += used.cached
+        day.reasoning += used.reasoning
+        if used.estimated or (self.price is not None and not self.price.exact):
+            day.estimated += used.tokens
+        if self.price is None:
+            day.unpriced += used.tokens > 0
+            return
+        day.spend += self.price.of(used)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """The limit that a request would break. `seconds` until it may pass; None: tomorrow. `needed` and `left` in the limit's unit."""
+
+    limit: KeyLimit
+    allowed: int
+    needed: int
+    left: int
+    seconds: int | None = None
+
+
+SOON = 1  # what holds it back is set aside for requests under way, and may come back at any moment
+
+
+@dataclass(slots=True)
+class Account:
+    """What one key may use, and what it used today and in the last minute."""
+
+    limits: KeyLimits
+    today: Day
+    _recent: deque[float] = field(default_factory=deque)
+
+    def reserve(
+        self, expected: Expected, price: Price | None, *, date: str, at: float, now: str
+    ) -> Reservation | Excess:
+        """Sets aside what the request may use, or says which limit forbids it. `at` is a monotonic time in seconds."""
+        if self.today.date != date:
+            self.today = Day(self.today.key_id, date)
+        granted = self._granted(expected, price)
+        cost = price.of(granted) if price else 0
+        excess = self._too_often(at) or self._too_much(granted.tokens, cost if price else None)
+        if excess is not None:
+            return excess
+        if self.limits.requests_per_minute is not None:
+            self._recent.append(at)
+        day = self.today
+        day.requests += 1
+        day.last_used_at = now
+        day.reserved_prompt += granted.prompt
+        day.reserved_completion += granted.completion
+        day.reserved_spend += cost
+        return Reservation(day, granted, price, cost)
+
+    def _granted(self, expected: Expected, price: Price | None) -> Used:
+        """A request that names no bound takes the guess, or what is left of the day if that is less, but at least one token."""
+        if expected.bounded:
+            return Used(expected.prompt, expected.completion, estimated=True)
+        day, limits, completion = self.today, self.limits, expected.completion
+        if limits.tokens_per_day is not None:
+            completion = min(completion, limits.tokens_per_day - day.tokens - day.reserved - expected.prompt)
+        if limits.spend_per_day is not None and price is not None and price.output > 0:
+            left = limits.spend_per_day - day.spend - day.reserved_spend - price.of(Used(expected.prompt))
+            completion = min(completion, int(left / (price.output * 1000)))
+        return Used(expected.prompt, max(1, completion), estimated=True)
+
+    def _too_often(self, at: float) -> Excess | None:
+        allowed, recent = self.limits.requests_per_minute, self._recent
+        if allowed is None:
+            return None
+        while recent and recent[0] <= at - MINUTE:
+            recent.popleft()
+        if len(recent) < allowed:
+            return None
+        wait = max(1, ceil(recent[0] + MINUTE - at))
+        return Excess(KeyLimit.REQUESTS_PER_MINUTE, allowed, needed=1, left=0, seconds=wait)
+
+    def _too_much(self, tokens: int, cost: int | None) -> Excess | None:
+        day, limits = self.today, self.limits
+        if limits.tokens_per_day is not None:
+            excess = _over(KeyLimit.TOKENS_PER_DAY, limits.tokens_per_day, tokens, day.tokens, day.reserved)
+            if excess is not None:
+                return excess
+        if limits.spend_per_day is not None and cost is not None:
+            return _over(KeyLimit.SPEND_PER_DAY, limits.spend_per_day, cost, day.spend, day.reserved_spend)
+        return None
+
+
+def _over(limit: KeyLimit, allowed: int, needed: int, spent: int, reserved: int) -> Excess | None:
+    left = allowed - spent - reserved
+    if needed <= max(0, left):
+        return None
+    soon = SOON if reserved > 0 and needed <= allowed - spent else None
+    return Excess(limit, allowed, needed=needed, left=max(0, left), seconds=soon)

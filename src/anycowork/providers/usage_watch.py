@@ -1,0 +1,171 @@
+"""What an answer that passes by says it used. It is watched, never held up and never changed; its last bytes are kept for a look.
+
+The owner of the answer asks when it is over. What the answer does not say is estimated, and marked so.
+"""
+
+import re
+import zlib
+from collections import deque
+from json import JSONDecoder
+
+import msgspec
+
+from anycowork.domain.metering import Used
+
+KEPT_BYTES = 64 * 1024
+MAX_INFLATED = 4 * 1024 * 1024
+BYTES_PER_TOKEN = 4
+_WRAPPING = 512  # at most so many bytes of an event are taken for its wrapping
+_INFLATABLE = (b"gzip", b"x-gzip", b"deflate")
+
+
+class UsageWatch:
+    """`see` every piece, then ask `used`."""
+
+    __slots__ = ("_encoding", "_events", "_kept", "_kept_bytes", "_seen", "_status", "_streamed", "_wrapping")
+
+    def __init__(self, status: int, *, content_type: bytes, encoding: bytes) -> None:
+        self._status = status
+        self._streamed = content_type.lstrip().lower().startswith(b"text/event-stream")
+        self._encoding = encoding.strip().lower()
+        self._kept: deque[bytes] = deque()
+        self._kept_bytes = self._seen = self._events = self._wrapping = 0
+
+    def see(self, piece: bytes) -> None:
+        size = len(piece)
+        if self._streamed:
+            self._events += piece.count(b"data:")
+            # The first event carries no words yet: as long as it is, so much of each is wrapping.
+            self._wrapping = self._wrapping or min(piece.find(b"\n") + 1, _WRAPPING)
+        self._seen += size
+        self._kept.append(piece)
+        self._kept_bytes += size
+        while self._kept_bytes - len(self._kept[0]) >= KEPT_BYTES:
+            self._kept_bytes -= len(self._kept.popleft())
+
+    def used(self, expected: Used, *, complete: bool) -> Used:
+        """What was used, by the answer's own word or else by estimate; a refusal uses nothing."""
+        if not 200 <= self._status < 300 or self._status == 204:
+            return Used()
+        kept = self._readable(complete=complete)
+        found = read_usage(kept, whole=self._seen == self._kept_bytes, streamed=self._streamed) if kept else None
+        if found is not None:
+            return found
+        if kept is None or not (self._streamed or complete):
+            return expected
+        return Used(expected.prompt, self._guessed() if expected.completion else 0, estimated=True)
+
+    def _readable(self, *, complete: bool) -> bytes | None:
+        """What was kept, as plain bytes; None if it is compressed and cannot be opened."""
+        kept = b"".join(self._kept)
+        if self._encoding in (b"", b"identity"):
+            return kept
+        if not complete or self._encoding not in _INFLATABLE or self._seen > self._kept_bytes:
+            return None
+        try:
+            return zlib.decompressobj(wbits=47).decompress(kept, MAX_INFLATED)  # 47: gzip or zlib, whichever it is
+        except zlib.error:
+            return None
+
+    def _guessed(self) -> int:
+        if not self._streamed:
+            return -(-self._seen // BYTES_PER_TOKEN)
+        return max(self._events, (self._seen - self._events * self._wrapping) // BYTES_PER_TOKEN)
+
+
+# --- reading it
+
+
+class _Cached(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _Reasoning(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    """Chat completions and embeddings on the left, responses on the right."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Cached | None = None
+    completion_tokens_details: _Reasoning | None = None
+    prompt_cache_hit_tokens: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _Cached | None = None
+    output_tokens_details: _Reasoning | None = None
+
+    def used(self) -> Used | None:
+        prompt, completion = (
+            _first(self.prompt_tokens, self.input_tokens),
+            _first(self.completion_tokens, self.output_tokens),
+        )
+        if prompt is None and completion is None:
+            return None
+        kept, thought = (
+            self.prompt_tokens_details or self.input_tokens_details,
+            self.completion_tokens_details or self.output_tokens_details,
+        )
+        return Used(
+            prompt=max(0, prompt or 0),
+            completion=max(0, completion or 0),
+            cached=max(0, (kept.cached_tokens if kept else None) or self.prompt_cache_hit_tokens or 0),
+            reasoning=max(0, (thought.reasoning_tokens if thought else None) or 0),
+        )
+
+
+class _Inner(msgspec.Struct):
+    usage: _Usage | None = None
+
+
+class _Said(msgspec.Struct):
+    """An answer or an event; the last event of a response carries the response, and Groq has a place of its own."""
+
+    usage: _Usage | None = None
+    response: _Inner | None = None
+    x_groq: _Inner | None = None
+
+
+_SAID = msgspec.json.Decoder(_Said)
+_USAGE = msgspec.json.Decoder(_Usage)
+_KEY = re.compile(rb'"usage"\s*:\s*(?=\{)')
+
+
+def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> Used | None:
+    """The last usage that is told in these last bytes of an answer; None if there is none."""
+    if b'"usage"' not in kept:
+        return None
+    if not streamed and whole:
+        return _told_by(kept)
+    for line in reversed(kept.splitlines()) if streamed else ():
+        if line.startswith(b"data:") and b'"usage"' in line and (found := _told_by(line[5:])):
+            return found
+    return None if whole else _told_at_the_end(kept)
+
+
+def _told_by(text: bytes) -> Used | None:
+    try:
+        said = _SAID.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    places = (said.usage, said.response and said.response.usage, said.x_groq and said.x_groq.usage)
+    return next((found for place in places if place and (found := place.used())), None)
+
+
+def _told_at_the_end(kept: bytes) -> Used | None:
+    """In the rest of an object whose beginning is gone. A text that merely speaks of usage has its quotes escaped."""
+    for place in reversed(list(_KEY.finditer(kept))):
+        rest = kept[place.end() :].decode("utf-8", "replace")
+        try:
+            _, end = JSONDecoder().raw_decode(rest)
+            if found := _USAGE.decode(rest[:end]).used():
+                return found
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)
