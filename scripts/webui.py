@@ -78,13 +78,13 @@ def install(*, quiet: bool = False) -> None:
     if INSTALLED.is_file() and INSTALLED.read_text("utf-8") == lock:
         return
     _say("Installing what the web UI is built with", quiet)
-    npm = _npm()
+    node_npm = npm()
     # No package of ours needs its install scripts, so nobody's scripts are run.
     arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error", "--ignore-scripts"]
     try:
-        _execute([*npm, *arguments], "npm ci")
+        _execute([*node_npm, *arguments], "npm ci")
     except BuildFailed:
-        if _succeeds([*npm, "ping", "--fetch-timeout=5000", "--fetch-retries=0"]):
+        if _succeeds([*node_npm, "ping", "--fetch-timeout=5000", "--fetch-retries=0"]):
             raise
         raise NoNetwork("the packages it is built with cannot be loaded (npm reaches no registry).") from None
     INSTALLED.write_text(lock, "utf-8")
@@ -133,7 +133,7 @@ def _sources() -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names))
 
 
-def _npm() -> list[str]:
+def npm() -> list[str]:
     """npm itself, run by our Node: the wheel's own `npm` is a copy of a link and does not find its library."""
     node = find_node()
     for place in (node.parent.parent / "lib" / "node_modules", node.parent / "node_modules"):

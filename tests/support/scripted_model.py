@@ -15,13 +15,17 @@ from typing import Any  # request bodies are whatever the client sent; tests loo
 
 from aiohttp import web
 
+from support.openai_wire import NativeCall, call_deltas, embeddings, response, response_events, whole_calls
+
 Body = dict[str, Any]
 PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A proper answer. `chunks` are the text as it is cut up; with `hold` the stream pauses after the first piece until the event is set."""
+    """A proper answer. `chunks` are the text as it is cut up; with `hold` the stream pauses after the first piece until the event is set.
+    `calls` are calls of the API's own tools, after the text.
+    """
 
     text: str = ""
     reasoning: str | None = None
@@ -31,6 +35,7 @@ class Reply:
     hold: asyncio.Event | threading.Event | None = None
     reasoning_field: str = "reasoning_content"
     done: bool = True
+    calls: Sequence[NativeCall] = ()
 
     def pieces(self) -> list[str]:
         return list(self.chunks) if self.chunks is not None else in_pieces(self.text)
@@ -163,6 +168,10 @@ class ScriptedModel:
                 return _refusal(answer)
             case Garbage():
                 return web.Response(body=answer.body, headers={"Content-Type": answer.content_type})
+            case Reply() if request.path.endswith("/embeddings"):
+                return web.json_response(embeddings(body))
+            case Reply() if request.path.endswith("/responses"):
+                return await _respond(answer, request, body)
             case Reply() if not body.get("stream"):
                 return web.json_response(_whole(answer, body))
             case Reply():
@@ -184,6 +193,8 @@ class ScriptedModel:
 
     async def _stream(self, reply: Reply, request: web.Request, body: Body) -> web.StreamResponse:
         response = await _opened(request, [], body)
+        if reply.calls:
+            await response.write(_event(body, {"role": "assistant", "content": ""}))
         if reply.reasoning is not None:
             for piece in in_pieces(reply.reasoning):
                 await response.write(_event(body, {reply.reasoning_field: piece}))
@@ -191,6 +202,8 @@ class ScriptedModel:
             await response.write(_event(body, {"content": piece}))
             if position == 0 and reply.hold is not None:
                 await self._held(reply.hold)
+        for delta in call_deltas(reply.calls):
+            await response.write(_event(body, delta))
         await response.write(_ending(reply, body))
         await response.write_eof()
         return response
@@ -253,6 +266,16 @@ def _read(raw: bytes) -> Body:
     return found if isinstance(found, dict) else {}
 
 
+async def _respond(reply: Reply, request: web.Request, body: Body) -> web.StreamResponse:
+    if not body.get("stream"):
+        return web.json_response(response(reply.pieces(), reply.calls, body))
+    opened = await _opened(request, [], body)
+    for event in response_events(reply.pieces(), reply.calls, body):
+        await opened.write(event)
+    await opened.write_eof()
+    return opened
+
+
 async def _opened(request: web.Request, pieces: list[str], body: Body) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
     await response.prepare(request)
@@ -276,6 +299,8 @@ def _whole(reply: Reply, body: Body) -> Body:
     message: Body = {"role": "assistant", "content": "".join(reply.pieces())}
     if reply.reasoning is not None:
         message[reply.reasoning_field] = reply.reasoning
+    if reply.calls:
+        message |= {"content": message["content"] or None, "tool_calls": whole_calls(reply.calls)}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
     return {**_head(body), "object": "chat.completion", "choices": [choice], "usage": _usage(reply, body)}
 

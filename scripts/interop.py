@@ -1,0 +1,85 @@
+"""Installs the real clients that the interop tests speak with, each pinned, into a folder of its own. Standard library only.
+
+python scripts/interop.py sdk         OpenAI's client for Node, into tests/interop/sdk/node_modules
+python scripts/interop.py clients     llm, aider and opencode, into .venv/interop
+"""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from webui import NoNode, find_node, npm
+
+ROOT = Path(__file__).resolve().parents[1]
+INTEROP = ROOT / "tests" / "interop"
+CLIENTS = ROOT / ".venv" / "interop"
+_NPM_CI = ("ci", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+def install_sdk() -> None:
+    """Nothing is run but npm itself: the package needs no install script."""
+    folder = INTEROP / "sdk"
+    _once(
+        folder / "node_modules" / ".installed", folder / "package-lock.json", lambda: _npm(folder, "--ignore-scripts")
+    )
+
+
+def install_clients() -> None:
+    for name in ("llm", "aider"):
+        place, pinned = CLIENTS / name, INTEROP / "clients" / f"{name}.txt"
+        _once(place / ".installed", pinned, lambda place=place, pinned=pinned: _python_client(place, pinned))
+    place, lock = CLIENTS / "opencode", INTEROP / "clients" / "package-lock.json"
+    _once(place / ".installed", lock, lambda: _node_client(place, lock))
+
+
+def _once(stamp: Path, lock: Path, install) -> None:  # type: ignore[no-untyped-def]  # a script: any callable
+    """Installs unless it was done from this very lock."""
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == digest:
+        return
+    print(f"==> Installing {lock.parent.relative_to(ROOT)}/{lock.name}", flush=True)
+    install()
+    stamp.write_text(digest)
+
+
+def _python_client(place: Path, pinned: Path) -> None:
+    uv = Path(sys.executable).with_name("uv")
+    _run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, place)
+    _run(uv, "pip", "install", "--quiet", "--python", place / "bin" / "python", "--require-hashes", "-r", pinned)
+
+
+def _node_client(place: Path, lock: Path) -> None:
+    place.mkdir(parents=True, exist_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        (place / name).write_bytes((lock.parent / name).read_bytes())
+    _npm(place, "--ignore-scripts")
+
+
+def _npm(folder: Path, *more: str) -> None:
+    subprocess.run([*npm(), *_NPM_CI, *more], cwd=folder, check=True, timeout=600)
+
+
+def _run(*words: object) -> None:
+    subprocess.run([str(word) for word in words], check=True, timeout=600)
+
+
+def main(words: list[str]) -> int:
+    try:
+        match words:
+            case ["sdk"]:
+                install_sdk()
+            case ["clients"]:
+                install_clients()
+            case _:
+                print(__doc__, file=sys.stderr)
+                return 2
+        find_node()
+    except (NoNode, OSError, subprocess.SubprocessError) as error:
+        print(f"interop: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
