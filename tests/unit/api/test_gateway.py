@@ -158,6 +158,27 @@ async def test_a_body_over_the_limit_is_refused_and_reaches_no_provider(tmp_path
         assert guest.model.raw == []
 
 
+@proves("GW-1", "SEC-3")
+async def test_a_body_that_does_not_say_its_length_is_held_to_the_limit_too(tmp_path):
+    async def pieces():
+        for _ in range(3):
+            yield b"a" * 50_000
+
+    async with at_home(tmp_path, request_limit_bytes=100_000) as guest:
+        async with asyncio.timeout(5), guest.session.post(guest.url + COMPLETIONS, data=pieces()) as response:
+            assert (response.status, (await response.json())["error"]["code"]) == (413, "too_large")
+        assert guest.model.raw == []
+
+
+@proves("GW-1")
+async def test_a_body_that_cannot_be_read_goes_to_the_default_provider_whose_refusal_is_passed_on(guest):
+    async with ScriptedModel() as other:
+        connect(guest, "other", other, "other-1")
+        guest.model.replies.append(HttpError(400, {"error": {"message": "no JSON", "code": "bad"}}))
+        got = await post(guest, b'{"model": "other-1", ')
+        assert (got.status, got.error["code"], other.raw) == (400, "bad", [])
+
+
 # --- the answer
 
 ANSWERS = {
