@@ -32,13 +32,13 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
 
 
 @contextmanager
-def served(data: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(data: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server of ours with this data folder, ready; and its address."""
     workspace = data / "workspace"
     workspace.mkdir(parents=True, exist_ok=True)
     words = ["-m", "anycowork.cli", "serve", "--port", "0", "--no-open", "--data-dir", f"{data}/data"]
-    with _running([*words, "--workspace", str(workspace)]) as process:
-        _line_with(process, "ready")
+    with running([*words, "--workspace", str(workspace)], **environment) as process:
+        line_with(process, "ready")
         url = json.loads((data / "data" / "server.json").read_text())["url"]
         _probe(f"{url}/readyz")
         yield process, url
@@ -55,8 +55,8 @@ def _ours(data: Path) -> dict[str, float]:
 
 
 def _bare_app() -> dict[str, float]:
-    with _running([str(REPOSITORY / "benchmarks" / "peers" / "bare_app.py")]) as process:
-        _probe(f"http://127.0.0.1:{_line_with(process, 'port').split()[-1]}/healthz")
+    with running([str(REPOSITORY / "benchmarks" / "peers" / "bare_app.py")]) as process:
+        _probe(f"http://127.0.0.1:{line_with(process, 'port').split()[-1]}/healthz")
         return _figures(process)
 
 
@@ -67,13 +67,14 @@ def _figures(process: subprocess.Popen[str]) -> dict[str, float]:
 
 
 @contextmanager
-def _running(words: list[str]) -> Iterator[subprocess.Popen[str]]:
+def running(words: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python program of its own, ended with the block."""
     process = subprocess.Popen(
         [sys.executable, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=environment_of_ours() | {"PYTHONUNBUFFERED": "1"},
+        env=environment_of_ours() | {"PYTHONUNBUFFERED": "1"} | environment,
     )
     try:
         yield process
@@ -87,7 +88,7 @@ def _running(words: list[str]) -> Iterator[subprocess.Popen[str]]:
             process.stdout.close()
 
 
-def _line_with(process: subprocess.Popen[str], word: str) -> str:
+def line_with(process: subprocess.Popen[str], word: str) -> str:
     """The first line that has this word in it. Raises: NotMeasured if none comes."""
     assert process.stdout is not None
     end, seen = time.monotonic() + PATIENCE, ""

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork.api.auth import principal_in
 from anycowork.api.body import ClientGone, read_body
 from anycowork.api.errors import WrongMethod
-from anycowork.api.hops import towards_client, towards_provider
+from anycowork.api.hops import towards_client, towards_provider, towards_provider_query
 from anycowork.api.metering import NOTHING, Held, Meter, expect, read_wish
 from anycowork.api.rooms import Line, LiveAnswer, Upstreams
 from anycowork.api.wire import send_json
@@ -74,8 +74,8 @@ class Gateway:
 
 async def _forward(line: Line, scope: Scope, body: bytes, send: Send, held: Held | None) -> None:
     path = scope["path"].removeprefix(PREFIX)
-    if query := scope["query_string"].decode("latin-1"):
-        path = f"{path}?{query}"
+    if query := scope["query_string"]:
+        path = f"{path}?{towards_provider_query(query)}"
     try:
         answer = await line.post(path, body, towards_provider(scope["headers"]))
     except ProviderFault as fault:
@@ -108,21 +108,32 @@ def _no_provider() -> Line:
 
 # --- until the client leaves
 
+UNWATCHED = 0.05
+
 
 async def _while_listened_to(
     receive: Receive,
     work: Coroutine[Any, Any, None],  # Any: what a coroutine yields is asyncio's affair
 ) -> None:
-    """Ends the work when the client is gone: nobody pays for an answer that no one reads. Raises what the work raises."""
+    """Ends the work when the client is gone: nobody pays for an answer that no one reads. Raises what the work raises.
+
+    Most answers are there before a watch would be worth its cost, so it begins a moment later.
+    """
     fault: AnyCoworkError | None = None
+    watch: list[asyncio.Task[None]] = []
     try:
         async with asyncio.TaskGroup() as tasks:
-            watch = tasks.create_task(_until_gone(receive))
+            later = asyncio.get_running_loop().call_later(
+                UNWATCHED, lambda: watch.append(tasks.create_task(_until_gone(receive)))
+            )
             try:
                 await work
             except AnyCoworkError as error:
                 fault = error  # raised below: in here the group would wrap it
-            watch.cancel()
+            finally:
+                later.cancel()
+            for task in watch:
+                task.cancel()
     except* ClientGone:
         pass
     if fault is not None:

@@ -1,6 +1,8 @@
 """Which headers cross the gateway, each way. Pure. What belongs to one connection, or to one side's trust, stays on its side."""
 
+import re
 from collections.abc import Iterable
+from urllib.parse import quote
 
 _CONNECTION = frozenset(
     {
@@ -50,35 +52,43 @@ _THEIRS = frozenset(
 )
 _THEIR_ORIGIN = (b"access-control-", b"cross-origin-", b"report", b"nel")
 
+_NOT_SENT_ON = _CONNECTION | _OURS
+_NOT_SENT_BACK = _CONNECTION | _THEIRS
+_PLAIN = re.compile(rb"[\t -~]*")  # nothing else is written into another server's request
+_USUAL = (b"keep-alive", b"close", b"")
+
+_IN_ADDRESSES = "".join(map(chr, range(0x21, 0x7F)))
+
 HeaderPairs = Iterable[tuple[bytes, bytes]]
 
 
-def towards_provider(headers: HeaderPairs) -> list[tuple[str, str]]:
+def towards_provider(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
     """A client's headers as its provider gets them; names are lower-case, as ASGI has them."""
     pairs = list(headers)
-    kept = _without(pairs, _OURS | _named_by_connection(pairs), _OUR_NETWORK)
-    return [(name.decode("ascii"), value.decode("ascii")) for name, value in kept if _plain(name) and _plain(value)]
+    kept = _without(pairs, _NOT_SENT_ON, _OUR_NETWORK)
+    plain = _PLAIN.fullmatch
+    return [pair for pair in kept if plain(pair[0]) and plain(pair[1])]
 
 
 def towards_client(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
     """A provider's headers as the client gets them."""
-    pairs = [(name.lower(), value) for name, value in headers]
-    return _without(pairs, _THEIRS | _named_by_connection(pairs), _THEIR_ORIGIN)
+    return _without([(name.lower(), value) for name, value in headers], _NOT_SENT_BACK, _THEIR_ORIGIN)
+
+
+def towards_provider_query(query: bytes) -> str:
+    """What stood behind the question mark, as it was; bytes that may not stand in an address are escaped."""
+    return quote(query, safe=_IN_ADDRESSES)
 
 
 def _without(
-    pairs: list[tuple[bytes, bytes]], names: frozenset[bytes], beginnings: tuple[bytes, ...]
+    pairs: list[tuple[bytes, bytes]], dropped: frozenset[bytes], beginnings: tuple[bytes, ...]
 ) -> list[tuple[bytes, bytes]]:
-    dropped = _CONNECTION | names
+    for name, value in pairs:
+        if name == b"connection" and value.strip().lower() not in _USUAL:
+            dropped = dropped | _named_in(value)
     return [pair for pair in pairs if pair[0] not in dropped and not pair[0].startswith(beginnings)]
 
 
-def _named_by_connection(pairs: list[tuple[bytes, bytes]]) -> frozenset[bytes]:
+def _named_in(connection: bytes) -> frozenset[bytes]:
     """`Connection` may name further headers that end here."""
-    said = b",".join(value for name, value in pairs if name == b"connection")
-    return frozenset(name.strip().lower() for name in said.split(b",") if name.strip())
-
-
-def _plain(word: bytes) -> bool:
-    """Printable ASCII. Nothing else is written into another server's request."""
-    return word.isascii() and word.decode("ascii").replace("\t", " ").isprintable()
+    return frozenset(name.strip().lower() for name in connection.split(b","))

@@ -188,7 +188,7 @@ class LiveAnswer(Protocol):
 class Line(Protocol):
     """The way to one provider."""
 
-    async def post(self, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> LiveAnswer:
+    async def post(self, path: str, body: bytes, headers: Sequence[tuple[bytes, bytes]]) -> LiveAnswer:
         """With the provider's key, and the body as it is. Raises: ProviderFault."""
 
     def price(self, model: str | None) -> Price | None:

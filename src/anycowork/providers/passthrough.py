@@ -4,27 +4,21 @@ What a provider lists decides who is asked; what a request may carry is decided 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from io import BytesIO
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 
 from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest, Unreachable
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, Used, price_of
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.model_list import read_entries
-from anycowork.providers.pool import HttpPool
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.providers.upstream import Upstream
 from anycowork.providers.usage_watch import UsageWatch
-
-if TYPE_CHECKING:
-    import aiohttp
+from anycowork.providers.wire import Broken, HeaderPair, Wire, Wires, target_of
 
 MAX_LIST_BYTES = 4 * 1024 * 1024
 LIST_SECONDS = 10.0
-_OURS_TO_SAY = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-_LARGE = 2**20
 
 
 class Passthrough:
@@ -77,16 +71,16 @@ class Passthrough:
         return known or fault
 
     def _line(self, upstream: Upstream) -> "Line":
-        return Line(upstream, self._registry.pool, self._timeouts)
+        return Line(upstream, self._registry.pool.wires, self._timeouts)
 
 
 class Line:
     """The way to one provider."""
 
-    def __init__(self, upstream: Upstream, pool: HttpPool, timeouts: Timeouts) -> None:
-        self._upstream, self._pool, self._timeouts = upstream, pool, timeouts
+    def __init__(self, upstream: Upstream, wires: Wires, timeouts: Timeouts) -> None:
+        self._upstream, self._wires, self._timeouts = upstream, wires, timeouts
 
-    async def post(self, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> "LiveAnswer":
+    async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         """The answer, once its head is there; whoever gets it closes it. The provider's key is added to the headers.
 
         Raises: ProviderFault.
@@ -98,7 +92,7 @@ class Line:
 
     async def entries(self) -> list[Json]:
         """The provider's own list of models. Raises: ProviderFault."""
-        answer = await self._ask("GET", "models", b"", [("Accept-Encoding", "identity")])
+        answer = await self._ask("GET", "models", b"", [(b"Accept-Encoding", b"identity")])
         try:
             body = b""
             async for piece in answer.pieces():
@@ -111,33 +105,31 @@ class Line:
             raise self._upstream.fault(answer.status, body, model="")
         return read_entries(body)
 
-    async def _ask(self, method: str, path: str, body: bytes, headers: Sequence[tuple[str, str]]) -> "LiveAnswer":
-        import aiohttp  # heavy: loaded when a provider is first asked
-
+    async def _ask(self, method: str, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         name, limits = self._upstream.name, self._timeouts
         try:
-            async with asyncio.timeout(limits.first_byte):
-                response = await self._pool.session().request(
-                    method,
-                    self._upstream.url(path),
-                    data=_payload(body),
-                    headers=[*headers, *self._upstream.headers().items()],
-                    skip_auto_headers=_OURS_TO_SAY,
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect),
-                    allow_redirects=False,  # the conversation would go to a place that no one named
-                    auto_decompress=False,
-                )
-        except aiohttp.InvalidURL:
+            target = target_of(self._upstream.base_url)
+        except ValueError:
             raise RejectedRequest(f"The base URL of {name} is not a web address. Correct it.") from None
-        except aiohttp.ConnectionTimeoutError:
-            raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
-        except (aiohttp.ClientError, ConnectionError) as error:
-            raise self._unreachable(error) from None
+        own = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
+        try:
+            wire = await self._wires.take(target, seconds=limits.connect)
         except TimeoutError:
-            raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
+            raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
         except OSError as error:
             raise self._unreachable(error) from None
-        return LiveAnswer(response, name, limits.idle)
+        answer = LiveAnswer(wire, partial(self._wires.give_back, target, wire), name, limits.idle)
+        try:
+            await wire.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
+        except TimeoutError:
+            raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
+        except (Broken, OSError) as error:
+            raise self._unreachable(error) from None
+        except asyncio.CancelledError:
+            wire.abort()  # nobody waits for the answer any more, and the provider should know
+            raise
+        answer.begin()
+        return answer
 
     def _unreachable(self, error: Exception) -> Unreachable:
         why = self._upstream.quoted(str(error)) or type(error).__name__
@@ -147,48 +139,40 @@ class Line:
 class LiveAnswer:
     """An answer on its way. Closed before its end, the provider sees that nobody listens any more."""
 
-    def __init__(self, response: "aiohttp.ClientResponse", name: str, idle: float) -> None:
-        self.status = response.status
-        self.headers = response.raw_headers
-        self._response, self._name, self._idle = response, name, idle
+    def __init__(self, wire: Wire, give_back: Callable[[], None], name: str, idle: float) -> None:
+        self.status = 0
+        self.headers: Sequence[HeaderPair] = ()
+        self._wire, self._give_back, self._name, self._idle = wire, give_back, name, idle
         self._complete = False
+
+    def begin(self) -> None:
+        """The head is there."""
+        self.status, self.headers = self._wire.status, self._wire.headers
+        said = {name.lower(): value for name, value in self.headers}
         self._watch = UsageWatch(
-            response.status,
-            content_type=response.headers.get("Content-Type", "").encode(),
-            encoding=response.headers.get("Content-Encoding", "").encode(),
+            self.status, content_type=said.get(b"content-type", b""), encoding=said.get(b"content-encoding", b"")
         )
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
-        import aiohttp  # loaded long since
-
-        read = self._response.content.readany
+        read, idle, see = self._wire.read, self._idle, self._watch.see
         try:
-            while True:
-                async with asyncio.timeout(self._idle):
-                    piece = await read()
-                if not piece:
-                    self._complete = True
-                    return
-                self._watch.see(piece)
+            while piece := await read(seconds=idle):
+                see(piece)
                 yield piece
-        except aiohttp.ClientError:
+        except Broken:
             raise BrokenStream(f"{self._name} closed the connection in the middle of its answer.") from None
         except TimeoutError:
             raise NoAnswerInTime(f"{self._name} hung: nothing came for {self._idle:g} s.") from None
         except OSError:
             raise BrokenStream(f"The connection to {self._name} was lost in the middle of its answer.") from None
+        self._complete = True
 
     def used(self, expected: Used) -> Used:
         return self._watch.used(expected, complete=self._complete)
 
     def close(self) -> None:
-        self._response.close()
-
-
-def _payload(body: bytes) -> bytes | BytesIO | None:
-    """A large body is written in pieces, so that other requests are not held up meanwhile."""
-    return BytesIO(body) if len(body) > _LARGE else body or None
+        self._give_back()
 
 
 def _entry(upstream: Upstream, model: str) -> Json:

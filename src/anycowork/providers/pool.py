@@ -1,6 +1,8 @@
-"""The pooled HTTP client that every provider shares. Made in the loop that first asks for it; closed by its owner."""
+"""The connections that every provider shares: a client for what is read here, bare wires for what only passes. Closed by their owner."""
 
 from typing import TYPE_CHECKING
+
+from anycowork.providers.wire import Wires
 
 if TYPE_CHECKING:
     import aiohttp
@@ -10,6 +12,7 @@ class HttpPool:
     """`session()` at first use, `aclose()` at the end; after that it opens anew, so a restart in place is possible."""
 
     def __init__(self, session: "aiohttp.ClientSession | None" = None) -> None:
+        self.wires = Wires()
         self._session = session
 
     def session(self) -> "aiohttp.ClientSession":
@@ -25,5 +28,6 @@ class HttpPool:
         return self._session
 
     async def aclose(self) -> None:
+        self.wires.close()
         if self._session is not None:
             await self._session.close()

@@ -52,6 +52,7 @@ class ProviderRegistry:
         self._environment = environment
         self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep
         self._configs: dict[str, ProviderConfig] = {}
+        self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # as long as nothing changes
         self._guide = Guide()
         self._clients: dict[str, OpenAICompatible] = {}
         self._anthropic: dict[str, Anthropic] = {}
@@ -80,9 +81,11 @@ class ProviderRegistry:
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
-        chosen = self._chosen()
-        there = sorted(self._clients, key=lambda name: name != chosen)
-        return [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
+        if self._upstreams is None:
+            chosen = self._chosen()
+            there = sorted(self._clients, key=lambda name: name != chosen)
+            self._upstreams = [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
+        return self._upstreams
 
     def client(self, name: str) -> OpenAICompatible | None:
         """The client of this provider; None for the guide and for unknown names."""
@@ -114,10 +117,12 @@ class ProviderRegistry:
     def choose(self, default: str | None) -> None:
         """Who answers from now on when no model is named; None = whoever is found first."""
         self._default = default
+        self._upstreams = None
 
     def drop(self, name: str) -> None:
         """Forgets a provider that is gone."""
         if name != GUIDE:
+            self._upstreams = None
             self._configs.pop(name, None)
             self._retire(name)
 
@@ -130,6 +135,7 @@ class ProviderRegistry:
             await client.aclose()
 
     def _place(self, config: ProviderConfig) -> None:
+        self._upstreams = None
         everyone = {**self._configs, config.name: config}
         self._configs = dict(sorted(everyone.items(), key=lambda item: _LAST.get(item[0], 0)))
 

@@ -24,6 +24,7 @@ class Principals:
         self._reader = reader
         self._writer = writer
         self._clock = clock
+        self._known: dict[str, Principal] = {}  # by hash: asked for with every request; only what is valid stands here
 
     async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> None:
         """Raises: Conflict if the id or the key is there already."""
@@ -47,10 +48,15 @@ class Principals:
 
     async def find(self, key_hash: str) -> Principal | None:
         """Whoever holds this key; None if there is no such key or it was revoked."""
+        known = self._known.get(key_hash)
+        if known is not None:
+            return known
         row = self._reader.execute(
             "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
         ).fetchone()
-        return None if row is None else Principal(row[0], PrincipalKind(row[1]), row[2])
+        if row is None:
+            return None
+        return self._known.setdefault(key_hash, Principal(row[0], PrincipalKind(row[1]), row[2]))
 
     async def all(self) -> list[Keyholder]:
         rows = self._reader.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
@@ -62,6 +68,7 @@ class Principals:
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such principal, or it was revoked before."""
         values = (self._clock.now(), principal_id)
+        self._known.clear()
         changed = await self._writer.run(
             lambda connection: (
                 connection.execute(
@@ -69,4 +76,5 @@ class Principals:
                 ).rowcount
             )
         )
+        self._known.clear()  # whoever was looked up meanwhile was still valid then
         return changed == 1

@@ -16,15 +16,15 @@ SECRETS = [b"authorization", b"cookie", b"x-api-key", b"api-key", b"proxy-author
 @given(st.lists(st.tuples(NAMES | st.sampled_from(SECRETS), st.binary(max_size=20))))
 def test_no_credential_and_no_control_character_goes_to_a_provider(headers):
     for name, value in towards_provider(headers):
-        assert name.encode() not in SECRETS
-        assert all(char == "\t" or " " <= char <= "~" for char in value)
+        assert name not in SECRETS
+        assert all(byte == 9 or 32 <= byte <= 126 for byte in value)
 
 
 @proves("GW-1")
 def test_what_a_connection_names_ends_with_it():
     headers = [(b"Connection", b"close, X-Own"), (b"X-Own", b"1"), (b"Transfer-Encoding", b"chunked"), (b"X-Id", b"7")]
     assert towards_client(headers) == [(b"x-id", b"7")]
-    assert towards_provider([(name.lower(), value) for name, value in headers]) == [("x-id", "7")]
+    assert towards_provider([(name.lower(), value) for name, value in headers]) == [(b"x-id", b"7")]
 
 
 @proves("GW-1")
