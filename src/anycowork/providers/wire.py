@@ -59,7 +59,7 @@ class Wires:
         kept = self._idle.get(target)
         while kept:
             wire = kept.pop()
-            if wire.woken():
+            if wire.usable:
                 return wire
         async with asyncio.timeout(seconds):
             loop = asyncio.get_running_loop()
@@ -92,6 +92,7 @@ class Wire(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._waiting: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline = 0.0
         self._closed = False
         self._begin(asking=False)
 
@@ -101,7 +102,7 @@ class Wire(asyncio.Protocol):
         self._asking, self._headed, self._done, self._reusable = asking, False, False, False
         self._pieces: list[bytes] = []
         self._size = self._head_size = 0
-        self._paused = False
+        self._paused = self._spoiled = False
         self._fault: Exception | None = None
 
     # --- asking
@@ -138,38 +139,56 @@ class Wire(asyncio.Protocol):
         return piece
 
     async def _wait(self, seconds: float) -> None:
-        """Until something comes. A timer of our own: this is done for every piece, and a context manager costs more than the rest."""
+        """Until something comes. This is done for every piece, so one timer stands for all waits: it looks whether the last is overdue."""
         if self._fault is not None:
             raise self._fault
         self._waiting = self._loop.create_future()
-        timer = self._loop.call_later(seconds, self._give_up)
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._set_timer(self._deadline)
         try:
             await self._waiting
         finally:
-            timer.cancel()
             self._waiting = None
 
-    def _give_up(self) -> None:
-        self._fail(TimeoutError())
+    def _set_timer(self, when: float) -> None:
+        self._drop_timer()
+        self._timer = self._loop.call_at(when, self._look)
+
+    def _drop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiting is None and self._asking:
+            return  # the next wait sets it again
+        if self._loop.time() < self._deadline:
+            self._set_timer(self._deadline)
+            return
+        self._fail(TimeoutError())  # or it has rested for long enough
 
     # --- between two exchanges
 
     def rest(self, seconds: float) -> bool:
         """False if it cannot be used again; then it is closed."""
-        if not (self._done and self._reusable) or self._closed or self._fault is not None:
+        if not (self._done and self._reusable) or self._spoiled or self._closed or self._fault is not None:
             self.abort()
             return False
         self._begin(asking=False)
-        self._timer = self._loop.call_later(seconds, self.abort)
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._set_timer(self._deadline)
         return True
 
-    def woken(self) -> bool:
-        if self._timer is not None:
-            self._timer.cancel()
+    @property
+    def usable(self) -> bool:
         return not self._closed
 
     def abort(self) -> None:
         self._closed = True
+        self._drop_timer()
         if self._transport is not None:
             self._transport.abort()
 
@@ -189,6 +208,7 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._closed = True
+        self._drop_timer()
         if self._done or not self._asking:
             return
         if error is None and self._headed and not self._measured():
@@ -202,6 +222,10 @@ class Wire(asyncio.Protocol):
 
     # --- what the parser tells
 
+    def on_message_begin(self) -> None:
+        if self._done:  # a second answer to one request: it is nobody's, and so is the connection from here on
+            self._spoiled = True
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_size += len(name) + len(value)
         if self._head_size > MAX_HEAD:
@@ -211,12 +235,16 @@ class Wire(asyncio.Protocol):
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
+        if self._spoiled:
+            return
         self.status = self._parser.get_status_code()
         if self.status >= 200:
             self._headed = True
             self._wake()
 
     def on_body(self, piece: bytes) -> None:
+        if self._spoiled:
+            return
         self._pieces.append(piece)
         self._size += len(piece)
         if self._size > HIGH_WATER and not self._paused and self._transport is not None:
@@ -225,6 +253,9 @@ class Wire(asyncio.Protocol):
         self._wake()
 
     def on_message_complete(self) -> None:
+        if self._spoiled:
+            self._reusable = False
+            return
         if not self._headed:  # "continue", and the like: the answer is still to come
             self.headers.clear()
             return
