@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test attacks check browser bench model test-model web wire screens docs lock clean
+.PHONY: help install run test test-interop attacks check browser bench model test-model web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -14,7 +14,7 @@ LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/instal
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## set everything up in .venv (needs Python 3.11+, make and git; no root)
 	@$(BIN)/python scripts/webui.py offer
@@ -33,6 +33,10 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 	@echo "==> Running the tests"
 	@$(BIN)/python -m pytest $(ARGS)
 	@if [ -z "$(ARGS)" ]; then sh scripts/attacks_as_user.sh tests/attacks; fi
+
+test-interop: install ## run real programs against the passthrough: llm, aider, opencode (600 MB, into .venv/interop)
+	@$(BIN)/python scripts/interop.py clients
+	@$(BIN)/python -m pytest tests/interop/clients/check_clients.py $(ARGS)
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"

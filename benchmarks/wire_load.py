@@ -80,11 +80,9 @@ class _Client(asyncio.Protocol):
         if not self._whole and (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             length = _LENGTH.search(self._buffer, 0, end + 2)
             self._whole = end + 4 + int(length[1]) if length else -1
-        if self._whole > 0:
-            done = len(self._buffer) >= self._whole
-        else:
-            done = bool(self._whole) and self._buffer.endswith(b"0\r\n\r\n")
-        if done:
+        if self._whole > 0 and len(self._buffer) >= self._whole:
+            self._settle()
+        if self._whole < 0 and self._buffer.endswith(b"0\r\n\r\n"):
             self._settle()
 
     def connection_lost(self, error: Exception | None) -> None:

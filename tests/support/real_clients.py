@@ -17,6 +17,7 @@ from support.server import ChildServer, child_server
 from support.typing_people import PATIENCE, SOURCE
 
 WEATHER = NativeCall("weather", {"city": "Ulm", "days": 3})
+SHELL = NativeCall("bash", {"command": "echo made > made.txt", "description": "Makes a file"})  # a tool of opencode
 ANSWER = "Good day to you, 世界 👋.\nThis is the second line."
 
 
@@ -69,11 +70,14 @@ def mind(body: Body) -> Answer:
             return HttpError(500, "<html>Bad gateway</html>")
         case "breaks":
             return BreakOff("Good d")
+        case "edits":  # in the form that aider reads
+            return Reply("greeting.txt\n```\nGood day.\n```\n")
     asked = body.get("messages") or body.get("input") or []
     last = asked[-1] if isinstance(asked, list) and asked else {}
     answered = isinstance(last, dict) and (last.get("role") == "tool" or last.get("type") == "function_call_output")
     if body.get("tools") and not answered:
-        return Reply("Let me look.", calls=(WEATHER,), finish="tool_calls")
+        wanted = SHELL if body.get("model") == "agent" else WEATHER
+        return Reply("Let me look.", calls=(wanted,), finish="tool_calls")
     if answered:
         return Reply(f"It says: {last.get('content') or last.get('output')}")
     return Reply(ANSWER)
