@@ -32,6 +32,7 @@ SERVE_HELP = """Serve the workplace on this machine.
 
 Examples:
 
+\b
     anycowork serve --workspace ~/notes
     anycowork serve --port 9000 --no-open
     ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
@@ -46,6 +47,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 pro
 
 Examples:
 
+\b
     anycowork run "What does this project do?" --workspace ~/project
     anycowork run "Plan a clean-up of the notes" --role planner > plan.json
     anycowork run --approved-plan plan.json --workspace ~/notes
@@ -60,6 +62,7 @@ The server must not be running.
 
 Example:
 
+\b
     anycowork import old-chats.json more-chats.jsonl
 """
 
@@ -67,6 +70,7 @@ WORKFLOW_LIST_HELP = """Say which workflows there are, by category, and which fi
 
 Examples:
 
+\b
     anycowork workflow list
     anycowork workflow list --workspace ~/project --json
 """
@@ -79,6 +83,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 pro
 
 Examples:
 
+\b
     anycowork workflow run explain_code path=src/app.py
     anycowork workflow run create_project name=demo purpose="A clock for the terminal" --workspace ~/projects
 """
@@ -87,6 +92,7 @@ WORKFLOW_NEW_HELP = """Write a commented workflow file into the data folder, rea
 
 Example:
 
+\b
     anycowork workflow new release_notes
 """
 
@@ -99,6 +105,7 @@ Exit codes: 0 every chain holds, 1 one is broken or missing, 2 usage.
 
 Examples:
 
+\b
     anycowork audit verify --all
     anycowork audit verify 0197f3f0-… log.jsonl
 """
@@ -110,6 +117,7 @@ The publisher's own file comes first, then a mirror of it. With --file a GGUF of
 
 Examples:
 
+\b
     anycowork model pull
     anycowork model pull qwen2.5-coder-0.5b
     anycowork model pull my-model --file ~/Downloads/my-model.gguf

@@ -112,10 +112,10 @@ class Opener:
     async def _write(self, run: Run, begun: str, turn: Turn, *writes: Write, events: tuple[Draft, ...] = ()) -> Begun:
         """In the name of whoever started the run."""
         on_its_way = replace(run, begun=begun)
-        told = (announce.workflow_progress(on_its_way), *events)
-        await self._journal.write(
-            Change(run.chat_id, (*writes, on_its_way, turn), told, principal=turn.principal, cause=turn.message_id)
-        )
+        started_by = {"principal": turn.principal, "cause": turn.message_id}
+        # On its own, and first: within one change a message is told before everything else.
+        await self._journal.write(Change(run.chat_id, (), (announce.workflow_progress(run),), **started_by))
+        await self._journal.write(Change(run.chat_id, (*writes, on_its_way, turn), events, **started_by))
         return Begun(on_its_way, turn)
 
     # --- the nouns

@@ -88,6 +88,11 @@ async def test_prompt_steps_are_sent_one_after_the_other_in_one_turn(tmp_path: P
             "title": "Greet Ann",
         }
         assert shown["turn_id"] == run["run_id"] and shown["principal"] == "person:owner"
+        told = [
+            e["type"] for e in events if e["type"] in ("turn-started", "message", "workflow-progress", "turn-ended")
+        ]
+        step = ["workflow-progress", "message", "message"]
+        assert told == ["message", "turn-started", *step, *step, "workflow-progress", "turn-ended"]
 
 
 @proves("WFL-2")
