@@ -38,3 +38,22 @@ async def test_every_event_of_a_turn_fits_its_schema(client, model):
     seen = {event["event"] for event in events}
     assert seen >= {"message", "turn-started", "tool-call", "permission-request", "permission-decided", "tool-result"}
     assert seen >= {"role-changed", "usage", "turn-ended"}
+
+
+@proves("EVT-1", "WFL-3")
+async def test_every_event_of_a_workflows_run_fits_its_schema(client, model):
+    document = (await client.get("/openapi.json")).json()
+    chat_id = (await client.post("/context")).json()["id"]
+    model.replies += ["Nothing was said yet."]
+    started = await client.post("/workflows/summarize_chat/execute", {"context_id": chat_id, "parameters": {}})
+    assert started.status == 202
+    described = jsonschema_rs.validator_for(
+        {**document["components"]["schemas"]["EventEnvelope"], "components": document["components"]}
+    )
+    events = [json.loads(event["data"]) for event in await collected(client, chat_id, until="turn-ended")]
+    for event in events:
+        described.validate(event)
+    assert [event["workflow"]["status"] for event in events if event["type"] == "workflow-progress"] == [
+        "running",
+        "completed",
+    ]
