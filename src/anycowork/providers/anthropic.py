@@ -230,7 +230,12 @@ def _called(said: Said, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
         if part.call and (call_id := str(part.call.get("id"))) in known:
             given = part.call.get("parameters")
             name = str(part.call.get("tool"))
-            yield {"type": "tool_use", "id": call_id, "name": name, "input": {**given} if isinstance(given, dict) else {}}
+            yield {
+                "type": "tool_use",
+                "id": call_id,
+                "name": name,
+                "input": {**given} if isinstance(given, dict) else {},
+            }
 
 
 def _results(said: Said, known: frozenset[str]) -> "Iterator[ToolResultBlockParam]":

@@ -1,11 +1,13 @@
 """Messages for the tests of this room: made by hand, or by hypothesis as whole histories in which calls have results."""
 
 import json
+from collections.abc import Iterable
 from itertools import count
 
 from hypothesis import strategies as st
 
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.ports import Said
 
 _ids = count()
 
@@ -76,3 +78,8 @@ def _turn(draw: st.DrawFn) -> list[Message]:
 
 
 histories = st.lists(_turn(), max_size=5).map(lambda turns: [one for turn in turns for one in turn])
+
+
+def heard(shown: Iterable[Said]) -> tuple[tuple[str, str], ...]:
+    """Who says what, without the parts it came from."""
+    return tuple((one.role, one.content) for one in shown)

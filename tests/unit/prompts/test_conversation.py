@@ -5,10 +5,9 @@ from itertools import pairwise
 from hypothesis import given
 
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.ports import Said
 from anycowork.prompts.conversation import conversation
 from support.spec import proves
-from unit.prompts.chats import answer, call, histories, message, result, words
+from unit.prompts.chats import answer, call, heard, histories, message, result, words
 
 
 @proves("CTX-1")
@@ -19,11 +18,11 @@ def test_a_turn_with_a_call_reads_as_request_call_result_answer() -> None:
         result("c1", "read_file", "hello"),
         answer("It says hello."),
     ]
-    assert conversation(history) == (
-        Said("user", "Read a.txt"),
-        Said("assistant", '{"tool": "read_file", "parameters": {}, "terminate": false}'),
-        Said("user", "Result of read_file (ok):\nhello"),
-        Said("assistant", "It says hello."),
+    assert heard(conversation(history)) == (
+        ("user", "Read a.txt"),
+        ("assistant", '{"tool": "read_file", "parameters": {}, "terminate": false}'),
+        ("user", "Result of read_file (ok):\nhello"),
+        ("assistant", "It says hello."),
     )
 
 
@@ -44,28 +43,28 @@ def test_a_role_switch_is_told_as_a_short_note_of_the_person() -> None:
     switch = message(
         Speaker.SYSTEM, "Role changed", MessageType.ROLE_CHANGE, payload={"old_role": "planner", "new_role": "actor"}
     )
-    assert conversation([switch, words("Go")]) == (
-        Said("user", "[The person switched the role from planner to actor.]\n\nGo"),
+    assert heard(conversation([switch, words("Go")])) == (
+        ("user", "[The person switched the role from planner to actor.]\n\nGo"),
     )
 
 
 def test_a_role_switch_from_old_data_without_names_is_told_in_its_own_words() -> None:
     switch = message(Speaker.SYSTEM, "Now acting", MessageType.ROLE_CHANGE)
-    assert conversation([switch]) == (Said("user", "[Now acting]"),)
+    assert heard(conversation([switch])) == (("user", "[Now acting]"),)
 
 
 def test_what_is_only_for_people_and_what_is_empty_is_not_told() -> None:
-    assert conversation([message(Speaker.SYSTEM, "The step limit was reached."), answer("  ")]) == ()
+    assert heard(conversation([message(Speaker.SYSTEM, "The step limit was reached."), answer("  ")])) == ()
 
 
 def test_plan_question_and_review_are_the_agents_own_words() -> None:
     for kind in (MessageType.PLAN, MessageType.QUESTION, MessageType.REVIEW):
-        assert conversation([message(Speaker.ASSISTANT, "{}", kind)]) == (Said("assistant", "{}"),)
+        assert heard(conversation([message(Speaker.ASSISTANT, "{}", kind)])) == (("assistant", "{}"),)
 
 
 def test_answers_of_two_turns_are_kept_apart_by_a_blank_line() -> None:
     history = [answer("One", turn="t1"), answer("Two", turn="t1"), answer("Three", turn="t2")]
-    assert conversation(history) == (Said("assistant", "One\nTwo\n\nThree"),)
+    assert heard(conversation(history)) == (("assistant", "One\nTwo\n\nThree"),)
 
 
 @proves("CTX-1")

@@ -13,7 +13,7 @@ from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fitti
 from anycowork.prompts.tokens import TokenRatio, request_tokens, tokens
 from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
-from unit.prompts.chats import answer, call, histories, result, words
+from unit.prompts.chats import answer, call, heard, histories, result, words
 
 PLENTY = 1_000_000
 SYSTEM = "You are AnyCowork."
@@ -22,11 +22,11 @@ SYSTEM = "You are AnyCowork."
 @proves("CTX-1")
 def test_a_chat_that_fits_is_shown_whole_behind_the_system_prompt() -> None:
     history = [words("Hello"), answer("Hi"), words("Again")]
-    assert optimize_history_by_tokens(history, budget=PLENTY, system=SYSTEM) == (
-        Said("system", SYSTEM),
-        Said("user", "Hello"),
-        Said("assistant", "Hi"),
-        Said("user", "Again"),
+    assert heard(optimize_history_by_tokens(history, budget=PLENTY, system=SYSTEM)) == (
+        ("system", SYSTEM),
+        ("user", "Hello"),
+        ("assistant", "Hi"),
+        ("user", "Again"),
     )
 
 

@@ -55,7 +55,7 @@ async def test_words_thinking_and_usage_arrive_and_nothing_else_is_sent():
         assert finish_of(chunks) == Finished("stop")
         [body] = server.requests
         assert body["system"][0]["text"] == "Be brief." and body["system"][0]["cache_control"] == {"type": "ephemeral"}
-        assert [(said["role"], said["content"]) for said in body["messages"]] == [
+        assert [(said["role"], said["content"][0]["text"]) for said in body["messages"]] == [
             ("user", "hi"),
             ("assistant", "hello"),
             ("user", "again"),
@@ -134,6 +134,6 @@ async def test_a_turn_runs_on_it_with_the_strict_calls(tmp_path: Path, monkeypat
             chat = await guest.chat()
             await chat.send("what does it say?")
             assert (await chat.last())["content"] == "It says one."
-            assert "one" in server.requests[1]["messages"][-1]["content"]
+            assert "one" in server.requests[1]["messages"][-1]["content"][0]["text"]
             first, second = (request["system"][0]["text"] for request in server.requests)
             assert first == second, "the cached prefix is the same, byte for byte"
