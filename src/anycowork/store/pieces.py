@@ -156,7 +156,10 @@ class Pieces:
                 self._sealed.append(piece)
 
     def of(self, chat_id: str) -> list[Piece]:
-        return [piece for piece in self._all() if piece.first.chat_id == chat_id and not piece.dropped]
+        """What readers have seen of messages that they have not: text goes when its message is shown, not when it is written."""
+        leaving = [piece for drop in self._drops for piece in drop.pieces]
+        staying = [piece for piece in self._all() if not piece.dropped]
+        return [piece for piece in leaving + staying if piece.first.chat_id == chat_id]
 
     def __bool__(self) -> bool:
         return bool(self._open or self._sealed or self._flying)

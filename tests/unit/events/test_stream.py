@@ -111,6 +111,27 @@ async def test_a_replay_ends_where_readers_have_been_shown(tmp_path: Path) -> No
         assert client.seen == [2, 3, 4] and list(client.screen.growing.values()) == ["between the two"]
 
 
+@proves("EVT-2")
+async def test_text_is_replayed_until_its_message_has_been_shown(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database, asyncio.TaskGroup() as tasks:
+        await database.journal.write(add_chat())
+        client = Client()
+        with held(database.writer) as gate:
+            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 0, "seen ")
+            tasks.create_task(database.journal.write(said("w1")))
+            await asyncio.sleep(0)
+            database.journal.say("c1", "t1", "m1", EventType.TEXT_DELTA, 5, "behind w1")
+            tasks.create_task(database.journal.write(Change("c1", (message("m1", "seen behind w1"), Compact("m1")))))
+            await asyncio.sleep(0)
+            stream = chat_stream(database, hub, client)
+            client.receive(await anext(stream))
+            assert list(client.screen.growing.values()) == ["seen "]
+            gate.set()
+            await read(stream, client, lambda: "m1" in client.screen.messages)
+        assert not client.screen.growing
+
+
 async def test_a_thousand_missed_events_come_in_one_piece(tmp_path: Path) -> None:
     hub = Hub()
     async with opened(tmp_path, hub.publish) as database:
