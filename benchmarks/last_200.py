@@ -52,7 +52,7 @@ async def _page(database: Database, chat_id: str) -> dict[str, float]:
 
 
 def _select(path: Path, chat_id: str) -> dict[str, float]:
-    query = "SELECT body FROM messages WHERE chat_id = ? ORDER BY seq DESC LIMIT ?"
+    query = "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq DESC LIMIT ?"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(query, (chat_id, LAST)).fetchall()  # warm
         with spending() as spent:

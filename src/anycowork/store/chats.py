@@ -1,9 +1,10 @@
 """The chats table: configuration, state, and where a chat's numbers and its chain stand."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from anycowork.domain.chats import Chat, ChatConfig, ChatState
 from anycowork.domain.errors import Conflict, Invalid
@@ -80,18 +81,28 @@ def chain(connection: Connection, chat_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-End = tuple[int, str, str, str, str]
-"""next_seq, chain and updated_at as they become; the chat's id, and its chain as it was"""
+class End(NamedTuple):
+    """Where a chat's numbers and its chain stand from now on, and where the chain stood. `at` None leaves `updated_at` as it is."""
+
+    next_seq: int
+    chain: str
+    at: str | None
+    chat_id: str
+    before: str
 
 
-def advance(connection: Connection, ends: Sequence[End]) -> None:
+def advance(connection: Connection, ends: Collection[End]) -> None:
     """Raises: Conflict if a chain does not end where it was thought to, or a chat is gone."""
-    if not ends:
-        return
-    advanced = connection.executemany(
-        "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?", ends
-    )
-    if advanced.rowcount != len(ends):
+    moved = [end for end in ends if end.at is not None]
+    still = [(next_seq, chain, chat_id, before) for next_seq, chain, at, chat_id, before in ends if at is None]
+    advanced = 0
+    if moved:
+        statement = "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?"
+        advanced += connection.executemany(statement, moved).rowcount
+    if still:
+        statement = "UPDATE chats SET next_seq = ?, chain = ? WHERE id = ? AND chain = ?"  # no index holds these
+        advanced += connection.executemany(statement, still).rowcount
+    if advanced != len(ends):
         raise Conflict("A chat was changed by another program while this was written. Try again.")
 
 

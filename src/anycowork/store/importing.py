@@ -80,7 +80,7 @@ class Importer:
         rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
         messages.insert(connection, raws)
         records.insert(connection, rows)
-        chats.advance(connection, [(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
+        chats.advance(connection, [chats.End(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
         report.messages = len(stored)
         return report
 

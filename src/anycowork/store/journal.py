@@ -11,10 +11,12 @@ import msgspec
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
-from anycowork.domain.journal import Change, Compact, RemoveChat
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, Spend
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call
 from anycowork.store.lines import Line, Lines
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
@@ -31,6 +33,7 @@ Kept = Done[None] | Failed
 
 log = logging.getLogger(__name__)
 _canonical = msgspec.json.Encoder(order="sorted").encode
+_OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, Snapshot})
 _OF_A_MESSAGE = Draft(EventType.MESSAGE, {})  # who, why and where are filled in
 
 
@@ -109,10 +112,12 @@ class SqliteJournal:
     def _number(self, change: Change, line: Line) -> Numbered:
         chat_id, at = change.chat_id, self._clock.now()
         messages = [write for write in change.writes if isinstance(write, Message)]
+        step = _OF_A_STEP.issuperset(map(type, change.writes))
         # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
         first = seq = line.take(max(1, len(messages) + len(change.events)))
         entries = []
         for message in messages:
+            step = step and message.role is not Speaker.USER
             envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
             told = {**message.to_json(), "seq": seq}
             envelope["message"] = told
@@ -123,7 +128,7 @@ class SqliteJournal:
         for draft in change.events:
             entries.append(Entry(chat_id, seq, draft.type, _canonical(self._envelope(draft, change, seq, at))))
             seq += 1
-        return Numbered(change, tuple(entries), first_seq=first, next_seq=line.next_seq, at=at)
+        return Numbered(change, tuple(entries), first, line.next_seq, at, step)
 
     def _envelope(self, draft: Draft, change: Change, seq: int, at: str) -> Json:
         """A draft that does not say who or why has the change's principal and cause."""

@@ -45,6 +45,7 @@ from anycowork.store.records import Entry
 
 Connection = sqlite3.Connection
 REMEMBERED = 4096
+_SECOND = len("2026-01-01T00:00:00")
 
 
 class Numbered(NamedTuple):
@@ -55,6 +56,8 @@ class Numbered(NamedTuple):
     first_seq: int
     next_seq: int
     at: str
+    step: bool = False
+    """It is a piece of an agent's work: `updated_at` follows such changes by the second, all others at once."""
 
 
 class Scribe:
@@ -67,6 +70,7 @@ class Scribe:
     def __init__(self) -> None:
         self._position: int | None = None
         self._chains: dict[str, str] = {}
+        self._seconds: dict[str, str] = {}
         self._turns: dict[str, Turn] = {}
 
     def write(self, connection: Connection, changes: Sequence[Numbered]) -> list[int]:
@@ -95,6 +99,7 @@ class Scribe:
         """What was written last was rolled back."""
         self._position = None
         self._chains.clear()
+        self._seconds.clear()
         self._turns.clear()
 
     def _write(self, connection: Connection, numbered: Numbered, sheet: "_Sheet") -> int:
@@ -114,7 +119,8 @@ class Scribe:
                 _apply(connection, numbered, write, ordinal)
         position = sheet.position
         if not removed:
-            self._chains[chat_id] = sheet.append(numbered, self._chain_of(connection, chat_id))
+            before, at = self._chain_of(connection, chat_id), self._updated_at(numbered)
+            self._chains[chat_id] = sheet.append(numbered, before, at)
         return position
 
     def _put(self, connection: Connection, turn: Turn, seq: int) -> None:
@@ -126,6 +132,14 @@ class Scribe:
             self._turns[turn.id] = turn
         else:
             self._turns.pop(turn.id, None)
+
+    def _updated_at(self, numbered: Numbered) -> str | None:
+        """None while an agent works on within the second: the index of `updated_at` would be a ninth of what a step writes."""
+        chat_id, second = numbered.change.chat_id, numbered.at[:_SECOND]
+        if numbered.step and self._seconds.get(chat_id) == second:
+            return None
+        self._seconds[chat_id] = second
+        return numbered.at
 
     def _next_position(self, connection: Connection) -> int:
         return records.next_position(connection) if self._position is None else self._position
@@ -150,21 +164,22 @@ class _Sheet:
         self.messages: list[messages.Row] = []
         self._ends: dict[str, chats.End] = {}
 
-    def append(self, numbered: Numbered, chain: str) -> str:
+    def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
         """The chain's new end."""
         chat_id = numbered.change.chat_id
         rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
         self.records += rows
         self.position += len(rows)
         earlier = self._ends.get(chat_id)
-        on_disk = chain if earlier is None else earlier[-1]
-        self._ends[chat_id] = (numbered.next_seq, end, numbered.at, chat_id, on_disk)
+        if earlier is not None:
+            chain, at = earlier.before, at or earlier.at
+        self._ends[chat_id] = chats.End(numbered.next_seq, end, at, chat_id, chain)
         return end
 
     def lay_down(self, connection: Connection) -> None:
         messages.insert(connection, self.messages)
         records.insert(connection, self.records)
-        chats.advance(connection, list(self._ends.values()))
+        chats.advance(connection, self._ends.values())
         self.messages, self.records, self._ends = [], [], {}
 
 

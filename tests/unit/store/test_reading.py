@@ -1,13 +1,16 @@
 """Pages, keys, roots, idempotency and blobs, as the faces read them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from anycowork.domain.chats import ChatState
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.domain.events import EventType
-from anycowork.domain.journal import Change
+from anycowork.domain.journal import Change, SetChat
+from anycowork.domain.messages import Speaker
 from anycowork.domain.ports import MessagePage
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.store.idempotency import Remembered, RequestState
@@ -62,6 +65,27 @@ async def test_chats_come_newest_updated_first_page_by_page(tmp_path: Path) -> N
         rest, end = await database.store.chats_page(limit=3, cursor=cursor)
         assert [chat.id for chat in first + rest] == ["c1", "c4", "c3", "c2", "c0"] and end is None
         assert first[0].last_seq == 2
+
+
+async def test_a_chat_moves_up_with_every_word_of_a_person_and_by_the_second_while_its_agent_works(
+    tmp_path: Path,
+) -> None:
+    async def updated_at() -> str:
+        chat = await database.store.chat("c1")
+        assert chat is not None
+        return chat.updated_at
+
+    step = replace(message("s1"), role=Speaker.TOOL)
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat())
+        added = await updated_at()
+        await database.journal.write(Change("c1", (step,)))
+        assert await updated_at() == added or (await updated_at())[:19] > added[:19]
+        await database.journal.write(said("m1"))
+        said_at = await updated_at()
+        assert said_at > added
+        await database.journal.write(Change("c1", (SetChat(state=ChatState.RUNNING),)))
+        assert await updated_at() > said_at
 
 
 @pytest.mark.parametrize(
