@@ -35,6 +35,8 @@ from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.store.opening import Database, open_store
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workflows.registry import WorkflowBook
+from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.workspaces import LocalWorkspaces
@@ -79,6 +81,16 @@ class OneProvider:
 
     def options(self, model_id: str | None) -> ModelOptions:
         return ModelOptions()
+
+
+class NoFiles:
+    """The `WorkflowFiles` of the domain's ports: nobody wrote any."""
+
+    async def of_data_folder(self) -> tuple[()]:
+        return ()
+
+    async def of_workspace(self, workspace: str) -> tuple[()]:
+        return ()
 
 
 class LookUp:
@@ -178,6 +190,9 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     async def find_workspace(wanted: str | None) -> str:
         return str(workspace)
 
+    def limits() -> Limits:
+        return Limits(steps=steps, seconds=300, faults=3)
+
     agent = build_agent(
         database,
         providers=providers,
@@ -187,7 +202,17 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         roles=roles,
         prompts=prompts,
         clock=clock,
-        limits=lambda: Limits(steps=steps, seconds=300, faults=3),
+        limits=limits,
+    )
+    runner = WorkflowRunner(
+        journal=journal,
+        store=store,
+        rows=store,
+        snapshots=snapshots,
+        toolrunner=agent.toolrunner,
+        agent_with=agent.with_recorder,
+        clock=clock,
+        limits=limits,
     )
     settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
     try:
@@ -199,6 +224,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 store=store,
                 workspaces=workspaces,
                 roles=roles,
+                workflows=runner,
                 tasks=tasks,
             )
             desk = FrontDesk(
@@ -207,6 +233,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 keeper=keeper,
                 roles=roles,
                 prompts=prompts,
+                workflows=WorkflowBook(files=NoFiles(), toolbox=toolbox, roles=roles),
                 providers=providers,
                 clock=clock,
                 find_workspace=find_workspace,
