@@ -11,7 +11,7 @@ import msgspec
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
-from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, Spend
+from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
@@ -207,6 +207,8 @@ class SqliteJournal:
         for write in change.writes:
             if isinstance(write, Turn):
                 self._running.saw(write)
+            elif isinstance(write, SetChat):
+                self._running.forget_role(change.chat_id)
             elif isinstance(write, Rule):
                 self._rules_changed()
             elif isinstance(write, RemoveChat):

@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import replace
+from functools import partial
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import Broken, ChainEnd, Link
@@ -37,7 +38,7 @@ class SqliteStore:
         return None if chat is None else replace(chat, last_seq=last_seq)
 
     async def role_of(self, chat_id: str) -> str | None:
-        return chats.role_of(self._reader, chat_id)
+        return self._running.role_of(chat_id, partial(chats.role_of, self._reader))
 
     async def chats_page(
         self, *, limit: int, cursor: str | None = None, q: str | None = None
