@@ -52,6 +52,8 @@ from anycowork.supplies import Supplies
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workflows.registry import WorkflowBook
 from anycowork.workflows.runner import WorkflowRunner
+from anycowork.workspace.egress import Egress
+from anycowork.workspace.outside import Outside
 from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.workspaces import LocalWorkspaces
@@ -77,8 +79,13 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(settings: Settings, clock: Clock | None = None, *, token: str) -> AsyncIterator[House]:
-    """Opens every room and settles what the last server left; the doors open after that. Raises: StorageFault, BadWorkspace."""
+async def open_house(
+    settings: Settings, clock: Clock | None = None, *, token: str, outside: Outside | None = None
+) -> AsyncIterator[House]:
+    """Opens every room and settles what the last server left; the doors open after that. `outside` is the network that commands reach.
+
+    Raises: StorageFault, BadWorkspace.
+    """
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     database = open_store(settings.database_path, clock, hub.publish)
@@ -90,7 +97,16 @@ async def open_house(settings: Settings, clock: Clock | None = None, *, token: s
     )
     try:
         async with asyncio.TaskGroup() as tasks:
-            house = await _furnish(settings, clock, token, hub=hub, database=database, providers=providers, tasks=tasks)
+            house = await _furnish(
+                settings,
+                clock,
+                token,
+                hub=hub,
+                database=database,
+                providers=providers,
+                tasks=tasks,
+                egress=Egress(outside),
+            )
             watches = [tasks.create_task(house.local.watch())]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(Lookout(providers).keep_looking()))
@@ -116,6 +132,7 @@ async def _furnish(
     database: Database,
     providers: ProviderRegistry,
     tasks: asyncio.TaskGroup,
+    egress: Egress,
 ) -> House:
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
@@ -125,7 +142,7 @@ async def _furnish(
     workspaces = LocalWorkspaces(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
     )
-    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox)
+    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
     prompts = PromptBook(database.system_prompts, toolbox)
     journal, store = database.journal, database.store
     snapshots = PackedSnapshots(

@@ -21,7 +21,7 @@ STAGING_FOLDER = "staging"
 _ENFORCES = (
     "a command sees the system read-only, its workspace, and a home and tmp of its own; nothing else of the machine",
     "what it changes in the workspace is checked as a whole, then committed together or dropped",
-    "no network, no services of this machine, no signals to other processes",
+    "no network but to the hosts that the call names, through a proxy; no services of this machine, no signals to other processes",
     "limits on time, output, processes, memory per process, and the size of a file",
     "nothing of it is left running",
 )

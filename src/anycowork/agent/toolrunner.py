@@ -198,7 +198,8 @@ class ToolRunner:
         self, moment: Moment, admitted: Admitted, intend: Callable[[Intent], Awaitable[None]] | None = None
     ) -> ToolResult:
         named = _named_by(moment.plan, admitted.plan_step) if moment.plan else names_nothing
-        hands = moment.hands(admitted.permissions, intend=intend, named=named)
+        network = admitted.judged.named_literally
+        hands = replace(moment.hands(admitted.permissions, intend=intend, named=named), named_network=network)
         try:
             return await admitted.tool.run(admitted.prepared, hands)
         except (ToolFault, Refusal) as error:

@@ -1,5 +1,6 @@
 """Approvals: what waits for a person's decision, and the decision. Nothing but an explicit act is one."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Response
@@ -47,9 +48,9 @@ async def list_approvals(chat_id: str, principal: Reader, rooms: House) -> Respo
 async def decide(chat_id: str, wanted: Decisions, principal: Decider, rooms: House) -> Response:
     decided = [Decided(each.id, each.decision, each.note, each.rule) for each in wanted.decisions]
     rules = await rooms.desk.decide(principal, chat_id, decided)
-    return answer(200, {"approvals": [_shown(each, rules.get(each.id)) for each in decided]})
+    return answer(200, {"approvals": [_shown(each, rules.get(each.id, ())) for each in decided]})
 
 
-def _shown(decided: Decided, rule: Rule | None) -> Json:
-    made: Json = {"rule": rule.to_json()} if rule else {}
+def _shown(decided: Decided, rules: Sequence[Rule]) -> Json:
+    made: Json = {"rule": rules[0].to_json(), "rules": [rule.to_json() for rule in rules]} if rules else {}
     return {"id": decided.id, "decision": decided.decision.value, **made}

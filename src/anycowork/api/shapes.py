@@ -112,6 +112,7 @@ class ApprovalShape(Shape):
     outside_plan: bool
     proposed_rule: Json | None
     diff: str | None
+    network: list[str] = Field(description="Where the call may go over the network, host:port each; empty for nowhere.")
     job_id: str | None
     task_id: str | None
     created_at: str
@@ -167,6 +168,9 @@ class DecidedShape(BaseModel):
     id: str
     decision: Decision
     rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
+    rules: list[RuleShape] = Field(
+        [], description="All of them: for a call with network also those about where it goes."
+    )
 
 
 class DecidedList(BaseModel):

@@ -10,6 +10,7 @@ from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Invalid
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import DecideApproval, Write
+from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.rules import Effect, OwnRule, Rule, RuleScope, RuleWish, new_rule
@@ -33,7 +34,7 @@ class Settled:
 
     writes: tuple[Write, ...]
     events: tuple[Draft, ...]
-    rules: Mapping[str, Rule]
+    rules: Mapping[str, Sequence[Rule]]
 
 
 class Settlement:
@@ -46,26 +47,32 @@ class Settlement:
         """Raises: Invalid, naming the decision at fault."""
         writes: list[Write] = []
         events: list[Draft] = []
-        rules: dict[str, Rule] = {}
+        rules: dict[str, Sequence[Rule]] = {}
         by = principal.label()
         for place, decided in enumerate(decisions):
             approval, state = pending[decided.id], _state_of(decided.decision)
-            rule = self._rule(chat, by, approval, decided, at=f"decisions.{place}")
-            writes.append(DecideApproval(decided.id, state, decided.note, by))
-            events.append(announce.permission_decided(approval, state, decided.note, by, rule))
-            if rule is not None:
-                writes.append(rule)
-                rules[decided.id] = rule
+            made = self._rules(chat, by, approval, decided, at=f"decisions.{place}")
+            writes += [DecideApproval(decided.id, state, decided.note, by), *made]
+            events.append(announce.permission_decided(approval, state, decided.note, by, made))
+            if made:
+                rules[decided.id] = made
         return Settled(tuple(writes), tuple(events), rules)
 
-    def _rule(self, chat: Chat, by: str, approval: Approval, decided: Decided, *, at: str) -> Rule | None:
+    def _rules(self, chat: Chat, by: str, approval: Approval, decided: Decided, *, at: str) -> list[Rule]:
+        """The person's own, or else the proposed ones: for the call, and for each place it goes to."""
         if decided.decision not in (Decision.ALLOW_SESSION, Decision.ALLOW_ALWAYS):
             if decided.rule is not None:
                 raise Invalid("A rule comes with 'allow_session' or 'allow_always' only.", param=f"{at}.rule")
-            return None
-        own = decided.rule or _proposed(approval, at)
+            return []
+        owns = [decided.rule] if decided.rule is not None else _proposed(approval, at)
+        made = [self._rule(chat, by, approval, decided.decision, own, at=at) for own in owns]
+        if decided.rule is not None:
+            _require_match(made[0], approval, chat, at)
+        return made
+
+    def _rule(self, chat: Chat, by: str, approval: Approval, decision: Decision, own: OwnRule, *, at: str) -> Rule:
         _require_fitting(own, chat, at)
-        scope = _scope(decided.decision, own)
+        scope = _scope(decision, own)
         wish = RuleWish(
             tool=own.tool or approval.tool,
             resource=own.resource,
@@ -80,8 +87,6 @@ class Settlement:
             check_pattern(rule)
         except Invalid as fault:
             raise Invalid(fault.message, param=f"{at}.rule.{fault.param}") from None
-        if decided.rule is not None:
-            _require_match(rule, approval, chat, at)
         return rule
 
 
@@ -94,13 +99,14 @@ def each_once(decisions: Sequence[Decided]) -> Sequence[Decided]:
     return decisions
 
 
-def _proposed(approval: Approval, at: str) -> OwnRule:
+def _proposed(approval: Approval, at: str) -> list[OwnRule]:
     if approval.proposed_rule is None:
         raise Invalid(
             "No rule can allow this call again, since what it does cannot be told from its words; use 'allow_once'.",
             param=f"{at}.decision",
         )
-    return OwnRule.model_validate(approval.proposed_rule)
+    reached = [OwnRule(tool=NETWORK, resource=destination) for destination in approval.network]
+    return [OwnRule.model_validate(approval.proposed_rule), *reached]
 
 
 def _require_fitting(own: OwnRule, chat: Chat, at: str) -> None:

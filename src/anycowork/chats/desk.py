@@ -193,7 +193,9 @@ class FrontDesk:
 
     # --- what a person decides
 
-    async def decide(self, principal: Principal, chat_id: str, decisions: Sequence[Decided]) -> Mapping[str, Rule]:
+    async def decide(
+        self, principal: Principal, chat_id: str, decisions: Sequence[Decided]
+    ) -> Mapping[str, Sequence[Rule]]:
         """All of them or none, with the rules that they make, by the approval's id. When nothing is left open, the turn goes on."""
         require(principal, Scope.DECIDE)
         async with self._alone(chat_id) as chat:

@@ -1,5 +1,6 @@
 """The events of what happened, each with its noun nested under its own key. Pure constructors; the journal numbers them."""
 
+from collections.abc import Sequence
 from hashlib import sha256
 
 from anycowork.domain.approvals import Approval, ApprovalState
@@ -66,16 +67,17 @@ def permission_request(approval: Approval) -> Draft:
 
 
 def permission_decided(
-    approval: Approval, state: ApprovalState, note: str | None, principal: str, rule: Rule | None = None
+    approval: Approval, state: ApprovalState, note: str | None, principal: str, rules: Sequence[Rule] = ()
 ) -> Draft:
-    """`rule` is the standing rule that the decision made, if it made one."""
+    """`rules` are the standing rules that the decision made; the first is about the call itself."""
     decided: Json = {
         "id": approval.id,
         "batch_id": approval.batch_id,
         "tool": approval.tool,
         "state": state.value,
         "note": note,
-        "rule": rule.to_json() if rule else None,
+        "rule": rules[0].to_json() if rules else None,
+        "rules": [rule.to_json() for rule in rules],
     }
     return Draft(
         EventType.PERMISSION_DECIDED,

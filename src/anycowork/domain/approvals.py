@@ -28,7 +28,8 @@ class ApprovalState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file."""
+    """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file.
+    `network` is where it may go, `host:port` each."""
 
     id: str
     chat_id: str
@@ -48,6 +49,7 @@ class Approval:
     note: str | None = None
     decided_by: str | None = None
     created_at: str = ""
+    network: tuple[str, ...] = ()
 
     def to_json(self) -> Json:
         return {
@@ -62,6 +64,7 @@ class Approval:
             "outside_plan": self.outside_plan,
             "proposed_rule": self.proposed_rule,
             "diff": self.diff,
+            "network": list(self.network),
             "job_id": None,
             "task_id": None,
             "created_at": self.created_at,

@@ -11,6 +11,7 @@ from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
@@ -354,7 +355,8 @@ class Hands:
     """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words.
 
     `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
-    `named` says whether the approved step that covers this call names a path.
+    `named` says whether the approved step that covers this call names a path; `named_network` are the destinations of the call that a
+    standing rule names literally.
     """
 
     workspace: Workspace
@@ -364,6 +366,7 @@ class Hands:
     progress: Callable[[str], None] | None = None
     intend: Callable[[Intent], Awaitable[None]] | None = None
     named: Callable[[str], bool] = names_nothing
+    named_network: tuple[Destination, ...] = ()
 
 
 @value
@@ -373,6 +376,7 @@ class Prepared:
     `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
     file is moved to stands here even if nothing of it can be hashed.
     `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
+    `network` is where it may go over the network, and nowhere else.
     """
 
     tool: str
@@ -384,6 +388,7 @@ class Prepared:
     others: tuple[str, ...] = ()
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
+    network: tuple[Destination, ...] = ()
 
     @property
     def touched(self) -> tuple[str, ...]:

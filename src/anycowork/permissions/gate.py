@@ -114,6 +114,8 @@ class Gate:
             return judged.effect is Effect.ALLOW
         if call.provenance.suspicious:
             return False
+        if judged.not_allowed:
+            return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return plan_step is not None or judged.effect is Effect.ALLOW
@@ -131,7 +133,8 @@ class Gate:
         return Asking(self._approval(call, standing, admitted, binding))
 
     def _approval(self, call: Call, standing: Standing, admitted: Admitted, binding: str) -> Approval:
-        risk, reasons = judge(admitted.tool.spec, call, admitted.prepared.resource)
+        prepared = admitted.prepared
+        risk, reasons = judge(admitted.tool.spec, call, prepared.resource, prepared.network)
         outside = standing.plan is not None and admitted.plan_step is None
         judged = admitted.judged
         return Approval(
@@ -142,13 +145,14 @@ class Gate:
             tool_call_id=call.id,
             tool=call.tool,
             parameters=call.parameters,
-            resource=admitted.prepared.resource,
+            resource=prepared.resource,
             risk=risk,
             reasons=(*reasons, *judged.reasons, *(["It is outside the approved plan."] if outside else [])),
             binding=binding,
             outside_plan=outside,
             proposed_rule=proposed_rule(judged.touched, judged.workspace),
-            diff=admitted.prepared.diff,
+            diff=prepared.diff,
+            network=tuple(map(str, prepared.network)),
             created_at=self._clock.now(),
         )
 

@@ -4,24 +4,27 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
+from anycowork.domain.network import Destination
 from anycowork.domain.ports import Prepared, Rules
 from anycowork.domain.rules import Effect, Rule
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.resources import Touched, touched_by
 from anycowork.permissions.risk import holds_keys, judge
-from anycowork.permissions.rules import Decided, RuleIndex, decide
+from anycowork.permissions.rules import Decided, RuleIndex, decide, named_literally, not_allowed
 
 _MOST_INDEXES = 256
 
 
 @value
 class Judged:
-    """A call's decision by rules, with what it was made on."""
+    """A call's decision by rules, with what it was made on; and of where it wants to go, what no rule allows and what one names literally."""
 
     touched: Touched
     workspace: str
     decided: Decided
+    not_allowed: tuple[Destination, ...] = ()
+    named_literally: tuple[Destination, ...] = ()
 
     @property
     def effect(self) -> Effect:
@@ -51,7 +54,10 @@ class Judge:
 
     async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
-        return Judged(touched, workspace, decide(touched, index, default=by_default(spec, call, touched)))
+        decided = decide(touched, index, default=by_default(spec, call, touched))
+        if not touched.network:
+            return Judged(touched, workspace, decided)
+        return Judged(touched, workspace, decided, not_allowed(touched, index), named_literally(touched, index))
 
     def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
         """Kept as long as the rules are the very same object."""

@@ -1,7 +1,9 @@
 """What a call touches, in the form that rules match: paths from the workspace's root, and a command as parsed. Pure."""
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
+from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.ports import Prepared
 from anycowork.domain.tools import Intent, Parameters
 from anycowork.domain.values import value
@@ -14,7 +16,8 @@ _LOOKS_BELOW = frozenset({"list_directory", "grep", "search_code", "search_symbo
 
 @value
 class Touched:
-    """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place."""
+    """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place;
+    `network` is where it may go."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -23,6 +26,7 @@ class Touched:
     elsewhere: tuple[str, ...] = ()
     command: ParsedCommand | None = None
     other: str | None = None
+    network: tuple[Destination, ...] = ()
 
     @property
     def unjudgeable(self) -> str | None:
@@ -32,7 +36,8 @@ class Touched:
 def touched_by(prepared: Prepared, root: str) -> Touched:
     """Every place of the call as the tool resolved it, not as the model spelt it."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
-    return _touched(prepared.tool, prepared.resource, (*prepared.others, *intended), root)
+    touched = _touched(prepared.tool, prepared.resource, (*prepared.others, *intended), root)
+    return replace(touched, network=prepared.network) if prepared.network else touched
 
 
 def touched_then(
@@ -47,7 +52,17 @@ def touched_then(
         resource = COMMAND + command
     if resource is None and isinstance(path, str):
         resource = _inside(path, root)
-    return None if resource is None else _touched(tool, resource, tuple(others), root)
+    if resource is None:
+        return None
+    return replace(_touched(tool, resource, tuple(others), root), network=_wanted(parameters))
+
+
+def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
+    hosts = parameters.get("network")
+    try:
+        return wanted_destinations(str(host) for host in hosts) if isinstance(hosts, list) else ()
+    except ValueError:
+        return ()
 
 
 def _touched(tool: str, resource: str, others: tuple[str, ...], root: str) -> Touched:

@@ -1,8 +1,10 @@
 """How risky a call is, and why, in words that a person reads on the approval card. Pure."""
 
 import re
+from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
+from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 
@@ -28,9 +30,11 @@ def holds_keys(resource: str) -> bool:
     return _KEYS.search(resource) is not None
 
 
-def judge(spec: ToolSpec, call: Call, resource: str) -> tuple[Risk, tuple[str, ...]]:
+def judge(
+    spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = ()
+) -> tuple[Risk, tuple[str, ...]]:
     """The level, and every reason for it."""
-    reasons = [*_of_permissions(spec), *_of_resource(resource), *_of_provenance(call)]
+    reasons = [*_of_permissions(spec), *_of_network(network), *_of_resource(resource), *_of_provenance(call)]
     high = [text for level, text in reasons if level is Risk.HIGH]
     if high:
         return Risk.HIGH, tuple(text for _, text in reasons)
@@ -53,6 +57,13 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     if Permission.CREATE_FILES in spec.permissions:
         found.append((Risk.MEDIUM, "It creates or moves a file."))
     return found
+
+
+def _of_network(network: Sequence[Destination]) -> list[tuple[Risk, str]]:
+    if not network:
+        return []
+    named = ", ".join(map(str, network))
+    return [(Risk.HIGH, f"It can send what it reads to, and take orders from, {named}.")]
 
 
 def _of_resource(resource: str) -> list[tuple[Risk, str]]:

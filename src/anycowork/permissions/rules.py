@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.rules import EVERYTHING, Effect, Rule
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import require_path_pattern
@@ -56,8 +57,23 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
     if touched.unjudgeable:
         return Decided(Effect.ASK, None, f"No rule can allow this command: {touched.unjudgeable}.")
     if rule := _cover(touched, index.shelf(touched.tool, Effect.ALLOW)):
+        if beyond := not_allowed(touched, index):
+            named = ", ".join(map(str, beyond))
+            return Decided(Effect.ASK, None, f"The rule '{rule.title()}' allows it, but no rule lets it reach {named}.")
         return Decided(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     return default
+
+
+def not_allowed(touched: Touched, index: RuleIndex) -> tuple[Destination, ...]:
+    """The destinations that no rule allows."""
+    shelf = index.shelf(NETWORK, Effect.ALLOW)
+    return tuple(wanted for wanted in touched.network if shelf.reaches(wanted) is None)
+
+
+def named_literally(touched: Touched, index: RuleIndex) -> tuple[Destination, ...]:
+    """The destinations that a rule allows by their very name."""
+    shelf = index.shelf(NETWORK, Effect.ALLOW)
+    return tuple(wanted for wanted in touched.network if shelf.reaches(wanted, literally=True))
 
 
 def matches(rule: Rule, touched: Touched) -> bool:
@@ -65,11 +81,15 @@ def matches(rule: Rule, touched: Touched) -> bool:
     index = RuleIndex((rule,))
     if rule.effect is not Effect.ALLOW:
         return _hit(touched, index, rule.effect) is not None
+    if len(not_allowed(touched, index)) < len(touched.network):
+        return True  # it decides about that much of the call
     return touched.unjudgeable is None and _cover(touched, index.shelf(touched.tool, Effect.ALLOW)) is not None
 
 
 def check_pattern(rule: Rule) -> list[str]:
     """What a person should know before this rule holds. Raises: Invalid for a pattern that means nothing."""
+    if rule.tool == NETWORK:
+        return _check_destination(rule)
     if rule.resource == EVERYTHING or rule.resource.strip("/") == "**":
         what = "every tool" if rule.tool == EVERYTHING else f"every {rule.tool}"
         return [f"This rule matches everything: {what} on any resource."]
@@ -83,6 +103,8 @@ def check_pattern(rule: Rule) -> list[str]:
 
 def _hit(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
     """A rule that matches any of it."""
+    if touched.network and (rule := _first(map(index.shelf(NETWORK, effect).overlaps, touched.network))):
+        return rule
     shelf = index.shelf(touched.tool, effect)
     rule = _first(shelf.path(path) for path in (*touched.paths, *touched.reads)) if shelf else None
     if rule is None and touched.other is not None and shelf:
@@ -143,6 +165,19 @@ def _first(found: Iterable[Rule | None]) -> Rule | None:
 def _names_a_path(pattern: str) -> bool:
     """A redirection's file, rather than a program's name with its words."""
     return pattern.startswith("/") and " " not in pattern
+
+
+def _check_destination(rule: Rule) -> list[str]:
+    try:
+        meant = read_destination(rule.resource)
+    except ValueError as error:
+        raise Invalid(
+            f"{error}. A rule for the network names a host, as in 'example.org:443' or '*.example.org'.",
+            param="resource",
+        ) from None
+    if rule.effect is Effect.ALLOW and not meant.is_literal and meant.host.count(".") < 2:
+        return [f"'{meant}' is very wide: commands could reach nearly any host with it."]
+    return []
 
 
 def _check_command(rule: Rule) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.rules import EVERYTHING, Rule
 from anycowork.permissions.commands import ParsedCommand, parse
 from anycowork.permissions.patterns import is_literal, may_lie_below, path_regex, plain
@@ -66,6 +67,20 @@ class Shelf:
 
     def other(self, resource: str) -> Rule | None:
         return self.everything or next((rule for rule in self._rules if _text_matches(rule.resource, resource)), None)
+
+    # --- destinations
+
+    def overlaps(self, wanted: Destination) -> Rule | None:
+        """One that means something of it."""
+        return next((rule for rule, meant in self._destinations if meant.overlaps(wanted)), None)
+
+    def reaches(self, wanted: Destination, *, literally: bool = False) -> Rule | None:
+        """One that allows all of it. What is written for every tool means paths, unless it means everything."""
+        for rule, meant in self._destinations:
+            for_network = rule.tool == NETWORK or rule.resource == EVERYTHING
+            if for_network and meant.covers(wanted) and (meant.is_literal or not literally):
+                return rule
+        return None
 
     # --- commands
 
@@ -132,6 +147,16 @@ class Shelf:
             elif path_regex(rule.resource) is not None:
                 below.setdefault(_folder_of(pattern), []).append(rule)
         return _Paths(literal, {folder: _Globs(rules) for folder, rules in below.items()})
+
+    @cached_property
+    def _destinations(self) -> list[tuple[Rule, Destination]]:
+        found = []
+        for rule in self._rules:
+            try:
+                found.append((rule, read_destination(rule.resource)))
+            except ValueError:
+                continue  # written for other tools: a path, say
+        return found
 
     @cached_property
     def _commands(self) -> "_Commands":

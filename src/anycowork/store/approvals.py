@@ -13,13 +13,13 @@ Connection = sqlite3.Connection
 
 _FIELDS = (
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
-    " state, note, decided_by, created_at"
+    " state, note, decided_by, created_at, network"
 )
 
 
 def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
     connection.execute(
-        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             approval.id,
             approval.chat_id,
@@ -39,6 +39,7 @@ def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -
             approval.note,
             approval.decided_by,
             approval.created_at,
+            packed(approval.network),
             seq,
             ordinal,
         ),
@@ -76,7 +77,25 @@ def of_call(connection: Connection, call_id: str) -> list[Approval]:
 
 
 _Row = tuple[
-    str, str, str, str, str, str, str, str, str, str, str, int, str | None, str | None, str, str | None, str | None, str
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    str,
+    int,
+    str | None,
+    str | None,
+    str,
+    str | None,
+    str | None,
+    str,
+    str,
 ]
 
 
@@ -102,4 +121,5 @@ def _approval(row: _Row) -> Approval:
         note=note,
         decided_by=decided_by,
         created_at=created_at,
+        network=msgspec.json.decode(row[18], type=tuple[str, ...]),
     )

@@ -1,5 +1,6 @@
 """How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
 
+import re
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -11,9 +12,21 @@ from anycowork.tools.child import Bounds, Ended, Ending
 from anycowork.workspace.delta import Delta
 from anycowork.workspace.paths import shown
 from anycowork.workspace.picture import Picture
+from anycowork.workspace.proxy import Report
 
 _MOST_TOLD = 40
 _MOST_FACTS = 500
+_LAST_WORDS = 65_536
+# How programs say that there is no network: what the resolver and the kernel say, in C, Node, Go, Rust and Java.
+_MISSES_NETWORK = re.compile(
+    rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
+    rb"network is unreachable|ENETUNREACH|ENOTFOUND|EAI_AGAIN|getaddrinfo|no such host|dns error|UnknownHost|connection refused",
+    re.IGNORECASE,
+)
+_HOW_TO_ASK = (
+    "It ran without network. If it needs some, make the call again with 'network', a list of the hosts that it must reach, such as "
+    '["example.org"]; a person may be asked. Programs then find a proxy in HTTP_PROXY and HTTPS_PROXY; nothing but http and https passes.'
+)
 _SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
 
 
@@ -27,12 +40,17 @@ class Story:
     error: CallError | None = None
 
 
-def said(ended: Ended, bounds: Bounds, *, sandbox: str, story: Story | None = None) -> ToolResult:
+def said(
+    ended: Ended, bounds: Bounds, *, sandbox: str, story: Story | None = None, network: Report | None = None
+) -> ToolResult:
+    """`network` is where it went, if it was given any."""
     output = ended.output.decode(errors="replace").replace("\0", "�")
     closing, error = _verdict(ended, bounds)
     told = story or Story("It ran without a sandbox: this machine gives none.")
     lead = output if not output or output.endswith("\n") else output + "\n"
     error = told.error or error
+    if sandbox != "none":
+        closing = "\n".join([closing, *_of_network(ended, network)])
     return ToolResult(
         status=Status.OK if error is None else Status.ERROR,
         content=lead + closing + (f"\n{told.says}" if told.says else ""),
@@ -42,9 +60,23 @@ def said(ended: Ended, bounds: Bounds, *, sandbox: str, story: Story | None = No
             "exit_code": ended.exit_code,
             "seconds": round(ended.seconds, 3),
             "sandbox": sandbox,
+            **_network_facts(network),
             **told.facts,
         },
     )
+
+
+def _of_network(ended: Ended, network: Report | None) -> list[str]:
+    if network is None:
+        missed = ended.exit_code != 0 and _MISSES_NETWORK.search(ended.output[-_LAST_WORDS:])
+        return [_HOW_TO_ASK] if missed else []
+    return [f"Network: {why}" for why in network.refused.values()]
+
+
+def _network_facts(network: Report | None) -> dict[str, JsonValue]:
+    if network is None:
+        return {}
+    return {"network": {"reached": dict(network.reached), "refused": dict(network.refused)}}
 
 
 def left_alone() -> Story:

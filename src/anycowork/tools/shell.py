@@ -1,18 +1,21 @@
 """execute_command: bash in the workspace, as a transaction in the sandbox.
 
 It sees a layer of its own over the workspace. If it ends by itself, what it changed there is checked and committed together; else, or if
-the check objects, nothing of it is kept. Where the machine gives no sandbox, see `Unsandboxed`.
+the check objects, nothing of it is kept. It has no network but for the hosts that the call names. Where the machine gives no sandbox,
+see `unsandboxed.py`.
 """
 
 import asyncio
 import codecs
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Refusal, ToolFault
+from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, ToolResult
@@ -23,18 +26,33 @@ from anycowork.tools.parameters import PlainText
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 from anycowork.workspace.checking import may_change_nothing
 from anycowork.workspace.delta import UnusableDelta
+from anycowork.workspace.egress import Egress, proxy_environment
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.picture import picture
-from anycowork.workspace.sandbox import Launch, Sandbox, SandboxFailed
+from anycowork.workspace.proxy import Reach, Report
+from anycowork.workspace.sandbox import Launch, Sandbox
+from anycowork.workspace.started import SandboxFailed
 from anycowork.workspace.transaction import Transaction
 
 LONGEST_TIMEOUT = 3600.0
 MOST_OUTPUT = 10_000_000
+HostText = Annotated[PlainText, Field(min_length=1, max_length=300)]
 
 
 class ExecuteCommandParameters(Boundary):
     command: PlainText = Field(min_length=1, max_length=100_000, description="the command line, as typed into bash")
     timeout: float | None = Field(None, gt=0, le=LONGEST_TIMEOUT, description="seconds until it is stopped")
+    network: list[HostText] | None = Field(
+        None,
+        max_length=20,
+        description="hosts it must reach over http(s), such as example.org, example.org:8443 or *.example.org; none without it",
+    )
+
+    @field_validator("network")
+    @classmethod
+    def _destinations(cls, hosts: list[str] | None) -> list[str] | None:
+        wanted_destinations(hosts or ())
+        return hosts
 
 
 class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
@@ -47,11 +65,12 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
     priority = 30
     model = ExecuteCommandParameters
 
-    def __init__(self, *, timeout: float, sandbox: Sandbox | None) -> None:
+    def __init__(self, *, timeout: float, sandbox: Sandbox | None, egress: Egress | None = None) -> None:
         super().__init__()
         self.spec = replace(self.spec, contained=sandbox is not None)
         self._timeout = timeout
         self._sandbox = sandbox
+        self._egress = egress or Egress()
 
     def look(self, wish: ExecuteCommandParameters, parameters: Parameters, hands: Hands) -> Prepared:
         if self._sandbox is None:
@@ -61,6 +80,7 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
             parameters=parameters,
             resource=f"command:{wish.command}",
             intent=Intent(command=wish.command, contained=self._sandbox is not None),
+            network=wanted_destinations(wish.network or ()),
         )
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
@@ -69,39 +89,52 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
         on_output = _as_text(hands.progress)
         if self._sandbox is None:
             return said(await run_unsandboxed(wish.command, hands, bounds, on_output), bounds, sandbox="none")
+        reach = Reach(prepared.network, hands.named_network) if prepared.network else None
         async with self._sandbox.begin(folder_of(hands).jail) as transaction:
-            ended = await self._watched(self._sandbox, wish.command, transaction, hands, bounds, on_output)
+            run = _Run(self._sandbox, transaction, wish.command, bounds, on_output)
+            ended, report = await self._watched(run, reach, kept=not may_change_nothing(hands.permissions))
             story = await _settled(transaction, wish.command, ended, hands)
-        return said(ended, bounds, sandbox="full", story=story)
+        return said(ended, bounds, sandbox="full", story=story, network=report)
 
-    async def _watched(
-        self,
-        sandbox: Sandbox,
-        command: str,
-        transaction: Transaction,
-        hands: Hands,
-        bounds: Bounds,
-        on_output: Callable[[bytes], None] | None,
-    ) -> Ended:
-        """The command from its start until nothing of it is left. Raises: SandboxFailed."""
-        kept = not may_change_nothing(hands.permissions)
-        with sandbox.launch(command, transaction.jail.root, transaction.stage, cache_kept=kept) as launch:
+    async def _watched(self, run: "_Run", reach: Reach | None, *, kept: bool) -> tuple[Ended, Report | None]:
+        """The command from its start until nothing of it is left, and where it went. Raises: SandboxFailed."""
+        stage, root = run.transaction.stage, run.transaction.jail.root
+        environment = proxy_environment(reach) if reach else None
+        with run.sandbox.launch(
+            run.command, root, stage, cache_kept=kept, environment=environment, held_back=reach is not None
+        ) as launch:
             launch.status.watch()
-            try:
-                ended = await run_child(
-                    launch.argv,
-                    cwd="/",
-                    env={},  # bubblewrap's own is readable from inside
-                    bounds=bounds,
-                    stdin=launch.stdin,
-                    on_output=on_output,
-                    pass_fds=launch.fds,
-                    must_stop=lambda: sandbox.is_short_of_room(transaction.stage),
-                )
-            finally:
-                await asyncio.shield(launch.status.all_gone())
-            _require_begun(launch, ended)
-            return ended
+            if reach is None:
+                return await run.to_its_end(launch), None
+            async with self._egress.beside(launch, stage.runner, reach) as report:
+                return await run.to_its_end(launch), report
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    sandbox: Sandbox
+    transaction: Transaction
+    command: str
+    bounds: Bounds
+    on_output: Callable[[bytes], None] | None
+
+    async def to_its_end(self, launch: Launch) -> Ended:
+        """Raises: SandboxFailed."""
+        try:
+            ended = await run_child(
+                launch.argv,
+                cwd="/",
+                env={},  # bubblewrap's own is readable from inside
+                bounds=self.bounds,
+                stdin=launch.stdin,
+                on_output=self.on_output,
+                pass_fds=launch.fds,
+                must_stop=lambda: self.sandbox.is_short_of_room(self.transaction.stage),
+            )
+        finally:
+            await asyncio.shield(launch.status.all_gone())
+        _require_begun(launch, ended)
+        return ended
 
 
 def _require_begun(launch: Launch, ended: Ended) -> None:

@@ -15,6 +15,7 @@ from anycowork.tools.search import Grep, SearchCode
 from anycowork.tools.shell import ExecuteCommand
 from anycowork.tools.symbols import SearchSymbol
 from anycowork.tools.writing import CreateFile, UpdateFile
+from anycowork.workspace.egress import Egress
 from anycowork.workspace.sandbox import Sandbox
 
 
@@ -34,10 +35,13 @@ class Toolbox:
         return sorted((tool.spec for tool in self._tools.values()), key=lambda spec: (spec.priority, spec.name))
 
 
-def built_in_tools(rg: str | None, command_timeout: float, sandbox: Sandbox | None = None) -> Toolbox:
+def built_in_tools(
+    rg: str | None, command_timeout: float, sandbox: Sandbox | None = None, egress: Egress | None = None
+) -> Toolbox:
     """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` is in seconds.
 
-    Without a `sandbox` commands run with the server's own rights, only for roles that may do anything, and always ask.
+    Without a `sandbox` commands run with the server's own rights, only for roles that may do anything, and always ask. `egress` is how commands get
+    network; None leads to the real one.
     """
     ripgrep = Ripgrep(rg or find_ripgrep())
     return Toolbox(
@@ -52,6 +56,6 @@ def built_in_tools(rg: str | None, command_timeout: float, sandbox: Sandbox | No
             UpdateFile(),
             MoveFile(),
             DeleteFile(),
-            ExecuteCommand(timeout=command_timeout, sandbox=sandbox),
+            ExecuteCommand(timeout=command_timeout, sandbox=sandbox, egress=egress),
         ]
     )

@@ -3,8 +3,8 @@
 Every flag has a reason that was seen; `docs/security.md` tells them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -20,23 +20,38 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a command finds around it. `cache_kept` is whether what it puts into the cache stays there."""
+    """What a command finds around it. `cache_kept` is whether what it puts into the cache stays there; `environment` is what it is
+    told besides the usual, how to reach the network for one."""
 
     root: str
     stage: Stage
     cache: Path
     cache_kept: bool
     toolchains: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, *, seccomp_fd: int, status_fd: int) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """What bubblewrap reads and writes besides the command's own streams. It waits at `latch`, if there is one, before the command begins."""
+
+    seccomp: int
+    status: int
+    latch: int | None = None
+
+    def all(self) -> tuple[int, ...]:
+        return tuple(fd for fd in (self.seccomp, self.status, self.latch) if fd is not None)
+
+
+def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descriptors) -> list[str]:
     """Everything before the command itself."""
     stage, scratch = around.stage, str(limits.scratch)
     return [
         bwrap,
         *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
         *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
-        *("--seccomp", str(seccomp_fd), "--json-status-fd", str(status_fd)),
+        *("--seccomp", str(given.seccomp), "--json-status-fd", str(given.status)),
+        *(() if given.latch is None else ("--block-fd", str(given.latch))),
         *_system_binds(),
         *("--ro-bind", str(stage.etc), "/etc"),
         *[word for place in around.toolchains for word in ("--ro-bind", place, place)],
@@ -50,18 +65,19 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, *, seccomp_fd
         # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", around.root),
-        *("--clearenv", *_environment(around.toolchains)),
+        *("--clearenv", *_environment(around)),
         "--",
     ]
 
 
-def _environment(toolchains: Sequence[str]) -> list[str]:
+def _environment(around: Around) -> list[str]:
     """Nothing of the server's own: its environment may hold secrets."""
     given = {
-        "PATH": ":".join([SYSTEM_PATH, *(f"{place}/bin" for place in toolchains)]),
+        "PATH": ":".join([SYSTEM_PATH, *(f"{place}/bin" for place in around.toolchains)]),
         "HOME": HOME,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
+        **around.environment,
     }
     return [word for name, value in given.items() for word in ("--setenv", name, value)]
 

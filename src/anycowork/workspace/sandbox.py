@@ -5,33 +5,26 @@ Starting the process and watching its bounds is the tool's affair.
 """
 
 import asyncio
-import json
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.workspace.bwrap import Around, bwrap_words
+from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits, counted, limited_shell
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Runner, Stage, Staging, remove_tree, runner_for
+from anycowork.workspace.started import Latch, SandboxFailed, Status
 from anycowork.workspace.transaction import Transaction
 
 _BASH = "/bin/bash"
-_SECONDS_TO_DIE = 10.0
-
-
-class SandboxFailed(ToolFault):
-    """The sandbox could not be set up, so the command never ran."""
-
-    code = "sandbox_failed"
 
 
 @dataclass(slots=True)
@@ -44,7 +37,13 @@ class Launch:
     argv: list[str]
     fds: tuple[int, ...]
     stdin: int
-    status: "Status"
+    status: Status
+    latch: Latch | None = None
+
+    def let_go(self) -> None:
+        """The command begins, if it was held back."""
+        if self.latch is not None:
+            self.latch.open()
 
 
 class Sandbox:
@@ -75,24 +74,36 @@ class Sandbox:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
 
     @contextmanager
-    def launch(self, command: str, root: str, stage: Stage, *, cache_kept: bool) -> Iterator[Launch]:
-        """Raises: ToolFault."""
+    def launch(
+        self,
+        command: str,
+        root: str,
+        stage: Stage,
+        *,
+        cache_kept: bool,
+        environment: Mapping[str, str] | None = None,
+        held_back: bool = False,
+    ) -> Iterator[Launch]:
+        """`held_back`: everything is set up, and the command begins only when it is let go. Raises: ToolFault."""
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
             prefix = things.enter_context(counted(stage.id, self.limits))
             seccomp = things.enter_context(_pipe_with(filter_for(platform.machine())))
             stdin = things.enter_context(_pipe_with(b""))
             status = things.enter_context(Status.opened())
+            latch = things.enter_context(Latch.made()) if held_back else None
             around = Around(
                 root=root,
                 stage=stage,
                 cache=self.staging.cache(root, stage.runner),
                 cache_kept=cache_kept,
                 toolchains=tuple(place for place in self._toolchains if _can_reach(place, stage.runner)),
+                environment=environment or {},
             )
-            words = bwrap_words(program, around, self.limits, seccomp_fd=seccomp, status_fd=status.write_end)
+            given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
+            words = bwrap_words(program, around, self.limits, given)
             argv = [*prefix, *_as_runner(stage.runner), *words, *limited_shell(_BASH, self.limits, command)]
-            yield Launch(argv, (seccomp, status.write_end), stdin, status)
+            yield Launch(argv, given.all(), stdin, status, latch)
 
     def is_short_of_room(self, stage: Stage) -> bool:
         """Whether the disk that takes the command's writes is nearly full."""
@@ -139,82 +150,6 @@ class Sandbox:
                 shutil.copytree(libraries, Path(self._copy.name, libraries.name))
         here = Path(self._bwrap)
         return str(Path(self._copy.name, here.parent.parent.name, here.parent.name, here.name))
-
-
-@dataclass(slots=True)
-class Status:
-    """What bubblewrap tells of itself: the process that all others of the command die with, and whether the command began."""
-
-    read_end: int
-    write_end: int
-    began: bool = False
-    _told: bytearray = field(default_factory=bytearray)
-    _init: int | None = None
-
-    @classmethod
-    @contextmanager
-    def opened(cls) -> "Iterator[Status]":
-        read_end, write_end = os.pipe()
-        os.set_blocking(read_end, False)
-        status = cls(read_end, write_end)
-        try:
-            yield status
-        finally:
-            status.close()
-
-    def watch(self) -> None:
-        """From now on, on the running loop: the process is held as soon as it is named, before its number can be given again."""
-        asyncio.get_running_loop().add_reader(self.read_end, self._take)
-
-    async def all_gone(self) -> None:
-        """Returns when no process of the command is left. Raises: SandboxFailed if they will not die."""
-        self._take()
-        if self._init is None:
-            return
-        loop = asyncio.get_running_loop()
-        ended = asyncio.Event()
-        loop.add_reader(self._init, ended.set)
-        try:
-            async with asyncio.timeout(_SECONDS_TO_DIE):
-                await ended.wait()
-        except TimeoutError:
-            raise SandboxFailed("Processes of the command could not be ended, so its changes were dropped.") from None
-        finally:
-            loop.remove_reader(self._init)
-
-    def close(self) -> None:
-        try:
-            asyncio.get_running_loop().remove_reader(self.read_end)
-        except RuntimeError:
-            pass  # tried out without a loop
-        for fd in (self.read_end, self.write_end, self._init):
-            if fd is not None:
-                os.close(fd)
-
-    def _take(self) -> None:
-        while True:
-            try:
-                piece = os.read(self.read_end, 4096)
-            except BlockingIOError:
-                break
-            if not piece:
-                break
-            self._told += piece
-        for line in self._told.split(b"\n"):
-            self._learn(bytes(line))
-
-    def _learn(self, line: bytes) -> None:
-        try:
-            told = json.loads(line)
-        except ValueError:
-            return  # empty, or not whole yet
-        if "exit-code" in told:
-            self.began = True
-        if "child-pid" in told and self._init is None:
-            try:
-                self._init = os.pidfd_open(told["child-pid"])
-            except ProcessLookupError:
-                pass  # over already
 
 
 def _as_runner(runner: Runner) -> list[str]:

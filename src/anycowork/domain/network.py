@@ -1,0 +1,125 @@
+"""Where a command may go over the network: a host and a port, in the one spelling that people, rules and the proxy compare. Pure.
+
+What a name stands for and which addresses are nobody's business is `workspace/addresses.py`.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+NETWORK = "network"  # as rules name it: a tool of its own, whose resource is a destination
+WEB_PORTS = (443, 80)
+MOST_DESTINATIONS = 40
+_ANYWHERE = "*"
+_BELOW = "*."
+_NAME = re.compile(
+    r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+)
+_ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+_PORT = re.compile(r"[0-9]{1,5}")
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """`host` is a name in small letters, an address, `*.name` (everything below the name, not itself), or `*`. `port` None is every port."""
+
+    host: str
+    port: int | None = None
+
+    def covers(self, other: "Destination") -> bool:
+        """Whether everything that the other means is meant by this one."""
+        return self.port in (None, other.port) and _host_covers(self.host, other.host)
+
+    def overlaps(self, other: "Destination") -> bool:
+        """Whether there is anything that both of them mean."""
+        ports = None in (self.port, other.port) or self.port == other.port
+        return ports and (_host_covers(self.host, other.host) or _host_covers(other.host, self.host))
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether it is one host, named as it is."""
+        return not self.host.startswith(_ANYWHERE)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port is None else f"{host}:{self.port}"
+
+
+@lru_cache(maxsize=4096)
+def read_destination(text: str) -> Destination:
+    """`host`, `host:port`, `[v6]:port`, and the same with `*.` or `*`. Raises: ValueError with the reason, to stand after the text."""
+    if not text.isascii():
+        raise ValueError(f"'{text[:80]}' holds letters beyond ASCII; write the name in its 'xn--' form")
+    host, port = _parted(text.strip().lower())
+    if host == _ANYWHERE:
+        return Destination(host, port)
+    below = _BELOW if host.startswith(_BELOW) else ""
+    return Destination(below + _read_host(host.removeprefix(below), wild=bool(below)), port)
+
+
+def wanted_destinations(texts: Iterable[str]) -> tuple[Destination, ...]:
+    """What a call asks for, each with its port: a host without one means the web's two. Raises: ValueError."""
+    found: list[Destination] = []
+    for text in texts:
+        read = read_destination(text)
+        if read.host == _ANYWHERE:
+            raise ValueError(f"'{text[:80]}' means everywhere; name the hosts that are needed")
+        found += [read] if read.port else [Destination(read.host, port) for port in WEB_PORTS]
+    if len(found) > MOST_DESTINATIONS:
+        raise ValueError(f"names more than {MOST_DESTINATIONS} destinations; ask for fewer at a time")
+    return tuple(dict.fromkeys(found))
+
+
+def _parted(text: str) -> tuple[str, int | None]:
+    if "/" in text or "@" in text:
+        raise ValueError(f"'{text[:80]}' is more than a host; write it like 'example.org' or 'example.org:8443'")
+    if text.startswith("["):
+        host, closed, rest = text[1:].partition("]")
+        if not closed or (rest and not rest.startswith(":")):
+            raise ValueError(f"'{text[:80]}' is no address with a port; write it like '[2001:db8::1]:443'")
+        return f"[{host}", _read_port(rest[1:], text) if rest else None
+    if text.count(":") > 1:
+        return f"[{text}", None
+    host, colon, port = text.partition(":")
+    return host, _read_port(port, text) if colon else None
+
+
+def _read_port(digits: str, text: str) -> int:
+    if not _PORT.fullmatch(digits) or not 0 < int(digits) < 65_536:
+        raise ValueError(f"'{text[:80]}' has no port between 1 and 65535 after its colon")
+    return int(digits)
+
+
+def _read_host(host: str, *, wild: bool) -> str:
+    if host.startswith("["):
+        return _read_v6(host[1:])
+    name = host.removesuffix(".")
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"'{host[:80]}' is no host name; write it like 'example.org'")
+    if not _ENDS_IN_A_NUMBER.fullmatch(name):
+        return name
+    # Programs read 127.1, 0x7f000001 or 2130706433 as addresses too: only the plain spelling is one here.
+    try:
+        if not wild:
+            return str(ipaddress.IPv4Address(name))
+    except ValueError:
+        pass
+    raise ValueError(f"'{host[:80]}' is an odd spelling of an address; write it like '192.0.2.1'")
+
+
+def _read_v6(host: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        raise ValueError(f"'{host[:80]}' is no IPv6 address") from None
+    if address.scope_id is not None or address.ipv4_mapped is not None:
+        raise ValueError(f"'{host[:80]}' is an odd spelling of an address; write the plain one")
+    return str(address)
+
+
+def _host_covers(pattern: str, host: str) -> bool:
+    if pattern in (_ANYWHERE, host):
+        return True
+    return pattern.startswith(_BELOW) and host != _ANYWHERE and host.removeprefix("*").endswith(pattern[1:])

@@ -1,0 +1,116 @@
+"""The head of a request that a command sends to the proxy, read strictly: what is not plainly one thing is refused. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from anycowork.domain.network import Destination, read_destination
+
+_REQUEST = re.compile(r"([A-Z]{1,20}) ([!-~]{1,8192}) HTTP/1\.[01]")
+_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
+_AUTHORITY = re.compile(r"http://([^/?#]+)([/?][^#]*)?", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_MOST_FIELDS = 100
+_HTTP_PORT = 80
+# Between two neighbours only; the length is ours to say, so that nobody after us reads another one.
+_NOT_PASSED_ON = frozenset(
+    {"host", "connection", "keep-alive", "te", "trailer", "upgrade", "content-length", "transfer-encoding"}
+)
+
+
+class BadHead(ValueError):
+    """`status` is the answer's."""
+
+    def __init__(self, says: str, status: int = 400) -> None:
+        super().__init__(says)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Tunnel:
+    """CONNECT: bytes both ways, whatever they are, to this one place."""
+
+    to: Destination
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """One plain request to this one place: its head as it is passed on, and how many bytes follow."""
+
+    to: Destination
+    head: bytes
+    body: int
+
+
+def read_head(head: bytes) -> Tunnel | Forward:
+    """`head` is everything up to its empty line. Raises: BadHead."""
+    lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    request = _REQUEST.fullmatch(lines[0])
+    if request is None:
+        raise BadHead("This is a proxy: it takes CONNECT host:port, or a request for http://host/path.")
+    fields = _fields(lines[1:])
+    method, target = request.groups()
+    if method == "CONNECT":
+        if _lengths(fields):
+            raise BadHead("CONNECT carries no body.")
+        return Tunnel(_destination(target))
+    return _forward(method, target, fields)
+
+
+def _fields(lines: list[str]) -> list[tuple[str, str]]:
+    if len(lines) > _MOST_FIELDS:
+        raise BadHead("The request has too many header fields.", 431)
+    found = []
+    for line in lines:
+        field = _FIELD.fullmatch(line)
+        if field is None or _CONTROL.search(line):
+            raise BadHead("A header field of the request is malformed.")
+        found.append((field[1], field[2]))
+    return found
+
+
+def _forward(method: str, target: str, fields: list[tuple[str, str]]) -> Forward:
+    url = _AUTHORITY.fullmatch(target)
+    if url is None:
+        raise BadHead("This is a proxy: it takes CONNECT host:port, or a request for http://host/path.")
+    to = _destination(url[1], default=_HTTP_PORT)
+    if sum(name.lower() == "host" for name, _ in fields) > 1:
+        raise BadHead("The request names its host twice.")
+    lengths = _lengths(fields)
+    if any(name.lower() == "transfer-encoding" for name, _ in fields):
+        raise BadHead("A body in chunks is not passed on over plain http: give its length, or use https.", 411)
+    if len(lengths) > 1 or not all(re.fullmatch(r"[0-9]{1,15}", length) for length in lengths):
+        raise BadHead("The length of the request's body is not clear.")
+    path = url[2] or "/"
+    host = str(to if to.port != _HTTP_PORT else Destination(to.host))
+    passed = [
+        f"{method} {path if path.startswith('/') else '/' + path} HTTP/1.1",
+        f"Host: {host}",
+        *(f"{name}: {value}" for name, value in fields if _is_passed_on(name, fields)),
+        *(f"Content-Length: {length}" for length in lengths),
+        "Connection: close",
+    ]
+    return Forward(to, "\r\n".join([*passed, "", ""]).encode("latin-1"), int(lengths[0]) if lengths else 0)
+
+
+def _destination(text: str, default: int | None = None) -> Destination:
+    try:
+        read = read_destination(text)
+    except ValueError as error:
+        raise BadHead(f"{error}.") from None
+    port = read.port or default
+    if port is None or not read.is_literal:
+        raise BadHead(f"'{text[:80]}' is not one host with its port.")
+    return Destination(read.host, port)
+
+
+def _lengths(fields: list[tuple[str, str]]) -> list[str]:
+    return [value for name, value in fields if name.lower() == "content-length"]
+
+
+def _is_passed_on(name: str, fields: list[tuple[str, str]]) -> bool:
+    """Not what is meant for us: the sender names further such fields in `Connection`."""
+    lowered = name.lower()
+    named = {
+        word.strip().lower() for field, value in fields if field.lower() == "connection" for word in value.split(",")
+    }
+    return lowered not in _NOT_PASSED_ON and lowered not in named and not lowered.startswith("proxy-")

@@ -1,0 +1,127 @@
+"""A sandbox that is being started: what it is held back by, what bubblewrap tells of it, and when nothing of it is left."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from anycowork.domain.errors import ToolFault
+
+_SECONDS_TO_DIE = 10.0
+
+
+class SandboxFailed(ToolFault):
+    """The sandbox could not be set up, so the command never ran."""
+
+    code = "sandbox_failed"
+
+
+@dataclass(slots=True)
+class Latch:
+    """What a command is held back by until it is opened. Should the server die, it opens by itself: then nobody gives it network."""
+
+    read_end: int
+    _write_end: int
+
+    @classmethod
+    @contextmanager
+    def made(cls) -> "Iterator[Latch]":
+        latch = cls(*os.pipe())
+        try:
+            yield latch
+        finally:
+            latch.open()
+            os.close(latch.read_end)
+
+    def open(self) -> None:
+        if self._write_end >= 0:
+            os.close(self._write_end)
+            self._write_end = -1
+
+
+@dataclass(slots=True)
+class Status:
+    """What bubblewrap tells of itself: the process that all others of the command die with, its network, and whether the command began."""
+
+    read_end: int
+    write_end: int
+    began: bool = False
+    _told: bytearray = field(default_factory=bytearray)
+    _init: int | None = None
+    _named: asyncio.Event = field(default_factory=asyncio.Event)
+    _process: int = 0
+    _network: int = 0
+
+    @classmethod
+    @contextmanager
+    def opened(cls) -> "Iterator[Status]":
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        status = cls(read_end, write_end)
+        try:
+            yield status
+        finally:
+            status.close()
+
+    def watch(self) -> None:
+        """From now on, on the running loop: the process is held as soon as it is named, before its number can be given again."""
+        asyncio.get_running_loop().add_reader(self.read_end, self._take)
+
+    async def told(self) -> tuple[int, int]:
+        """The sandbox's first process and the number of its network, as soon as they are known. Waits as long as it runs."""
+        await self._named.wait()
+        return self._process, self._network
+
+    async def all_gone(self) -> None:
+        """Returns when no process of the command is left. Raises: SandboxFailed if they will not die."""
+        self._take()
+        if self._init is None:
+            return
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        loop.add_reader(self._init, ended.set)
+        try:
+            async with asyncio.timeout(_SECONDS_TO_DIE):
+                await ended.wait()
+        except TimeoutError:
+            raise SandboxFailed("Processes of the command could not be ended, so its changes were dropped.") from None
+        finally:
+            loop.remove_reader(self._init)
+
+    def close(self) -> None:
+        try:
+            asyncio.get_running_loop().remove_reader(self.read_end)
+        except RuntimeError:
+            pass  # tried out without a loop
+        for fd in (self.read_end, self.write_end, self._init):
+            if fd is not None:
+                os.close(fd)
+
+    def _take(self) -> None:
+        while True:
+            try:
+                piece = os.read(self.read_end, 4096)
+            except BlockingIOError:
+                break
+            if not piece:
+                break
+            self._told += piece
+        for line in self._told.split(b"\n"):
+            self._learn(bytes(line))
+
+    def _learn(self, line: bytes) -> None:
+        try:
+            told = json.loads(line)
+        except ValueError:
+            return  # empty, or not whole yet
+        if "exit-code" in told:
+            self.began = True
+        if "child-pid" in told and self._init is None:
+            try:
+                self._init = os.pidfd_open(told["child-pid"])
+            except ProcessLookupError:
+                pass  # over already
+            self._process, self._network = told["child-pid"], told.get("net-namespace", 0)
+            self._named.set()
