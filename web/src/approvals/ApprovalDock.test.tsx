@@ -32,6 +32,11 @@ it("names tool, thing, risk and reason", async () => {
   await expectAccessible(container);
 });
 
+it("says where a command goes over the network", () => {
+  dock(approval({ tool: "execute_command", parameters: { command: "curl x" }, network: ["example.org:443", "example.org:80"] }));
+  expect(screen.getByText("example.org:443, example.org:80")).toBeTruthy();
+});
+
 it.each(["y", "Enter"])("allows with %s", async (key) => {
   const { onDecide } = dock(...TWO);
   press(key);

@@ -1,5 +1,6 @@
 // One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
 import clsx from "clsx";
+import { Globe } from "lucide-react";
 import { DiffView } from "../messages/DiffView";
 import { Output } from "../messages/Output";
 import { lookOfTool, subjectOf } from "../messages/tools";
@@ -30,6 +31,14 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
         <RiskMark risk={approval.risk} />
         {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
       </div>
+      {approval.network.length > 0 && (
+        <p className="mt-0.5 flex items-start gap-1.5 text-sm">
+          <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-ink-2" />
+          <span className="min-w-0 break-all">
+            Reaches <code className="font-mono text-[13px]">{approval.network.join(", ")}</code>
+          </span>
+        </p>
+      )}
       {approval.reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{approval.reasons.join(" · ")}</p>}
       {approval.diff ? (
         alone ? (

@@ -47,6 +47,7 @@ export function approval(parts: Partial<Approval> = {}): Approval {
     outside_plan: false,
     proposed_rule: null,
     diff: null,
+    network: [],
     job_id: null,
     task_id: null,
     created_at: "2026-01-02T03:04:05.000000Z",

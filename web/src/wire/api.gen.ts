@@ -2174,6 +2174,11 @@ export interface components {
             } | null;
             /** Diff */
             diff: string | null;
+            /**
+             * Network
+             * @description Where the call may go over the network, host:port each; empty for nowhere.
+             */
+            network: string[];
             /** Job Id */
             job_id: string | null;
             /** Task Id */
@@ -2291,6 +2296,12 @@ export interface components {
             decision: components["schemas"]["Decision"];
             /** @description The standing rule that the decision made. */
             rule?: components["schemas"]["RuleShape"] | null;
+            /**
+             * Rules
+             * @description All of them: for a call with network also those about where it goes.
+             * @default []
+             */
+            rules: components["schemas"]["RuleShape"][];
         };
         /**
          * Decision

@@ -1,0 +1,121 @@
+"""Network for a command through the front door: asked for, shown, allowed, denied, remembered."""
+
+from pathlib import Path
+
+from support.house import Guest, at_home
+from support.outsides import PretendedOutside, Service, serving
+from support.scripted_model import call
+from support.spec import proves
+
+FETCH = call("execute_command", command="curl -sS http://good.example/", network=["good.example"])
+
+
+async def internet(service: Service) -> PretendedOutside:
+    outside = PretendedOutside()
+    outside.put("good.example", 80, service)
+    return outside
+
+
+async def rule(guest: Guest, tool: str, resource: str, effect: str = "allow") -> None:
+    body = {"tool": tool, "resource": resource, "effect": effect, "scope": "global"}
+    await guest.ask("POST", "/rules", body, expect=201)
+
+
+@proves("TOOL-4", "APR-1", "APR-3")
+async def test_a_person_is_shown_where_it_goes_and_their_yes_lets_it(tmp_path: Path) -> None:
+    async with (
+        serving(Service()) as service,
+        at_home(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
+    ):
+        chat = await guest.chat()
+        assert (await chat.send("fetch it"))["state"] == "awaiting_approval"
+        (approval,) = await chat.approvals()
+        assert approval["network"] == ["good.example:443", "good.example:80"] and approval["risk"] == "high"
+        assert any("good.example:443, good.example:80" in reason for reason in approval["reasons"])
+        assert service.received == []
+        await chat.decide()
+        (result,) = await chat.results()
+        assert result["status"] == "ok" and result["facts"]["network"]["reached"] == {"good.example:80": 1}
+
+
+@proves("APR-2", "APR-7")
+async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Path) -> None:
+    async with (
+        serving(Service()) as service,
+        at_home(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("fetch it")
+        await chat.decide("allow_always")
+        made = [(item["tool"], item["resource"]) for item in (await guest.ask("GET", "/rules"))["rules"]]
+        assert made == [
+            ("execute_command", "curl -sS http://good.example/"),
+            ("network", "good.example:443"),
+            ("network", "good.example:80"),
+        ]
+        assert (await chat.send("again"))["state"] == "idle" and len(service.received) == 2
+        asked = {"command": "curl -sS http://good.example/", "network": ["evil.example"]}
+        wish = {"tool": "execute_command", "parameters": asked, "context_id": chat.id}
+        answer = await guest.ask("POST", "/rules/explain", {"call": wish})
+        assert answer["effect"] == "ask" and "evil.example:443" in answer["why"]
+
+
+@proves("APR-2")
+async def test_a_denied_place_refuses_the_call_whatever_else_is_allowed(tmp_path: Path) -> None:
+    async with serving(Service()) as service:
+        outside = await internet(service)
+        async with at_home(tmp_path, replies=[FETCH, "Done."], outside=outside) as guest:
+            await rule(guest, "*", "*")
+            await rule(guest, "network", "*.example", "deny")
+            chat = await guest.chat()
+            assert (await chat.send("fetch it"))["state"] == "idle"
+            (result,) = await chat.results()
+            assert result["status"] == "refused" and result["error"]["code"] == "denied_by_rule"
+            assert service.received == [] and outside.asked == []
+
+
+@proves("APR-6")
+async def test_a_plan_that_names_the_command_does_not_give_it_network(tmp_path: Path) -> None:
+    plan = {
+        "goal": "fetch",
+        "steps": [{"id": "1", "description": "fetch it", "commands": ["curl -sS http://good.example/"]}],
+    }
+    async with (
+        serving(Service()) as service,
+        at_home(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
+    ):
+        chat = await guest.chat()
+        message = (await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}))["message_id"]
+        await guest.ask("POST", f"{chat.path}/plans/{message}/approve", {})
+        assert (await chat.rest())["state"] == "awaiting_approval"
+        await rule(guest, "network", "good.example")
+        await chat.decide()
+        assert len(service.received) == 1
+
+
+@proves("PER-3", "TOOL-4")
+async def test_a_tester_gets_network_and_a_planner_never(tmp_path: Path) -> None:
+    async with (
+        serving(Service()) as service,
+        at_home(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as guest,
+    ):
+        await rule(guest, "*", "*")
+        planner, tester = await guest.chat(role="planner"), await guest.chat(role="tester")
+        await planner.send("fetch it")
+        assert (await planner.results())[0]["error"]["code"] == "forbidden_by_role" and service.received == []
+        await tester.send("fetch it")
+        assert (await tester.results())[0]["status"] == "ok" and len(service.received) == 1
+
+
+@proves("SEC-5")
+async def test_our_own_api_is_not_reached_even_with_a_rule_that_names_it(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        address = guest.url.removeprefix("http://")
+        fetch = call("execute_command", command=f"curl -sS {guest.url}/healthz", network=[address])
+        guest.model.replies += [fetch, "Done."]
+        await rule(guest, "*", "*")
+        await rule(guest, "network", address)
+        chat = await guest.chat()
+        await chat.send("fetch it")
+        (result,) = await chat.results()
+        assert "this server itself" in str(result["facts"]["network"]["refused"])
