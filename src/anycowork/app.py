@@ -23,10 +23,11 @@ from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
-from anycowork.chats.turns import TurnKeeper, settle_after_crash
+from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
 from anycowork.clock import SystemClock
 from anycowork.containment import find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
+from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Limits
 from anycowork.domain.ports import Clock, Providers, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
@@ -158,6 +159,7 @@ async def _furnish(
         prompts=prompts,
         clock=clock,
         limits=drawer.limits,
+        ask_when=drawer.ask_when,
     )
     workflow_files = Supplies(roots=database.roots, grounds=grounds, data_dir=settings.data_dir)
     workflows = WorkflowBook(files=workflow_files, toolbox=toolbox, roles=roles)
@@ -187,7 +189,7 @@ async def _furnish(
     )
     await rollback.settle_after_crash()
     await settle_after_crash(store, settler, keeper)
-    await asyncio.to_thread(contained.staging.sweep)
+    await asyncio.to_thread(contained.staging.sweep, await waiting_stages(store))
     desk = FrontDesk(
         journal=journal,
         store=store,
@@ -207,7 +209,7 @@ async def _furnish(
         rules=RuleDesk(
             rules=database.rules,
             store=store,
-            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
+            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=drawer.ask_when),
             toolbox=toolbox,
             roles=roles,
             workspaces=workspaces,
@@ -253,11 +255,12 @@ def build_agent(
     prompts: PromptBook,
     clock: Clock,
     limits: Callable[[], Limits],
+    ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = Recorder(journal=journal, clock=clock)
     toolrunner = ToolRunner(
-        gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock),
+        gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when),
         journal=journal,
         store=store,
         toolbox=toolbox,

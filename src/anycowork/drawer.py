@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from anycowork.containment import Containment
+from anycowork.domain.approvals import AskWhen
 from anycowork.domain.chats import Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
@@ -31,6 +32,9 @@ class Drawer:
     def limits(self) -> Limits:
         now = self._settings
         return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
+
+    def ask_when(self) -> AskWhen:
+        return AskWhen(self._settings.ask)
 
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
         """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""

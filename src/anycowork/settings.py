@@ -105,6 +105,13 @@ class Settings(BaseModel):
     max_faults: Annotated[Count, Knob("unreadable replies in a turn", changeable=True)] = 3
     command_timeout: Annotated[Seconds, Knob("seconds that a command may run", changeable=True)] = 120.0
 
+    ask: Annotated[
+        Literal["before", "at_commit"],
+        Knob(
+            "when a command that nothing covers asks: before it runs, or with its true changes in hand", changeable=True
+        ),
+    ] = "before"
+
     # manners
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Knob(changeable=True)] = "info"
     open_browser: Annotated[bool, Knob("only when started at a terminal")] = True

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
 
 from anycowork.agent.moment import Moment
+from anycowork.agent.refusing import failed, of_held
 from anycowork.domain import announce
 from anycowork.domain.approvals import Approval
 from anycowork.domain.chats import ChatState, TurnState
@@ -13,8 +14,8 @@ from anycowork.domain.errors import (
     AnyCoworkError,
     ModelFault,
     Refusal,
-    RejectedByUser,
     RepeatedCall,
+    StateChanged,
     ToolFault,
 )
 from anycowork.domain.events import Draft
@@ -89,7 +90,7 @@ class ToolRunner:
         if isinstance(verdict, Asking):
             await self._park(moment, [verdict.approval])
             return Parked()
-        result = _failed(verdict) if isinstance(verdict, AnyCoworkError) else await self._effect(moment, verdict)
+        result = failed(verdict) if isinstance(verdict, AnyCoworkError) else await self._effect(moment, verdict, call)
         settled, message, event = self._settled(moment, call, result)
         moment.pending += (settled, message)
         moment.announcements.append(event)
@@ -105,7 +106,7 @@ class ToolRunner:
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)
             elif isinstance(verdict, Refusal):
-                await self._settle(moment, call, _failed(verdict))
+                await self._settle(moment, call, failed(verdict))
         if approvals:
             await self._park(moment, approvals)
         return bool(approvals)
@@ -133,21 +134,37 @@ class ToolRunner:
             await self._park(moment, [verdict.approval])
             return verdict
         if isinstance(verdict, AnyCoworkError):
-            await self._settle(moment, call, _failed(verdict))
+            await self._settle(moment, call, failed(verdict))
             return None
         if epoch is None:
-            await self._settle(moment, call, await self._effect(moment, verdict))
+            await self._settle(moment, call, await self._effect(moment, verdict, call))
             return None
         try:
             before = await self._images(moment, call, verdict.prepared.touched)
         except (ToolFault, Refusal) as error:
             await self._settle(moment, call, ToolResult.failed(error))
             return None
-        await self._intend(moment, call, verdict, epoch, before)
-        result = await self._effect(moment, verdict, self._commit_intent(moment, call.id, epoch, before))
+        if call.held is None:  # else it is not run again: its commit is written down by itself
+            await self._intend(moment, call, verdict, epoch, before)
+        waiting: list[Intent] = []
+        intend = self._commit_intent(moment, call.id, epoch, before)
+        result = await self._effect(moment, verdict, call, intend=intend, hold=waiting.append)
+        if waiting:
+            return await self._wait(moment, replace(moment.call(call.id), intent=waiting[0]))
         result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by})
         after = [await self._snapshots.after(each, moment.workspace) for each in before]
         await self._settle(moment, moment.call(call.id), result, [each for each in after if each])
+        return None
+
+    async def _wait(self, moment: Moment, call: Call) -> Asking | None:
+        """The call has run and its changes wait: the turn is parked on a person's word, unless the house says no by itself."""
+        moment.put(call)
+        verdict = await self._verdict(moment, call)
+        if isinstance(verdict, Asking):
+            await self._park(moment, [verdict.approval])
+            return verdict
+        fault = verdict if isinstance(verdict, AnyCoworkError) else StateChanged("Nobody has seen these changes yet.")
+        await self._settle(moment, call, failed(fault))
         return None
 
     async def _verdict(self, moment: Moment, call: Call) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
@@ -156,7 +173,10 @@ class ToolRunner:
                 f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
             )
         try:
-            return await self._gate.admit(call, await self._standing(moment, call), moment.hands())
+            standing = await self._standing(moment, call)
+            if call.held is not None:
+                return await self._gate.admit_held(call, call.held, standing, moment.hands())
+            return await self._gate.admit(call, standing, moment.hands())
         except (Refusal, ModelFault, ToolFault) as error:
             return error
 
@@ -181,7 +201,7 @@ class ToolRunner:
         """For a tool that learns only while it runs what it will change: the same promises, made then."""
 
         async def intend(intent: Intent) -> None:
-            intended = replace(moment.call(call_id), intent=intent)
+            intended = replace(moment.call(call_id), state=CallState.INTENT, intent=intent)
             taken = await self._images(moment, intended, [item.path for item in intent.paths])
             await self._make_durable(moment, intended, epoch, taken)
             before.extend(taken)
@@ -195,18 +215,35 @@ class ToolRunner:
         moment.put(intended)
 
     async def _effect(
-        self, moment: Moment, admitted: Admitted, intend: Callable[[Intent], Awaitable[None]] | None = None
+        self,
+        moment: Moment,
+        admitted: Admitted,
+        call: Call,
+        *,
+        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        hold: Callable[[Intent], None] | None = None,
     ) -> ToolResult:
         named = _named_by(moment.plan, admitted.plan_step) if moment.plan else names_nothing
-        network = admitted.judged.named_literally
-        hands = replace(moment.hands(admitted.permissions, intend=intend, named=named), named_network=network)
+        hands = moment.hands(admitted.permissions, intend=intend, named=named)
+        if hold is not None:
+            hands = replace(
+                hands,
+                named_network=admitted.judged.named_literally,
+                weigh=lambda changes: self._gate.weigh(call, changes, moment.workspace.root),
+                hold=hold,
+                asks_at_commit=admitted.asks_at_commit,
+                held=call.held,
+            )
         try:
             return await admitted.tool.run(admitted.prepared, hands)
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 
     async def _settle(self, moment: Moment, call: Call, result: ToolResult, taken: Sequence[Snapshot] = ()) -> None:
-        """Result, message, snapshot and events in one transaction."""
+        """Result, message, snapshot and events in one transaction. What waited for this call waits no longer."""
+        if call.held is not None:
+            result = of_held(call.held, result)
+            await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
         settled, message, event = self._settled(moment, call, result)
         events = (event, *(announce.snapshot(each) for each in taken))
         await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
@@ -260,13 +297,6 @@ def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[
             yield list(group)
         else:
             yield from ([call] for call in group)
-
-
-def _failed(error: AnyCoworkError) -> ToolResult:
-    """What the door said instead of letting the call in, as its result."""
-    if isinstance(error, RejectedByUser):
-        return ToolResult.failed(error, status=Status.DENIED)
-    return ToolResult.failed(error, status=Status.REFUSED if isinstance(error, Refusal) else Status.ERROR)
 
 
 def _done(settled: list[Call]) -> Done:

@@ -113,6 +113,9 @@ class ApprovalShape(Shape):
     proposed_rule: Json | None
     diff: str | None
     network: list[str] = Field(description="Where the call may go over the network, host:port each; empty for nowhere.")
+    held: bool = Field(
+        description="Whether the command has run, and its changes, as `diff` shows them, wait for the answer."
+    )
     job_id: str | None
     task_id: str | None
     created_at: str

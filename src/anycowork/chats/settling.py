@@ -112,6 +112,8 @@ class Settler:
 
     async def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
         lost = Status.INTERRUPTED if crashed else Status.CANCELLED
+        if call.held is not None:
+            return await self._of_held(call, call.held, lost, crashed=crashed)
         if call.state is not CallState.INTENT:
             return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
         if call.intent is not None and call.intent.contained:
@@ -166,6 +168,13 @@ class Settler:
             "changed": len(intent.paths),
         }
         return ToolResult(Status.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts)
+
+    async def _of_held(self, call: Call, held: Intent, lost: Status, *, crashed: bool) -> ToolResult:
+        """Nobody allowed its changes, so they are not made; what a crash took from a person's hands is kept for them."""
+        kept = await asyncio.to_thread(self._workspaces.let_go, held, keep=crashed)
+        where = f" What it had written is kept in '{kept}'." if kept else ""
+        message = f"'{call.tool}' had run, but the turn ended before its changes were made: none of them is.{where}"
+        return ToolResult.failed(Interrupted(message), status=lost)
 
     def _on_disk(self, intent: Intent, root: str) -> str:
         try:

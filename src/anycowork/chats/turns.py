@@ -159,6 +159,13 @@ async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper)
         keeper.start(turn)
 
 
+async def waiting_stages(store: Store) -> frozenset[str]:
+    """Where changes wait that a person may still be asked about: a sweep must leave them."""
+    turns = await store.turns_in(TurnState.PARKED.value, TurnState.DUE.value, TurnState.RUNNING.value)
+    calls = [call for turn in turns for call in await store.calls(turn.id)]
+    return frozenset(call.intent.staged for call in calls if call.intent is not None and call.intent.staged is not None)
+
+
 async def broken_off(store: Store, turn: Turn) -> list[Unfinished]:
     """What was shown of answers that never became messages. The store knows: an answer that was just being written may have made it."""
     left: dict[str, Unfinished] = {}

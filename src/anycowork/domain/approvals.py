@@ -13,6 +13,13 @@ class Decision(StrEnum):
     DENY = "deny"
 
 
+class AskWhen(StrEnum):
+    """When a command that no rule and no plan covers is asked for: before it runs, or with its true changes in hand."""
+
+    BEFORE = "before"
+    AT_COMMIT = "at_commit"
+
+
 class Risk(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
@@ -29,7 +36,7 @@ class ApprovalState(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Approval:
     """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file.
-    `network` is where it may go, `host:port` each."""
+    `network` is where it may go, `host:port` each; `held` says that it has run, and that its changes (`diff`) wait for the answer."""
 
     id: str
     chat_id: str
@@ -50,6 +57,7 @@ class Approval:
     decided_by: str | None = None
     created_at: str = ""
     network: tuple[str, ...] = ()
+    held: bool = False
 
     def to_json(self) -> Json:
         return {
@@ -65,6 +73,7 @@ class Approval:
             "proposed_rule": self.proposed_rule,
             "diff": self.diff,
             "network": list(self.network),
+            "held": self.held,
             "job_id": None,
             "task_id": None,
             "created_at": self.created_at,

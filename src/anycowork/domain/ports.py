@@ -13,10 +13,10 @@ from anycowork.domain.journal import Change
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.domain.rules import Rule
+from anycowork.domain.rules import Rule, Weighed
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.system_prompts import SystemPrompt
-from anycowork.domain.tools import Call, Intent, Parameters, ToolResult, ToolSpec
+from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
 from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 
@@ -337,6 +337,9 @@ class Workspaces(Protocol):
         Raises: BadWorkspace if the folder is gone; ToolFault if the disk refuses.
         """
 
+    def let_go(self, intent: Intent, *, keep: bool) -> str | None:
+        """Ends the waiting of held changes without making them: removed, or kept aside for a person; then where. Blocking."""
+
 
 @dataclass(frozen=True, slots=True)
 class RolledForward:
@@ -357,6 +360,10 @@ class Hands:
     `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
     `named` says whether the approved step that covers this call names a path; `named_network` are the destinations of the call that a
     standing rule names literally.
+
+    For a command whose changes may need a person's word: `weigh` tells what rules say of the paths that it changed, `hold` leaves the
+    changes waiting, `asks_at_commit` says that nobody was asked before, and `held` are those of this very call that were allowed now: it
+    is not run again.
     """
 
     workspace: Workspace
@@ -367,6 +374,10 @@ class Hands:
     intend: Callable[[Intent], Awaitable[None]] | None = None
     named: Callable[[str], bool] = names_nothing
     named_network: tuple[Destination, ...] = ()
+    weigh: Callable[[Sequence[PathIntent]], Awaitable[Weighed]] | None = None
+    hold: Callable[[Intent], None] | None = None
+    asks_at_commit: bool = False
+    held: Intent | None = None
 
 
 @value

@@ -33,6 +33,15 @@ class RuleScope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Weighed:
+    """What rules say of paths that a command has changed already; `named` are those that an allowing rule names one by one."""
+
+    effect: Effect = Effect.ALLOW
+    why: str = ""
+    named: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """`tool` is a name, a beginning with `*`, or `*`; `resource` a path pattern from the workspace's root, or a command's words."""
 

@@ -134,19 +134,39 @@ class Call:
     intent: "Intent | None" = None
     result: ToolResult | None = None
 
+    @property
+    def held(self) -> "Intent | None":
+        """Its changes, if they wait for a person's word. Once their commit is intended, they do not any more."""
+        waits = self.state is not CallState.SETTLED and self.intent is not None and self.intent.held is not None
+        return self.intent if waits else None
+
 
 @dataclass(frozen=True, slots=True)
 class Intent:
     """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent).
 
     A `contained` command changes nothing until its commit is intended: then `staged` is where its changes wait, and `paths` is the
-    manifest by which the commit can be finished.
+    manifest by which the commit can be finished. One that is `held` is staged the same way, but not intended: a person must speak first.
     """
 
     paths: tuple["PathIntent", ...] = ()
     command: str | None = None
     contained: bool = False
     staged: str | None = None
+    held: "Held | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A command that has run and whose changes wait for a person's word: why they are asked for, how they look, and what it said.
+
+    `every_time`: for what it changed, so that no rule about the command's words would spare the question.
+    """
+
+    why: tuple[str, ...]
+    diff: str | None
+    result: ToolResult
+    every_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,33 @@ authority → schema → workspace → preconditions → rules → approval. It 
 Authority comes first: a role that lacks a tool is not told what its parameters are."""
 
 import hashlib
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from anycowork.domain.approvals import Approval, ApprovalState
+from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Hands, Prepared, Rules, Store, Tool, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.rules import Effect
-from anycowork.domain.tools import Call
+from anycowork.domain.rules import Effect, Weighed
+from anycowork.domain.tools import Call, Held, Intent, PathIntent
 from anycowork.domain.values import replace, value
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.grants import granted_by
 from anycowork.permissions.judging import Judge, Judged
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.risk import judge
+from anycowork.permissions.risk import judge, names_secrets
 from anycowork.permissions.rules import Decided
 
 
 @value
 class Admitted:
-    """It may run now, as prepared, with these permissions and no others. `plan_step` is the approved step that covers it."""
+    """It may run now, as prepared, with these permissions and no others. `plan_step` is the approved step that covers it.
+
+    One that `asks_at_commit` runs in its own layer only: its changes are made when a person has seen them.
+    """
 
     tool: Tool
     prepared: Prepared
@@ -33,6 +37,7 @@ class Admitted:
     judged: Judged
     plan_step: str | None = None
     approval_id: str | None = None
+    asks_at_commit: bool = False
 
     @property
     def allowed_by(self) -> str:
@@ -62,11 +67,22 @@ class Standing:
 
 
 class Gate:
-    def __init__(self, *, toolbox: Toolbox, store: Store, rules: Rules, clock: Clock) -> None:
+    """`ask_when` is the setting in force for commands that nothing covers."""
+
+    def __init__(
+        self,
+        *,
+        toolbox: Toolbox,
+        store: Store,
+        rules: Rules,
+        clock: Clock,
+        ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
+    ) -> None:
         self._toolbox = toolbox
         self._store = store
         self._judge = Judge(rules)
         self._clock = clock
+        self._ask_when = ask_when
 
     async def admit(self, call: Call, standing: Standing, hands: Hands) -> Admitted | Asking:
         """Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold)."""
@@ -75,7 +91,22 @@ class Gate:
             raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
         if self._passes_unasked(looked.tool, call, looked.plan_step, looked.judged):
             return looked
-        return await self._ask(call, standing, looked)
+        asked = await self._store.approvals_of_call(call.id)
+        if not asked and self._may_run_first(call, looked):
+            return replace(looked, asks_at_commit=True)
+        return self._ask(call, standing, looked, asked)
+
+    async def admit_held(self, call: Call, held: Intent, standing: Standing, hands: Hands) -> Admitted | Asking:
+        """The same door for changes that wait: the authority and the rules of now, and a person's word on exactly these. Raises: as `admit`."""
+        looked = await self._look(call, standing, hands)
+        weighed = await self.weigh(call, held.paths, hands.workspace.root)
+        for effect, why in ((looked.judged.effect, looked.judged.why), (weighed.effect, weighed.why)):
+            if effect is Effect.DENY:
+                raise DeniedByRule(f"{why} The command has run already.")
+        return self._ask(call, standing, looked, await self._store.approvals_of_call(call.id), held)
+
+    async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
+        return await self._judge.weigh(call, changes, workspace)
 
     async def explain(self, call: Call, standing: Standing, hands: Hands) -> Decided:
         """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
@@ -84,6 +115,8 @@ class Gate:
         passes = self._passes_unasked(looked.tool, call, looked.plan_step, looked.judged)
         if decided.effect is Effect.ALLOW and not passes:
             return Decided(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
+        if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked):
+            return replace(decided, why=f"{decided.why} It runs first, and asks with its changes in hand.")
         return decided
 
     async def _look(self, call: Call, standing: Standing, hands: Hands) -> Admitted:
@@ -120,19 +153,39 @@ class Gate:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return plan_step is not None or judged.effect is Effect.ALLOW
 
-    async def _ask(self, call: Call, standing: Standing, admitted: Admitted) -> Admitted | Asking:
+    def _may_run_first(self, call: Call, looked: Admitted) -> bool:
+        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name."""
+        return (
+            self._ask_when() is AskWhen.AT_COMMIT
+            and looked.tool.spec.contained
+            and not looked.prepared.network
+            and not call.provenance.suspicious
+            and looked.judged.rule is None
+            and not names_secrets(looked.prepared.resource)
+        )
+
+    def _ask(
+        self,
+        call: Call,
+        standing: Standing,
+        admitted: Admitted,
+        asked: Sequence[Approval],
+        held: Intent | None = None,
+    ) -> Admitted | Asking:
         """An approval counts only for exactly what was shown; if anything of it changed, it is asked again."""
-        binding = bind(call, admitted.prepared, standing)
-        for approval in reversed(await self._store.approvals_of_call(call.id)):
+        binding = bind(call, admitted.prepared, standing, held)
+        for approval in reversed(asked):
             if approval.state is ApprovalState.DENIED:
                 raise RejectedByUser(_denial(approval))
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
                 return replace(admitted, approval_id=approval.id)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
                 return Asking(approval)
-        return Asking(self._approval(call, standing, admitted, binding))
+        return Asking(self._approval(call, standing, admitted, binding, held.held if held else None))
 
-    def _approval(self, call: Call, standing: Standing, admitted: Admitted, binding: str) -> Approval:
+    def _approval(
+        self, call: Call, standing: Standing, admitted: Admitted, binding: str, held: Held | None
+    ) -> Approval:
         prepared = admitted.prepared
         risk, reasons = judge(admitted.tool.spec, call, prepared.resource, prepared.network)
         outside = standing.plan is not None and admitted.plan_step is None
@@ -147,12 +200,18 @@ class Gate:
             parameters=call.parameters,
             resource=prepared.resource,
             risk=risk,
-            reasons=(*reasons, *judged.reasons, *(["It is outside the approved plan."] if outside else [])),
+            reasons=(
+                *(held.why if held else ()),
+                *reasons,
+                *judged.reasons,
+                *(["It is outside the approved plan."] if outside else []),
+            ),
             binding=binding,
             outside_plan=outside,
-            proposed_rule=proposed_rule(judged.touched, judged.workspace),
-            diff=prepared.diff,
+            proposed_rule=None if held and held.every_time else proposed_rule(judged.touched, judged.workspace),
+            diff=held.diff if held else prepared.diff,
             network=tuple(map(str, prepared.network)),
+            held=held is not None,
             created_at=self._clock.now(),
         )
 
@@ -161,9 +220,15 @@ class Gate:
         return f"There is no tool '{name[:80]}'. You have: {known or 'no tools'}."
 
 
-def bind(call: Call, prepared: Prepared, standing: Standing) -> str:
-    """The hash of exactly what is shown: call, resolved resource, role, principal, state of the file."""
-    shown = [call.tool, call.parameters, prepared.resource, prepared.state, standing.now.name, standing.turn.principal]
+def bind(call: Call, prepared: Prepared, standing: Standing, held: Intent | None = None) -> str:
+    """The hash of exactly what is shown: call, resolved resource, role, principal, state of the file.
+
+    Of held changes also what each path was and shall be, and where they wait.
+    """
+    told = (call.tool, call.parameters, prepared.resource, prepared.state, standing.now.name, standing.turn.principal)
+    shown: list[object] = list(told)
+    if held is not None:
+        shown += [call.id, held.staged, held.paths]
     return hashlib.sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.network import Destination
 from anycowork.domain.ports import Prepared, Rules
-from anycowork.domain.rules import Effect, Rule
-from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.rules import Effect, Rule, Weighed
+from anycowork.domain.tools import Call, PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.resources import Touched, touched_by
 from anycowork.permissions.risk import holds_keys, judge
-from anycowork.permissions.rules import Decided, RuleIndex, decide, named_literally, not_allowed
+from anycowork.permissions.rules import Decided, RuleIndex, decide, named_literally, not_allowed, weigh
 
 _MOST_INDEXES = 256
 
@@ -58,6 +58,10 @@ class Judge:
         if not touched.network:
             return Judged(touched, workspace, decided)
         return Judged(touched, workspace, decided, not_allowed(touched, index), named_literally(touched, index))
+
+    async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
+        """What rules say of what the call has changed already, in a layer of its own."""
+        return weigh(changes, self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace)))
 
     def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
         """Kept as long as the rules are the very same object."""

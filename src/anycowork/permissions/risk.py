@@ -30,6 +30,11 @@ def holds_keys(resource: str) -> bool:
     return _KEYS.search(resource) is not None
 
 
+def names_secrets(resource: str) -> bool:
+    """Whether a command's words name what looks like a secret: its output would show it to the model."""
+    return any(_SECRETS.search(word) for word in resource.split())
+
+
 def judge(
     spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = ()
 ) -> tuple[Risk, tuple[str, ...]]:

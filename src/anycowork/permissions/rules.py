@@ -1,12 +1,14 @@
 """Which rule decides a call, and why. Deny beats ask beats allow whatever the order; an allow must cover everything the call touches. Pure."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import NETWORK, Destination, read_destination
-from anycowork.domain.rules import EVERYTHING, Effect, Rule
+from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
+from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
-from anycowork.permissions.patterns import require_path_pattern
+from anycowork.permissions.patterns import is_literal, require_path_pattern
 from anycowork.permissions.resources import COMMAND_TOOL, Touched
 from anycowork.permissions.shelves import Shelf, command_pattern
 
@@ -74,6 +76,36 @@ def named_literally(touched: Touched, index: RuleIndex) -> tuple[Destination, ..
     """The destinations that a rule allows by their very name."""
     shelf = index.shelf(NETWORK, Effect.ALLOW)
     return tuple(wanted for wanted in touched.network if shelf.reaches(wanted, literally=True))
+
+
+def weigh(changes: Sequence[PathIntent], index: RuleIndex) -> Weighed:
+    """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same."""
+    asking: Weighed | None = None
+    named = set()
+    for item in changes:
+        tool, path = _tool_for(item), f"/{item.path}"
+        if rule := _about_path(index, tool, path, Effect.DENY):
+            return Weighed(Effect.DENY, f"The rule '{rule.title()}' denies changing '{path}'.")
+        if asking is None and (rule := _about_path(index, tool, path, Effect.ASK)):
+            asking = Weighed(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{path}'.")
+        if (rule := index.shelf(tool, Effect.ALLOW).path(path)) and rule.tool == tool and is_literal(rule.resource):
+            named.add(item.path)
+    return replace(asking or Weighed(), named=frozenset(named))
+
+
+def _tool_for(item: PathIntent) -> str:
+    if item.after is None:
+        return "delete_file"
+    return "create_file" if item.before is None else "update_file"
+
+
+def _about_path(index: RuleIndex, tool: str, path: str, effect: Effect) -> Rule | None:
+    """Not a rule that asks for everything, commands too: it was heard before this one ran."""
+    rule = index.shelf(tool, effect).path(path)
+    if rule is not None and not (effect is Effect.ASK and rule.tool == EVERYTHING and rule.resource == EVERYTHING):
+        return rule
+    rule = index.shelf(COMMAND_TOOL, effect).path(path)
+    return rule if rule is not None and rule.resource.startswith("/") else None
 
 
 def matches(rule: Rule, touched: Touched) -> bool:

@@ -13,13 +13,13 @@ Connection = sqlite3.Connection
 
 _FIELDS = (
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
-    " state, note, decided_by, created_at, network"
+    " state, note, decided_by, created_at, network, held"
 )
 
 
 def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
     connection.execute(
-        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             approval.id,
             approval.chat_id,
@@ -40,6 +40,7 @@ def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -
             approval.decided_by,
             approval.created_at,
             packed(approval.network),
+            int(approval.held),
             seq,
             ordinal,
         ),
@@ -96,6 +97,7 @@ _Row = tuple[
     str | None,
     str,
     str,
+    int,
 ]
 
 
@@ -122,4 +124,5 @@ def _approval(row: _Row) -> Approval:
         decided_by=decided_by,
         created_at=created_at,
         network=msgspec.json.decode(row[18], type=tuple[str, ...]),
+        held=bool(row[19]),
     )

@@ -4,11 +4,12 @@ import sqlite3
 from functools import lru_cache
 
 import msgspec
+from pydantic import JsonValue
 
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import PastCall
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Call, CallError, CallState, Intent, PathIntent, Provenance, Status, ToolResult
+from anycowork.domain.tools import Call, CallError, CallState, Held, Intent, PathIntent, Provenance, Status, ToolResult
 from anycowork.store.columns import packed, packed_or_null, unpacked
 
 Connection = sqlite3.Connection
@@ -134,6 +135,18 @@ def _intent(stored: Json) -> Intent:
         command=msgspec.convert(stored["command"], str | None),
         contained=stored.get("contained") is True,
         staged=msgspec.convert(stored.get("staged"), str | None),
+        held=_held(stored.get("held")),
+    )
+
+
+def _held(stored: JsonValue) -> Held | None:
+    if not isinstance(stored, dict) or not isinstance(stored["result"], dict):
+        return None
+    return Held(
+        why=msgspec.convert(stored["why"], tuple[str, ...]),
+        diff=msgspec.convert(stored["diff"], str | None),
+        result=_result(stored["result"]),
+        every_time=stored.get("every_time") is True,
     )
 
 

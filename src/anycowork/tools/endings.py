@@ -46,23 +46,32 @@ def said(
     """`network` is where it went, if it was given any."""
     output = ended.output.decode(errors="replace").replace("\0", "�")
     closing, error = _verdict(ended, bounds)
-    told = story or Story("It ran without a sandbox: this machine gives none.")
     lead = output if not output or output.endswith("\n") else output + "\n"
-    error = told.error or error
     if sandbox != "none":
         closing = "\n".join([closing, *_of_network(ended, network)])
-    return ToolResult(
+    result = ToolResult(
         status=Status.OK if error is None else Status.ERROR,
-        content=lead + closing + (f"\n{told.says}" if told.says else ""),
+        content=lead + closing,
         error=error,
-        diff=told.diff,
         facts={
             "exit_code": ended.exit_code,
             "seconds": round(ended.seconds, 3),
             "sandbox": sandbox,
             **_network_facts(network),
-            **told.facts,
         },
+    )
+    return joined(result, story or Story("It ran without a sandbox: this machine gives none."))
+
+
+def joined(result: ToolResult, story: Story) -> ToolResult:
+    """What the command said, with what became of its changes."""
+    error = story.error or result.error
+    return ToolResult(
+        status=Status.OK if error is None else Status.ERROR,
+        content=result.content + (f"\n{story.says}" if story.says else ""),
+        error=error,
+        diff=story.diff,
+        facts={**result.facts, **story.facts},
     )
 
 

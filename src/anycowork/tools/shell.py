@@ -1,7 +1,7 @@
 """execute_command: bash in the workspace, as a transaction in the sandbox.
 
-It sees a layer of its own over the workspace. If it ends by itself, what it changed there is checked and committed together; else, or if
-the check objects, nothing of it is kept. It has no network but for the hosts that the call names. Where the machine gives no sandbox,
+It sees a layer of its own over the workspace; what becomes of its changes there is `changes.py`. It has no network but for the hosts
+that the call names. Where the machine gives no sandbox,
 see `unsandboxed.py`.
 """
 
@@ -14,21 +14,18 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Refusal, ToolFault
 from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of
+from anycowork.tools.changes import committed_now, settled
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
-from anycowork.tools.endings import Story, committed, dropped, left_alone, said
+from anycowork.tools.endings import Story, said
 from anycowork.tools.parameters import PlainText
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 from anycowork.workspace.checking import may_change_nothing
-from anycowork.workspace.delta import UnusableDelta
 from anycowork.workspace.egress import Egress, proxy_environment
-from anycowork.workspace.finishing import to_the_end
-from anycowork.workspace.picture import picture
 from anycowork.workspace.proxy import Reach, Report
 from anycowork.workspace.sandbox import Launch, Sandbox
 from anycowork.workspace.started import SandboxFailed
@@ -92,12 +89,14 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
         on_output = _as_text(hands.progress)
         if self._sandbox is None:
             return said(await run_unsandboxed(wish.command, hands, bounds, on_output), bounds, sandbox="none")
+        if hands.held is not None:
+            return await committed_now(self._sandbox.staging, folder_of(hands).jail, hands.held, hands)
         reach = Reach(prepared.network, hands.named_network) if prepared.network else None
         async with self._sandbox.begin(folder_of(hands).jail) as transaction:
             run = _Run(self._sandbox, transaction, wish.command, bounds, on_output)
             ended, report = await self._watched(run, reach, kept=not may_change_nothing(hands.permissions))
-            story = await _settled(transaction, wish.command, ended, hands)
-        return said(ended, bounds, sandbox="full", story=story, network=report)
+            result = said(ended, bounds, sandbox="full", story=Story(), network=report)
+            return await settled(transaction, wish.command, result, hands, by_itself=ended.how is Ending.ITSELF)
 
     async def _watched(self, run: "_Run", reach: Reach | None, *, kept: bool) -> tuple[Ended, Report | None]:
         """The command from its start until nothing of it is left, and where it went. Raises: SandboxFailed."""
@@ -147,34 +146,6 @@ def _require_begun(launch: Launch, ended: Ended) -> None:
             f"The sandbox could not be set up, so the command did not run: {why}. `anycowork doctor` says what is missing; "
             "a workspace that holds other mounts cannot be used for commands."
         )
-
-
-async def _settled(transaction: Transaction, command: str, ended: Ended, hands: Hands) -> Story:
-    """Commit or drop; what happened, for the result."""
-    if may_change_nothing(hands.permissions):
-        return left_alone()
-    if ended.how is not Ending.ITSELF:
-        return dropped("What it had changed so far was dropped.")
-    try:
-        delta = await asyncio.to_thread(transaction.look)
-    except UnusableDelta as unusable:
-        return dropped(unusable.message, code=unusable.code)
-    objection = await asyncio.to_thread(transaction.objection, hands.permissions, hands.named)
-    if objection is not None:
-        return dropped(objection.says, code=objection.why.value, paths=objection.paths)
-    if not delta:
-        return committed(delta, None, ())
-    drawn = await asyncio.to_thread(picture, delta, transaction.stage.upper, transaction.jail)
-    intent = await asyncio.to_thread(transaction.intent, command)
-    transaction.pledged = True
-    if hands.intend is not None:
-        try:
-            await hands.intend(intent)
-        except (ToolFault, Refusal):
-            transaction.pledged = False  # refused before it was written down, so nobody will ask for the stage
-            raise
-    applied = await to_the_end(transaction.commit)
-    return committed(delta, drawn, tuple(applied.conflicts))
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:

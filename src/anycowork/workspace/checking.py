@@ -45,7 +45,10 @@ def objection_to(
     upper: Path,
     root: str,
 ) -> Objection | None:
-    """The first reason against it, the gravest kind first. `named` says whether an approved plan names this very path."""
+    """The first reason against it, the gravest kind first. `named` says whether an approved plan or a rule names this very path.
+
+    The last kind, `NEEDS_WORD`, is for a person to overrule; nobody overrules the others.
+    """
     return (
         _never(delta, upper, root)
         or _role(delta, permissions)

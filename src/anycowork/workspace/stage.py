@@ -10,16 +10,19 @@ import secrets
 import shutil
 import stat
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.workspace.etc import make_etc
+from anycowork.workspace.packfile import sync_folder
 
 _TICKS = 200  # the kernel's clock for files ticks every 1 to 10 ms; this many tries of 1 ms are ample
 _KEPT = "kept"
 _RUNS = "runs"
+_HELD = "held"
 _CACHES = "caches"
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 
@@ -110,7 +113,7 @@ class Staging:
     def found(self, folder: str) -> Path | None:
         """The stage that an intent names, if it is one of ours and still there."""
         path = Path(folder)
-        ours = [base / _RUNS for base in (self._private, self._shared)]
+        ours = [base / room for base in (self._private, self._shared) for room in (_RUNS, _HELD)]
         return path if path.parent in ours and path.is_dir() and not path.is_symlink() else None
 
     def keep(self, folder: Path) -> Path:
@@ -119,11 +122,28 @@ class Staging:
         kept.mkdir(mode=0o700, exist_ok=True)
         return folder.rename(kept / folder.name)
 
-    def sweep(self) -> int:
-        """Removes what earlier servers left behind; after settling, nobody needs it. Returns how many."""
-        left = [
+    def hold(self, folder: Path) -> Path:
+        """Puts it where it waits for a person, over a restart too, and where nobody but us comes. Returns where. Raises: OSError."""
+        held = folder.parent.parent / _HELD
+        held.mkdir(mode=0o700, exist_ok=True)
+        moved = folder.rename(held / folder.name)
+        remove_tree(moved / "work")
+        for place in (held, held.parent):
+            sync_folder(place)
+        return moved
+
+    def held(self) -> list[Path]:
+        """All that wait for a person."""
+        return [
+            folder for base in (self._private, self._shared) if _is_ours(base) for folder in (base / _HELD).glob("*")
+        ]
+
+    def sweep(self, waiting: Collection[str] = ()) -> int:
+        """Removes what earlier servers left behind; after settling, nobody needs it but what is `waiting`. Returns how many."""
+        runs = [
             folder for base in (self._private, self._shared) if _is_ours(base) for folder in (base / _RUNS).glob("*")
         ]
+        left = [*runs, *(folder for folder in self.held() if str(folder) not in waiting)]
         for folder in left:
             remove_tree(folder)
         return len(left)

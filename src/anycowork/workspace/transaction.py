@@ -1,20 +1,24 @@
 """One command's changes from their first look to their end: looked at, checked, written down, committed or dropped. Blocking."""
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from anycowork.domain.errors import ToolFault
+from anycowork.domain.errors import StateChanged, ToolFault
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Intent
+from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
 from anycowork.workspace.commit import Applied, apply, manifest, seal
-from anycowork.workspace.delta import Delta, scan
+from anycowork.workspace.delta import FILE, Delta, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.stage import Stage, Staging, remove_tree
+from anycowork.workspace.stage import Stage, Staging, remove_tree, runner_for
 
+_MOST_HELD = 32
+_LARGEST_HELD = 1 << 30  # bytes
+_NEVER = 1 << 63  # later than every time of a file: what was changed beneath is found by content
 _SPARE = 64 << 20  # bytes that a commit onto another file system leaves free there
 
 
@@ -22,6 +26,12 @@ class CommitFailed(ToolFault):
     """The disk refused in the middle of a commit."""
 
     code = "commit_failed"
+
+
+class TooMuchToHold(ToolFault):
+    """There is no room for more that waits for a person."""
+
+    code = "too_much_waiting"
 
 
 @dataclass(slots=True)
@@ -65,6 +75,24 @@ class Transaction:
             ) from None
         return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
 
+    def hold(self, command: str, held: Held) -> Intent:
+        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile. Raises: TooMuchToHold, ToolFault."""
+        size = sum(change.after.size for change in self.delta.changes if change.after is not None)
+        if size > _LARGEST_HELD or len(self.staging.held()) >= _MOST_HELD:
+            raise TooMuchToHold(
+                f"What the command changed needs a person's word, but too much is waiting for one already or it is too large to wait "
+                f"({size:,} bytes). None of its changes was kept. Decide what is open, or let the command do less."
+            )
+        intent = self.intent(command)
+        try:
+            self.stage = replace(self.stage, folder=self.staging.hold(self.stage.folder))
+        except OSError as error:
+            raise ToolFault(
+                f"The disk refused to keep the command's changes ({error.strerror}); none was made."
+            ) from None
+        self.pledged = True
+        return replace(intent, staged=str(self.stage.folder), held=held)
+
     def commit(self) -> Applied:
         """Raises: CommitFailed; then what was not moved yet is kept aside."""
         seen = {change.place.path: change.before for change in self.delta.changes if change.before is not None}
@@ -82,6 +110,15 @@ class Transaction:
         self.pledged = False
         return applied
 
+    def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
+        """The modes that were shown, where looking had to change them."""
+        self.delta.changes[:] = [
+            replace(change, after=replace(change.after, mode=item.mode))
+            if change.after and item.mode is not None
+            else change
+            for change, item in zip(self.delta.changes, shown, strict=True)
+        ]
+
     def end(self) -> None:
         if not self.pledged:
             remove_tree(self.stage.folder)
@@ -95,6 +132,50 @@ class Transaction:
             raise ToolFault(
                 f"The workspace's disk has no room for what the command changed ({needed:,} bytes); none of it was made."
             )
+
+
+def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
+    """The transaction of changes that were held, if they and what lies beneath them are exactly as they were shown.
+
+    Raises: StateChanged; then what was held is kept aside.
+    """
+    folder = staging.found(held.staged or "")
+    if folder is None:
+        raise StateChanged(
+            "What the command had changed is no longer there, so there is nothing to make. Run it again."
+        )
+    transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
+    try:
+        found = manifest(transaction.look())
+    except UnusableDelta:
+        found = ()
+    if len(found) == len(held.paths) and all(map(_is_as_shown, found, held.paths)):
+        transaction.promise_modes_of(held.paths)
+        return transaction
+    kept = staging.keep(folder)
+    raise StateChanged(
+        _what_differs(found, held.paths)
+        + f" Nothing was overwritten: none of it was made. It is kept in '{kept}/upper'."
+    )
+
+
+def _is_as_shown(found: PathIntent, shown: PathIntent) -> bool:
+    """Looking opens what a command had closed to its owner, so such a mode is no longer there to compare."""
+    if found == shown:
+        return True
+    owners = stat.S_IRUSR if shown.kind == FILE else stat.S_IRUSR | stat.S_IXUSR
+    was_closed = shown.mode is not None and shown.mode & owners != owners
+    return was_closed and replace(found, mode=shown.mode) == shown
+
+
+def _what_differs(found: tuple[PathIntent, ...], shown: tuple[PathIntent, ...]) -> str:
+    """Beneath is what others work on; above is what waited, where nobody has any business."""
+    now = {item.path: (item.after, item.mode, item.kind) for item in found}
+    if all(now.get(item.path) == (item.after, item.mode, item.kind) for item in shown) and len(found) == len(shown):
+        earlier = {item.path: item.before for item in shown}
+        named = ", ".join(f"'{item.path}'" for item in found if item.before != earlier[item.path])
+        return f"While the command's changes waited, somebody else changed what it changed too: {named}."
+    return "The command's changes, or the files beneath them, are no longer what the person was shown."
 
 
 def finish(staging: Staging, jail: Jail, intent: Intent) -> RolledForward:

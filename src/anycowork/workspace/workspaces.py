@@ -11,7 +11,7 @@ from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.paths import shown
-from anycowork.workspace.stage import Staging
+from anycowork.workspace.stage import Staging, remove_tree
 from anycowork.workspace.transaction import finish
 
 
@@ -47,6 +47,16 @@ class LocalWorkspaces:
                 "This server has no place where commands' changes wait, so a cut-off commit cannot be finished."
             )
         return finish(self._staging, self.open(root).jail, intent)
+
+    def let_go(self, intent: Intent, *, keep: bool) -> str | None:
+        """Ends the waiting of held changes without making them: removed, or kept aside for a person; then where. Blocking."""
+        folder = self._staging.found(intent.staged) if self._staging is not None and intent.staged else None
+        if folder is None or self._staging is None:
+            return None
+        if keep:
+            return str(self._staging.keep(folder) / "upper")
+        remove_tree(folder)
+        return None
 
     @asynccontextmanager
     async def _writing(self, real: str) -> AsyncIterator[int]:

@@ -11,7 +11,7 @@ import pytest
 from anycowork.containment import find_containment
 from anycowork.domain.errors import ToolFault
 from anycowork.machine import SandboxLevel
-from anycowork.workspace.bwrap import Around, bwrap_words
+from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
 from anycowork.workspace.etc import make_etc
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.seccomp import filter_for, knows
@@ -61,7 +61,7 @@ async def test_a_sandbox_that_fails_runs_nothing_and_says_so(tmp_path: Path) -> 
 def test_the_words_give_every_wall_and_no_secret(staging: Staging, tmp_path: Path) -> None:
     stage = staging.open(runner_for(str(tmp_path)))
     around = Around(str(tmp_path), stage, tmp_path / "cache", cache_kept=True)
-    words = bwrap_words("bwrap", around, CommandLimits(), seccomp_fd=5, status_fd=6)
+    words = bwrap_words("bwrap", around, CommandLimits(), Descriptors(5, 6))
     for wall in (
         "--unshare-all",
         "--unshare-user",
