@@ -7,10 +7,12 @@ import pytest
 
 from anycowork.api import auth, hosts
 from anycowork.domain.principals import SCOPES, PrincipalKind, Scope
+from anycowork.domain.rules import Weighed
 from anycowork.domain.tools import Provenance
 from anycowork.permissions import gate, judging, resources, rules
 from anycowork.permissions.commands import ParsedCommand
 from anycowork.permissions.wrappers import Part
+from anycowork.workspace import transaction
 from support.hands import EVERYTHING
 from support.house import Chat, Guest, Refused, at_home
 from support.mechanisms import Mechanism, require_needed
@@ -82,6 +84,28 @@ def no_word_on_the_network(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(room, "not_allowed", lambda touched, index: ())
 
 
+async def change_what_waits_after_it_was_shown(at: Path) -> bool:
+    steer = call("execute_command", command="echo shown > AGENTS.md")
+    async with at_home(at, replies=[steer, "I see.", "I see."]) as guest:
+        chat = await guest.chat()
+        await chat.send("write")
+        await chat.decide()
+        (stage,) = (at / "data/staging/held").iterdir()
+        (stage / "upper/AGENTS.md").write_text("evil\n")
+        await chat.decide()
+        return (guest.workspace / "AGENTS.md").exists()
+
+
+async def make_changes_that_a_rule_denies(at: Path) -> bool:
+    replies = [call("execute_command", command="python3 -c \"open('secret.txt', 'w')\""), "I see."]
+    async with at_home(at, replies=replies) as guest:
+        await guest.ask("POST", "/rules", {**ALL, "tool": "execute_command"}, expect=201)
+        deny = {"tool": "create_file", "resource": "/secret.txt", "effect": "deny", "scope": "global"}
+        await guest.ask("POST", "/rules", deny, expect=201)
+        await (await guest.chat()).send("write")
+        return (guest.workspace / "secret.txt").exists()
+
+
 def words_as_typed(text: str, depth: int = 0) -> ParsedCommand:
     """As if a command line were one command with its words."""
     return ParsedCommand(text=text, parts=(Part(words := tuple(text.split()), known=len(words)),))
@@ -92,6 +116,16 @@ DOOR = [
     Mechanism("knowing quoted calls", plant_a_call_in_a_file, without(Provenance, "suspicious", False)),
     Mechanism("parsing commands", hide_behind_an_allowed_command, without(resources, "parse", words_as_typed)),
     Mechanism("network as a resource", reach_the_network_with_an_allowed_command, no_word_on_the_network),
+    Mechanism(
+        "comparing what waited with what was shown",
+        change_what_waits_after_it_was_shown,
+        without(transaction, "_is_as_shown", lambda *given: True),
+    ),
+    Mechanism(
+        "rules about what was written",
+        make_changes_that_a_rule_denies,
+        without(judging, "weigh", lambda *given: Weighed()),
+    ),
     Mechanism(
         "binding approvals", change_the_file_after_it_was_shown, without(gate, "bind", lambda *given: "whatever")
     ),

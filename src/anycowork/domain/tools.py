@@ -160,13 +160,15 @@ class Intent:
 class Held:
     """A command that has run and whose changes wait for a person's word: why they are asked for, how they look, and what it said.
 
-    `every_time`: for what it changed, so that no rule about the command's words would spare the question.
+    `every_time`: for what it changed, so that no rule about the command's words would spare the question. `beneath` identifies what the
+    manifest does not say of the files that it changed: their kinds and modes.
     """
 
     why: tuple[str, ...]
     diff: str | None
     result: ToolResult
     every_time: bool = False
+    beneath: str = ""
 
 
 @dataclass(frozen=True, slots=True)

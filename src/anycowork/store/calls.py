@@ -147,6 +147,7 @@ def _held(stored: JsonValue) -> Held | None:
         diff=msgspec.convert(stored["diff"], str | None),
         result=_result(stored["result"]),
         every_time=stored.get("every_time") is True,
+        beneath=str(stored.get("beneath", "")),
     )
 
 

@@ -4,6 +4,7 @@ import shutil
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
@@ -91,7 +92,7 @@ class Transaction:
                 f"The disk refused to keep the command's changes ({error.strerror}); none was made."
             ) from None
         self.pledged = True
-        return replace(intent, staged=str(self.stage.folder), held=held)
+        return replace(intent, staged=str(self.stage.folder), held=replace(held, beneath=_beneath(self.delta)))
 
     def commit(self) -> Applied:
         """Raises: CommitFailed; then what was not moved yet is kept aside."""
@@ -149,7 +150,8 @@ def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
         found = manifest(transaction.look())
     except UnusableDelta:
         found = ()
-    if len(found) == len(held.paths) and all(map(_is_as_shown, found, held.paths)):
+    same = held.held is not None and held.held.beneath == _beneath(transaction.delta)
+    if same and len(found) == len(held.paths) and all(map(_is_as_shown, found, held.paths)):
         transaction.promise_modes_of(held.paths)
         return transaction
     kept = staging.keep(folder)
@@ -157,6 +159,12 @@ def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
         _what_differs(found, held.paths)
         + f" Nothing was overwritten: none of it was made. It is kept in '{kept}/upper'."
     )
+
+
+def _beneath(delta: Delta) -> str:
+    """The kinds and modes of what was there; the manifest has the contents."""
+    lines = [f"{c.place.path}\0{c.before.kind}\0{c.before.mode:o}" for c in delta.changes if c.before is not None]
+    return sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _is_as_shown(found: PathIntent, shown: PathIntent) -> bool:
@@ -173,7 +181,7 @@ def _what_differs(found: tuple[PathIntent, ...], shown: tuple[PathIntent, ...]) 
     now = {item.path: (item.after, item.mode, item.kind) for item in found}
     if all(now.get(item.path) == (item.after, item.mode, item.kind) for item in shown) and len(found) == len(shown):
         earlier = {item.path: item.before for item in shown}
-        named = ", ".join(f"'{item.path}'" for item in found if item.before != earlier[item.path])
+        named = ", ".join(f"'{item.path}'" for item in found if item.before != earlier[item.path]) or "a file's mode"
         return f"While the command's changes waited, somebody else changed what it changed too: {named}."
     return "The command's changes, or the files beneath them, are no longer what the person was shown."
 

@@ -32,6 +32,12 @@ it("names tool, thing, risk and reason", async () => {
   await expectAccessible(container);
 });
 
+it("says of changes that wait that the command has run, and shows them", () => {
+  dock(approval({ tool: "execute_command", parameters: { command: "make" }, held: true, diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" }));
+  expect(screen.getByText("has run: keep its changes?")).toBeTruthy();
+  expect(screen.getByLabelText("What would change")).toBeTruthy();
+});
+
 it("says where a command goes over the network", () => {
   dock(approval({ tool: "execute_command", parameters: { command: "curl x" }, network: ["example.org:443", "example.org:80"] }));
   expect(screen.getByText("example.org:443, example.org:80")).toBeTruthy();

@@ -29,6 +29,7 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
           <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
         </span>
         <RiskMark risk={approval.risk} />
+        {approval.held && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">has run: keep its changes?</span>}
         {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
       </div>
       {approval.network.length > 0 && (

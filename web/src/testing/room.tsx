@@ -48,6 +48,7 @@ export function approval(parts: Partial<Approval> = {}): Approval {
     proposed_rule: null,
     diff: null,
     network: [],
+    held: false,
     job_id: null,
     task_id: null,
     created_at: "2026-01-02T03:04:05.000000Z",
