@@ -2179,6 +2179,11 @@ export interface components {
              * @description Where the call may go over the network, host:port each; empty for nowhere.
              */
             network: string[];
+            /**
+             * Held
+             * @description Whether the command has run, and its changes, as `diff` shows them, wait for the answer.
+             */
+            held: boolean;
             /** Job Id */
             job_id: string | null;
             /** Task Id */
