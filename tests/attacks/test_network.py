@@ -4,6 +4,7 @@ Every service is the test's own, on loopback; "public" hosts are pretended by th
 """
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -397,3 +398,15 @@ async def test_a_call_that_wants_everywhere_is_no_call(world: World) -> None:
         assert tool.problems({"command": "true", "network": list(hosts)}) != []
     with pytest.raises(AnyCoworkError):
         await tool.prepare({"command": "true", "network": ["*"]}, world.bench.hands())
+
+
+@proves("TOOL-4")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs commands as somebody else")
+async def test_root_gives_network_to_a_command_that_runs_as_the_workspaces_owner(world: World) -> None:
+    for place in (world.bench.root, *world.bench.root.parents):
+        if place.is_relative_to("/tmp") and place != Path("/tmp"):
+            place.chmod(place.stat().st_mode | 0o055)
+    os.chown(world.bench.root, 12345, 12345)
+    result = await world.run("id -u; curl -sS http://good.example/; curl -sS http://evil.example/", "good.example")
+    assert result.content.startswith("12345\n") and "hello" in result.content
+    assert "not among the destinations" in result.content and world.evil.received == []
