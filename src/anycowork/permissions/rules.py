@@ -82,6 +82,7 @@ def weigh(changes: Sequence[PathIntent], index: RuleIndex) -> Weighed:
     """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same."""
     asking: Weighed | None = None
     named = set()
+    index = RuleIndex([rule for rule in index.rules if _speaks_of_files(rule)])
     for item in changes:
         tool, path = _tool_for(item), f"/{item.path}"
         if rule := _about_path(index, tool, path, Effect.DENY):
@@ -100,12 +101,14 @@ def _tool_for(item: PathIntent) -> str:
 
 
 def _about_path(index: RuleIndex, tool: str, path: str, effect: Effect) -> Rule | None:
-    """Not a rule that asks for everything, commands too: it was heard before this one ran."""
-    rule = index.shelf(tool, effect).path(path)
-    if rule is not None and not (effect is Effect.ASK and rule.tool == EVERYTHING and rule.resource == EVERYTHING):
-        return rule
-    rule = index.shelf(COMMAND_TOOL, effect).path(path)
-    return rule if rule is not None and rule.resource.startswith("/") else None
+    return index.shelf(tool, effect).path(path) or index.shelf(COMMAND_TOOL, effect).path(path)
+
+
+def _speaks_of_files(rule: Rule) -> bool:
+    """Not of a command's words; and one that asks for every command was heard before this one ran."""
+    if rule.resource == EVERYTHING and rule.names_tool(COMMAND_TOOL):
+        return rule.effect is not Effect.ASK
+    return rule.tool != COMMAND_TOOL or _names_a_path(rule.resource)
 
 
 def matches(rule: Rule, touched: Touched) -> bool:

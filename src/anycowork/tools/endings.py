@@ -15,6 +15,7 @@ from anycowork.workspace.picture import Picture
 from anycowork.workspace.proxy import Report
 
 _MOST_TOLD = 40
+_MOST_REFUSALS = 10
 _MOST_FACTS = 500
 _LAST_WORDS = 65_536
 # How programs say that there is no network: what the resolver and the kernel say, in C, Node, Go, Rust and Java.
@@ -79,7 +80,7 @@ def _of_network(ended: Ended, network: Report | None) -> list[str]:
     if network is None:
         missed = ended.exit_code != 0 and _MISSES_NETWORK.search(ended.output[-_LAST_WORDS:])
         return [_HOW_TO_ASK] if missed else []
-    return [f"Network: {why}" for why in network.refused.values()]
+    return [f"Network: {why}" for why in list(network.refused.values())[:_MOST_REFUSALS]]
 
 
 def _network_facts(network: Report | None) -> dict[str, JsonValue]:

@@ -139,7 +139,7 @@ class Proxy:
         except _NotReached as refusal:
             self.report.not_got(to, str(refusal))
             raise
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, UnicodeError) as error:  # the last: a name that cannot be one, to the resolver
             says = f"{to} could not be reached ({getattr(error, 'strerror', None) or 'no answer in time'})."
             self.report.not_got(to, says)
             raise _NotReached(502, says) from None

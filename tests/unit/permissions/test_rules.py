@@ -10,7 +10,7 @@ from anycowork.domain.rules import Effect, Rule, RuleScope, RuleWish, new_rule
 from anycowork.domain.tools import Intent, PathIntent
 from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import Touched, touched_by
-from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches
+from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches, weigh
 from support.spec import proves
 
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
@@ -278,3 +278,72 @@ def test_always_proposes_the_folder_or_the_exact_words(touched: Touched, pattern
 @pytest.mark.parametrize("text", ["rm *", "eval ls", "*"])
 def test_nothing_is_proposed_where_a_rule_would_say_more_than_was_asked(text: str) -> None:
     assert proposed_rule(command(text), ROOT) is None
+
+
+# --- what a command has changed already
+
+WRITERS = ["create_file", "update_file", "delete_file", "*", "execute_command"]
+PATHS = st.sampled_from(["docs/a.md", "docs/b.md", "src/a.py", "AGENTS.md"])
+CHANGES = st.lists(
+    st.builds(PathIntent, PATHS, st.sampled_from([None, "x"]), st.sampled_from(["y", None])).filter(
+        lambda item: item.before or item.after
+    ),
+    max_size=4,
+)
+PATH_RULES = st.lists(
+    st.builds(
+        lambda effect, resource, tool: rule(effect, resource, tool),
+        st.sampled_from([ALLOW, ASK, DENY]),
+        st.sampled_from(["/docs/**", "/docs/a.md", "/*", "*", "/src/*"]),
+        st.sampled_from(WRITERS),
+    ),
+    max_size=5,
+)
+
+
+@proves("APR-2", "SNAP-4")
+@given(CHANGES, PATH_RULES)
+def test_what_file_tools_are_denied_no_command_changes_either(changes: list[PathIntent], rules: list[Rule]) -> None:
+    weighed = weigh(changes, RuleIndex(rules))
+    verdicts = [effect(file(f"/{item.path}", _as_tool(item)), *rules) for item in changes]
+    if DENY in verdicts:
+        assert weighed.effect is DENY
+    elif any(asked(item, rules) for item in changes):
+        assert weighed.effect in (ASK, DENY)
+
+
+def test_a_rule_about_everything_hides_no_rule_about_a_path() -> None:
+    changed = [PathIntent("docs/a.md", "x", "y")]
+    every = (rule(ASK, "*", "*"), rule(ASK, "*"), rule(ASK, "make *"))
+    assert weigh(changed, RuleIndex(every)).effect is ALLOW, "they were heard before the command ran"
+    for about in (rule(ASK, "/docs/*", "update_file"), rule(ASK, "/docs/*"), rule(ASK, "docs/", "*")):
+        assert weigh(changed, RuleIndex((*every, about))).effect is ASK
+
+
+def test_only_a_rule_for_the_very_file_names_it() -> None:
+    made = [PathIntent("AGENTS.md", None, "y")]
+    for resource, tool, named in (
+        ("/AGENTS.md", "create_file", True),
+        ("/AGENTS.md", "update_file", False),
+        ("/AGENTS.md", "*", False),
+        ("/*", "create_file", False),
+        ("*", "create_file", False),
+    ):
+        assert bool(weigh(made, RuleIndex((rule(ALLOW, resource, tool),))).named) is named, (resource, tool)
+
+
+def asked(item: PathIntent, rules: list[Rule]) -> bool:
+    """By a rule that is about files, and not about everything."""
+    asking = [each for each in rules if each.effect is ASK and (each.tool, each.resource) != ("*", "*")]
+    own = [each for each in asking if each.names_tool(_as_tool(item))]
+    return (
+        bool(own)
+        and effect(file(f"/{item.path}", _as_tool(item)), *own) is ASK
+        and any(matches(each, file(f"/{item.path}", _as_tool(item))) for each in own)
+    )
+
+
+def _as_tool(item: PathIntent) -> str:
+    if item.after is None:
+        return "delete_file"
+    return "create_file" if item.before is None else "update_file"
