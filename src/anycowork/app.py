@@ -188,8 +188,9 @@ async def _furnish(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
     await rollback.settle_after_crash()
+    left = await asyncio.to_thread(contained.staging.left_behind)  # before a turn that is due begins anew
     await settle_after_crash(store, settler, keeper)
-    await asyncio.to_thread(contained.staging.sweep, await waiting_stages(store))
+    await asyncio.to_thread(contained.staging.sweep, left, waiting=await waiting_stages(store))
     desk = FrontDesk(
         journal=journal,
         store=store,

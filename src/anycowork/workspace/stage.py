@@ -10,7 +10,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -134,19 +134,23 @@ class Staging:
 
     def held(self) -> list[Path]:
         """All that wait for a person."""
-        return [
-            folder for base in (self._private, self._shared) if _is_ours(base) for folder in (base / _HELD).glob("*")
-        ]
+        return self._in(_HELD)
 
-    def sweep(self, waiting: Collection[str] = ()) -> int:
+    def left_behind(self) -> list[Path]:
+        """What there is of earlier servers, as long as this one has begun nothing."""
+        return [*self._in(_RUNS), *self._in(_HELD)]
+
+    def sweep(self, left: Sequence[Path] | None = None, *, waiting: Collection[str] = ()) -> int:
         """Removes what earlier servers left behind; after settling, nobody needs it but what is `waiting`. Returns how many."""
-        runs = [
-            folder for base in (self._private, self._shared) if _is_ours(base) for folder in (base / _RUNS).glob("*")
-        ]
-        left = [*runs, *(folder for folder in self.held() if str(folder) not in waiting)]
+        left = [folder for folder in (self.left_behind() if left is None else left) if str(folder) not in waiting]
         for folder in left:
             remove_tree(folder)
         return len(left)
+
+    def _in(self, room: str) -> list[Path]:
+        return [
+            folder for base in (self._private, self._shared) if _is_ours(base) for folder in (base / room).glob("*")
+        ]
 
     def _base(self, runner: Runner) -> Path:
         base, mode = (self._private, 0o700) if runner.is_us else (self._shared, 0o711)
