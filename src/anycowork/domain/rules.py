@@ -43,7 +43,8 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`tool` is a name, a beginning with `*`, or `*`; `resource` a path pattern from the workspace's root, or a command's words."""
+    """`tool` is a name, a beginning with `*`, or `*`; `resource` a path pattern from the workspace's root, a command's words, or for the
+    tool `network` a destination."""
 
     id: str
     tool: str
@@ -90,7 +91,9 @@ class Rule:
 
 
 ToolText = Annotated[str, Field(min_length=1, max_length=200, examples=["update_file"])]
-ResourceText = Annotated[str, Field(min_length=1, max_length=10_000, examples=["/src/*", "git status"])]
+ResourceText = Annotated[
+    str, Field(min_length=1, max_length=10_000, examples=["/src/*", "git status", "example.org:443"])
+]
 EffectWord = Annotated[Effect, Field(strict=False)]
 ScopeWord = Annotated[RuleScope, Field(strict=False)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]

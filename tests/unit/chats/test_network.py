@@ -60,6 +60,24 @@ async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Pat
         assert answer["effect"] == "ask" and "evil.example:443" in answer["why"]
 
 
+@proves("APR-1", "APR-2")
+async def test_a_decision_may_bring_its_own_rule_about_the_place(tmp_path: Path) -> None:
+    async with (
+        serving(Service()) as service,
+        at_home(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("fetch it")
+        (approval,) = await chat.approvals()
+        for resource, expect in (("evil.example", 422), ("http://good.example", 422), ("*.example", 200)):
+            own = {"tool": "network", "resource": resource}
+            decision = {"id": approval["id"], "decision": "allow_always", "rule": own}
+            await guest.ask("POST", f"{chat.path}/approvals", {"decisions": [decision]}, expect=expect)
+        await chat.rest()
+        made = [(item["tool"], item["resource"]) for item in (await guest.ask("GET", "/rules"))["rules"]]
+        assert made == [("network", "*.example")] and len(service.received) == 1
+
+
 @proves("APR-2")
 async def test_a_denied_place_refuses_the_call_whatever_else_is_allowed(tmp_path: Path) -> None:
     async with serving(Service()) as service:

@@ -2761,6 +2761,7 @@ export interface components {
              * Resource
              * @example /src/*
              * @example git status
+             * @example example.org:443
              */
             resource: string;
             /** @default allow */
@@ -3009,6 +3010,7 @@ export interface components {
              * Resource
              * @example /src/*
              * @example git status
+             * @example example.org:443
              */
             resource: string;
             effect: components["schemas"]["Effect"];
