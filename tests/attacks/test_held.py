@@ -96,6 +96,8 @@ ABOVE: dict[str, Callable[[Path], object]] = {
     "a link for a file": swap_for_a_link,
     "a folder for a file": lambda upper: ((upper / "a.txt").unlink(), (upper / "a.txt").mkdir()),
     "a removal taken back": lambda upper: (upper / "gone.txt").unlink(),
+    "the layer gone": lambda upper: shutil.rmtree(upper),
+    "a file for the layer": lambda upper: (shutil.rmtree(upper), upper.write_text("evil\n")),
     "everything gone": lambda upper: shutil.rmtree(upper.parent),
     "another folder in its place": another_upper,
     "a link to another folder": link_to_elsewhere,
@@ -109,6 +111,21 @@ async def test_what_was_changed_while_it_waited_is_not_made(waiting: Waiting, na
     result = await waiting.allowed()
     assert result["status"] == "error" and result["error"]["code"] == "state_changed"  # type: ignore[index]  # an error has a code
     assert waiting.content() == AS_IT_WAS and sorted(p.name for p in waiting.root.iterdir()) == ["a.txt", "gone.txt"]
+
+
+@proves("APR-8", "SNAP-4")
+async def test_what_a_command_closed_to_its_owner_is_made_as_it_was_shown(tmp_path: Path) -> None:
+    closed = "echo obey > AGENTS.md; mkdir shut; echo x > shut/f; chmod 000 shut/f; chmod 000 shut"
+    async with at_home(tmp_path, replies=[call("execute_command", command=closed), "I see."]) as guest:
+        chat = await guest.chat()
+        await chat.send("do it")
+        await chat.decide()
+        await chat.decide()
+        assert (await chat.results())[-1]["status"] == "ok"
+        shut = guest.workspace / "shut"
+        assert shut.stat().st_mode & 0o777 == 0
+        shut.chmod(0o700)
+        assert (shut / "f").stat().st_mode & 0o777 == 0
 
 
 # --- beneath: what a person did meanwhile

@@ -148,7 +148,7 @@ def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
     transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
     try:
         found = manifest(transaction.look())
-    except UnusableDelta:
+    except (UnusableDelta, OSError):  # it cannot even be looked at any more
         found = ()
     same = held.held is not None and held.held.beneath == _beneath(transaction.delta)
     if same and len(found) == len(held.paths) and all(map(_is_as_shown, found, held.paths)):
