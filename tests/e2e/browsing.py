@@ -59,8 +59,9 @@ async def a_browser() -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def a_page(
-    browser: Browser, url: str, *, viewport: dict[str, int] = DESK, dark: bool = False
+    browser: Browser, url: str, *, viewport: dict[str, int] = DESK, dark: bool = False, script: str = ""
 ) -> AsyncIterator[Page]:
+    """Signed in. A `script` runs in the page before its own."""
     context = await browser.new_context(
         viewport={"width": viewport["width"], "height": viewport["height"]},
         color_scheme="dark" if dark else "light",
@@ -71,6 +72,8 @@ async def a_page(
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("console", lambda said: complaints.append(said.text) if _is_complaint(said.type, said.text) else None)
+    if script:
+        await page.add_init_script(script)
     await page.goto(f"{url}/?token={TOKEN}")
     try:
         yield page

@@ -48,14 +48,18 @@ class ChildServer:
     def log(self) -> str:
         return self._log.read_text("utf-8", "replace")
 
-    def start(self) -> None:
-        """Returns when it answers requests."""
-        self._process = self.starting()
+    def start(self, *, port: int = 0) -> None:
+        """Returns when it answers requests; on a free port unless told."""
+        self._process = self.starting(port=port)
         self.url = self._announced_url()
 
-    def starting(self) -> Sprout:
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def starting(self, *, port: int = 0) -> Sprout:
         """One more process on the same folders, whatever becomes of it."""
-        words = ["serve", "--port", "0", "--data-dir", str(self.data), "--workspace", str(self.workspace)]
+        words = ["serve", "--port", str(port), "--data-dir", str(self.data), "--workspace", str(self.workspace)]
         return self._seed.sprout(
             [*words, "--token", TOKEN, "--no-open"],
             cwd=self.workspace,

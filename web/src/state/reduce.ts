@@ -3,6 +3,7 @@
 import {
   type Approval,
   type ChatState,
+  type EndReason,
   type Message,
   type OpenChat,
   type Plan,
@@ -48,6 +49,8 @@ export interface ChatView {
   plans: Readonly<Record<string, PlanStanding>>;
   usage: Usage | null;
   turn: { id: string; startedAt: string } | null;
+  /** How the turn before ended; null while one runs, or if nobody watched. */
+  ending: EndReason | null;
   /** Which plan step a call belongs to, as the server told. */
   steps: Readonly<Record<string, string>>;
 }
@@ -68,6 +71,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     plans: {},
     usage: null,
     turn: null,
+    ending: null,
     steps: {},
   };
 }
@@ -95,9 +99,9 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "reasoning-delta":
       return { ...view, drafts: withDelta(view.drafts, event) };
     case "turn-started":
-      return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at } };
+      return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at }, ending: null };
     case "turn-ended":
-      return { ...view, state: "idle", turn: null, drafts: [], approvals: [], question: null };
+      return { ...view, state: "idle", turn: null, ending: event.reason, drafts: [], approvals: [], question: null };
     case "permission-request":
       return { ...view, state: "awaiting_approval", approvals: [...without(view.approvals, event.approval.id), event.approval] };
     case "permission-decided":

@@ -1,6 +1,7 @@
 // What a screen reader hears: the boundaries of the work, never each word as it is streamed.
 import { useEffect, useRef, useState } from "react";
 import type { ChatView } from "../state/reduce";
+import type { EndReason } from "../wire/nouns";
 
 export function Announcer({ view }: { view: ChatView | null }) {
   const [words, setWords] = useState("");
@@ -17,6 +18,14 @@ export function Announcer({ view }: { view: ChatView | null }) {
   );
 }
 
+const ENDINGS: Partial<Record<EndReason, string>> = {
+  planned: "A plan is ready.",
+  interrupted: "The agent was interrupted.",
+  stopped: "The agent was stopped.",
+  failed: "The turn ended early.",
+  limit: "The turn ended early.",
+};
+
 export function boundary(before: ChatView, now: ChatView): string | null {
   if (now.role !== before.role) return `The role is now ${now.role}.`;
   if (now.approvals.length > before.approvals.length) {
@@ -32,7 +41,7 @@ export function boundary(before: ChatView, now: ChatView): string | null {
     case "awaiting_answer":
       return "The agent has a question for you.";
     case "idle":
-      return now.messages.at(-1)?.message_type === "plan" ? "A plan is ready." : "The agent has finished.";
+      return ENDINGS[now.ending ?? "answered"] ?? "The agent has finished.";
     default: {
       const unreachable: never = now.state;
       return unreachable;

@@ -8,6 +8,7 @@ export type WireEvent = Schemas["EventEnvelope"];
 export type Chat = Schemas["ChatShape"];
 export type OpenChat = Schemas["OpenChat"];
 export type ChatState = Schemas["ChatState"];
+export type EndReason = Extract<WireEvent, { type: "turn-ended" }>["reason"];
 export type Approval = Schemas["ApprovalShape"];
 export type Decision = Schemas["Decision"];
 export type Role = Schemas["RoleShape"];
