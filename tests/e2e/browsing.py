@@ -92,15 +92,22 @@ async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
 
 async def violations(page: Page) -> list[str]:
     """What axe finds on this screen, colours included."""
-    # A row that has not found its height yet is hidden, and what it holds has no name for that moment.
-    await page.wait_for_function(
-        "![...document.querySelectorAll('[role=log] div')].some((row) => row.style.visibility === 'hidden')"
-    )
     await page.evaluate(AXE.read_text("utf-8"))
+    await page.wait_for_function(_AT_REST)
     found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{each['id']}: {json.dumps([node['html'] for node in each['nodes']])[:600]}" for each in found["violations"]
     ]
+
+
+# A row that has not found its height yet is hidden, and what it holds has no name for that moment.
+_AT_REST = """async () => {
+  for (let frame = 0; frame < 10; frame += 1) {
+    if ([...document.querySelectorAll("[role=log] div")].some((row) => row.style.visibility === "hidden")) return false;
+    await new Promise(requestAnimationFrame);
+  }
+  return true;
+}"""
 
 
 def _is_complaint(kind: str, words: str) -> bool:

@@ -1,6 +1,6 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
-import { type MouseEvent, useEffect, useState } from "react";
+import { type MouseEvent, Suspense, lazy, useEffect, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
@@ -8,17 +8,19 @@ import { ChatPage, focusComposer } from "./chat/ChatPage";
 import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
 import { useCommands } from "./commands";
-import { SettingsPage } from "./setup/SettingsPage";
 import { SignIn } from "./setup/SignIn";
 import { link, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
 import { followAll, useChats, useConnection } from "./state/sidebar";
 import { Banner } from "./ui/Banner";
+import { Button } from "./ui/Button";
+import { Calm } from "./ui/Calm";
 import { useHotkeys } from "./ui/hotkeys";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { Toaster } from "./ui/Toaster";
 
+const SettingsPage = lazy(() => import("./setup/SettingsPage"));
 const NARROW = "(max-width: 767px)";
 
 export function App() {
@@ -64,23 +66,44 @@ function Frame() {
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
-          <Switch>
-            <Route path="/">
-              <Home onSidebar={toggle} />
-            </Route>
-            <Route path="/chat/:id/:message?">{({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={toggle} />}</Route>
-            <Route path="/settings/:part?">
-              <SettingsPage onSidebar={toggle} />
-            </Route>
-            <Route>
-              <Redirect to="/" />
-            </Route>
-          </Switch>
+          <Calm key={path.split("/", 3).join("/")} fallback={<Broken />}>
+            <Pages onSidebar={toggle} />
+          </Calm>
         </div>
       </div>
       <Palette open={open === "palette"} commands={commands} onClose={() => setOpen(null)} />
       <Shortcuts open={open === "shortcuts"} onClose={() => setOpen(null)} />
       <Toaster />
+    </div>
+  );
+}
+
+function Pages({ onSidebar }: { onSidebar: () => void }) {
+  return (
+    <Suspense fallback={<div className="flex-1" aria-busy />}>
+      <Switch>
+        <Route path="/">
+          <Home onSidebar={onSidebar} />
+        </Route>
+        <Route path="/chat/:id/:message?">{({ id, message }) => <ChatPage key={id} chatId={id} messageId={message ?? null} onSidebar={onSidebar} />}</Route>
+        <Route path="/settings/:part?">{({ part }) => <SettingsPage part={part ?? null} onSidebar={onSidebar} />}</Route>
+        <Route>
+          <Redirect to="/" />
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+/** Mostly a page whose server was updated under it: what it would load next is no longer there. */
+function Broken() {
+  return (
+    <div role="alert" className="m-auto max-w-sm px-6 pb-24 text-center">
+      <h1 className="text-lg font-semibold">This part of the page could not be shown</h1>
+      <p className="mt-2 text-sm text-ink-2">The server may have been updated meanwhile. Nothing is lost: what was done is stored there.</p>
+      <Button look="primary" className="mt-5" onClick={() => location.reload()}>
+        Load the page again
+      </Button>
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // What the palette offers, from what there is: chats, roles, places.
-import { Keyboard, MessageSquare, Moon, PanelLeft, Plus, Settings, Square, Sun } from "lucide-react";
+import { KeyRound, Keyboard, MessageSquare, Moon, PanelLeft, Plus, Scale, Settings, Square, Sun } from "lucide-react";
 import { useMemo } from "react";
 import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
@@ -30,6 +30,8 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
     }
     commands.push(
       { id: "settings", words: "Settings", icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
+      { id: "rules", words: "Rules", icon: <Scale size={SIZE} aria-hidden />, note: "settings", run: go("#/settings/rules") },
+      { id: "keys", words: "Client keys", icon: <KeyRound size={SIZE} aria-hidden />, note: "settings", run: go("#/settings/keys") },
       { id: "dark", words: "Dark theme", icon: <Moon size={SIZE} aria-hidden />, run: () => setPreference("theme", "dark") },
       { id: "light", words: "Light theme", icon: <Sun size={SIZE} aria-hidden />, run: () => setPreference("theme", "light") },
       { id: "sidebar", words: "Show or hide the chats", icon: <PanelLeft size={SIZE} aria-hidden />, run: onSidebar },

@@ -1,9 +1,11 @@
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import type { components } from "../wire/api.gen";
 import { api, given, once } from "../wire/client";
 import { useWorkspaces } from "../state/queries";
 import { Button } from "../ui/Button";
+import { Field, INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/toasts";
+import { Foreseen, type Preview } from "./Foreseen";
 
 type Wish = components["schemas"]["RuleWish"];
 
@@ -14,14 +16,9 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
   const [resource, setResource] = useState("");
   const [effect, setEffect] = useState<Wish["effect"]>("ask");
   const [workspace, setWorkspace] = useState("");
-  const [foreseen, setForeseen] = useState<string | null>(null);
+  const [foreseen, setForeseen] = useState<Preview | null>(null);
   const wish = (): Wish => ({ tool: tool.trim(), resource: resource.trim(), effect, ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }) });
-  const preview = () =>
-    attempt(
-      given(api.POST("/rules/preview", { params: { header: once() }, body: { rule: wish() } as never })).then(({ matched, looked_at, warnings }) =>
-        setForeseen([`It would have decided ${matched} of the last ${looked_at} calls.`, ...warnings].join(" ")),
-      ),
-    );
+  const preview = () => attempt(given(api.POST("/rules/preview", { params: { header: once() }, body: { rule: wish() } as never })).then(setForeseen));
   const add = () =>
     attempt(
       given(api.POST("/rules", { params: { header: once() }, body: wish() as never })).then(({ warnings }) => {
@@ -39,7 +36,14 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
     >
       <div className="grid gap-3 sm:grid-cols-2">
         <Field label="Effect">
-          <select value={effect} onChange={({ target }) => setEffect(target.value as Wish["effect"])} className={INPUT}>
+          <select
+            value={effect}
+            onChange={({ target }) => {
+              setEffect(target.value as Wish["effect"]);
+              setForeseen(null);
+            }}
+            className={INPUT}
+          >
             <option value="allow">allow</option>
             <option value="ask">ask</option>
             <option value="deny">deny</option>
@@ -54,17 +58,13 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
           </select>
         </Field>
         <Field label="Tool">
-          <input required value={tool} onChange={({ target }) => setTool(target.value)} className={INPUT} />
+          <input required value={tool} onChange={({ target }) => setTool(target.value)} className={`${INPUT} font-mono`} />
         </Field>
         <Field label="File pattern or command">
-          <input required placeholder="/notes/*" value={resource} onChange={({ target }) => setResource(target.value)} className={INPUT} />
+          <input required placeholder="/notes/*" value={resource} onChange={({ target }) => setResource(target.value)} className={`${INPUT} font-mono`} />
         </Field>
       </div>
-      {foreseen && (
-        <p role="status" className="text-sm text-ink-2">
-          {foreseen}
-        </p>
-      )}
+      {foreseen && <Foreseen preview={foreseen} />}
       <div className="flex flex-wrap gap-2">
         <Button look="primary" type="submit" disabled={!resource.trim()}>
           Add
@@ -77,16 +77,5 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
         </Button>
       </div>
     </form>
-  );
-}
-
-const INPUT = "mt-1 min-h-9 w-full rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm placeholder:text-ink-3";
-
-function Field({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <label className="block text-sm font-medium">
-      {label}
-      {children}
-    </label>
   );
 }

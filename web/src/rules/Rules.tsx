@@ -1,12 +1,13 @@
 // Standing answers: what is always allowed, asked or denied, and how to take it back.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import clsx from "clsx";
 import { Plus, Trash2 } from "lucide-react";
 import { useState } from "react";
 import type { components } from "../wire/api.gen";
 import { api, given } from "../wire/client";
 import { Button, IconButton } from "../ui/Button";
 import { attempt } from "../ui/toasts";
+import { EffectMark } from "./EffectMark";
+import { Explain } from "./Explain";
 import { RuleForm } from "./RuleForm";
 
 type Rule = components["schemas"]["RuleShape"];
@@ -43,17 +44,17 @@ export function Rules() {
           Add a rule
         </Button>
       )}
+      <Explain />
     </div>
   );
 }
 
-const EFFECTS = { allow: "bg-good-soft text-good", ask: "bg-warn-soft text-warn", deny: "bg-bad-soft text-bad" } as const;
 const PLACES = { session: "in one chat", workspace: "in one folder", global: "everywhere" } as const;
 
 function RuleLine({ rule, onRemove }: { rule: Rule; onRemove: () => void }) {
   return (
     <li className="flex items-center gap-3 px-4 py-2.5 text-sm">
-      <span className={clsx("rounded-full px-2 py-0.5 text-xs font-medium", EFFECTS[rule.effect])}>{rule.effect}</span>
+      <EffectMark effect={rule.effect} />
       <span className="min-w-0 flex-1">
         <code className="font-mono text-[13px] break-all">
           {rule.tool} {rule.resource}

@@ -1,5 +1,6 @@
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import { Button } from "../ui/Button";
+import { Field, INPUT } from "../ui/Field";
 
 export interface NewProvider {
   name: string;
@@ -28,16 +29,16 @@ export function ProviderForm({ onAdd, onCancel }: { onAdd: (provider: NewProvide
       }}
     >
       <Field label="Name" hint="one word, such as office">
-        <input required pattern="[a-z0-9][a-z0-9_.\-]*" value={name} onChange={({ target }) => setName(target.value)} className={INPUT} />
+        <input required pattern="[a-z0-9][a-z0-9_.\-]*" value={name} onChange={({ target }) => setName(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <Field label="Address" hint="of an OpenAI-compatible server">
-        <input required type="url" placeholder="http://127.0.0.1:8000/v1" value={url} onChange={({ target }) => setUrl(target.value)} className={INPUT} />
+        <input required type="url" placeholder="http://127.0.0.1:8000/v1" value={url} onChange={({ target }) => setUrl(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <Field label="Name of its key" hint="the environment variable that holds it; empty if it wants none">
-        <input placeholder="OFFICE_API_KEY" value={keyName} onChange={({ target }) => setKeyName(target.value)} className={INPUT} />
+        <input placeholder="OFFICE_API_KEY" value={keyName} onChange={({ target }) => setKeyName(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <Field label="Models" hint="with commas; empty asks the server for its list">
-        <input value={models} onChange={({ target }) => setModels(target.value)} className={INPUT} />
+        <input value={models} onChange={({ target }) => setModels(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <div className="flex gap-2 pt-1">
         <Button look="primary" type="submit">
@@ -48,16 +49,5 @@ export function ProviderForm({ onAdd, onCancel }: { onAdd: (provider: NewProvide
         </Button>
       </div>
     </form>
-  );
-}
-
-const INPUT = "min-h-9 w-full rounded-lg border border-line-strong bg-paper px-3 font-mono text-sm placeholder:text-ink-3";
-
-function Field({ label, hint, children }: { label: string; hint: string; children: ReactNode }) {
-  return (
-    <label className="block text-sm">
-      <span className="font-medium">{label}</span> <span className="text-ink-3">{hint}</span>
-      <span className="mt-1 block">{children}</span>
-    </label>
   );
 }

@@ -1,5 +1,5 @@
 import { PanelLeft } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Rules } from "../rules/Rules";
 import { useOffers, useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
@@ -7,11 +7,14 @@ import { IconButton } from "../ui/Button";
 import { say } from "../ui/toasts";
 import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
-import { Sandbox } from "./Sandbox";
+import { Keys } from "./Keys";
 import { Limits } from "./Limits";
+import { Sandbox } from "./Sandbox";
 
-export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
+/** `part` is the section that a link leads to. */
+export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
   const offers = useOffers();
+  useJump(part, offers.size > 0);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="flex h-14 shrink-0 items-center gap-2 px-2 sm:px-4">
@@ -24,7 +27,7 @@ export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
         <Section id="answers" title="Who answers" about="Models that agents think with. Keys stay in the environment: this page never sees them.">
           <Answers />
         </Section>
-        <Section title="Folders" about="Agents work in these folders and nowhere else.">
+        <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else.">
           <Folders />
         </Section>
         {offers.has("/rules") && (
@@ -32,13 +35,18 @@ export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
             <Rules />
           </Section>
         )}
-        <Section title="Safety" about="What holds a command that an agent runs.">
+        {offers.has("/keys") && (
+          <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
+            <Keys />
+          </Section>
+        )}
+        <Section id="safety" title="Safety" about="What holds a command that an agent runs.">
           <Sandbox />
         </Section>
-        <Section title="How far a turn may go" about="A turn that reaches a limit ends and says so.">
+        <Section id="limits" title="How far a turn may go" about="A turn that reaches a limit ends and says so.">
           <Limits />
         </Section>
-        <Section title="This browser" about="Kept here, not on the server.">
+        <Section id="browser" title="This browser" about="Kept here, not on the server.">
           <Appearance />
         </Section>
       </div>
@@ -46,9 +54,19 @@ export function SettingsPage({ onSidebar }: { onSidebar: () => void }) {
   );
 }
 
-function Section({ id, title, about, children }: { id?: string; title: string; about: string; children: ReactNode }) {
+/** Once per link: what is read later must not pull the reader back. */
+function useJump(part: string | null, ready: boolean): void {
+  const jumped = useRef<string | null>(null);
+  useEffect(() => {
+    if (!part || !ready || jumped.current === part) return;
+    jumped.current = part;
+    document.getElementById(part)?.scrollIntoView();
+  }, [part, ready]);
+}
+
+function Section({ id, title, about, children }: { id: string; title: string; about: string; children: ReactNode }) {
   return (
-    <section id={id} aria-label={title}>
+    <section id={id} aria-label={title} className="scroll-mt-4">
       <h2 className="font-semibold">{title}</h2>
       <p className="mb-4 text-sm text-ink-2">{about}</p>
       {children}

@@ -1,0 +1,69 @@
+"""The settings in a real browser: rules explained and tried out, client keys made and revoked."""
+
+import re
+
+from playwright.async_api import expect
+
+from e2e.browsing import at_the_page, start_chat, violations
+from support.scripted_model import call
+from support.spec import proves
+
+
+@proves("UI-5", "APR-7")
+async def test_a_person_asks_which_rule_decides_before_any_call_is_made(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."], files={"notes/a.md": "a\n"}) as (page, guest):
+        await start_chat(page, "hi")
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        await guest.ask(
+            "POST", "/rules", {"tool": "update_file", "resource": "/notes/*", "effect": "deny", "scope": "global"}
+        )
+        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        form = page.get_by_role("form", name="Which rule decides?")
+        await form.get_by_label("File, command, or parameters as JSON").fill("notes/a.md")
+        await form.get_by_role("button", name="Explain").click()
+        await expect(form.get_by_role("status")).to_contain_text("deny update_file on /notes/*")
+        assert await violations(page) == []
+        await form.get_by_label("Tool of the call").fill("execute_command")
+        await form.get_by_label("File, command, or parameters as JSON").fill("ls -l")
+        await page.keyboard.press("Enter")
+        await expect(form.get_by_role("status")).to_contain_text("No rule of yours spoke.")
+
+
+@proves("UI-5")
+async def test_a_rule_is_tried_on_past_calls_before_it_is_written(tmp_path):
+    replies = [call("read_file", path="a.md"), "Read."]
+    async with at_the_page(tmp_path, replies=replies, files={"a.md": "a\n"}) as (page, guest):
+        await start_chat(page, "read it")
+        await expect(page.get_by_text("Read.", exact=True)).to_be_visible()
+        await page.goto(page.url.split("#")[0] + "#/settings/rules")
+        await page.get_by_role("button", name="Add a rule").click()
+        await page.get_by_label("Effect").select_option("deny")
+        await page.get_by_label("Tool", exact=True).fill("read_file")
+        await page.get_by_label("File pattern or command").fill("/*")
+        await page.get_by_role("button", name="Try on past calls").click()
+        await expect(page.get_by_text("1 of the last 1 calls, 1 differently")).to_be_visible()
+        await expect(page.get_by_text("read_file /a.md")).to_be_visible()
+        assert await violations(page) == []
+        assert (await guest.ask("GET", "/rules"))["rules"] == []
+
+
+@proves("UI-5")
+async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
+    async with at_the_page(tmp_path, replies=["From the model."]) as (page, guest):
+        await page.goto(page.url.split("#")[0] + "#/settings/keys")
+        await page.get_by_label("What the key is for").fill("editor")
+        await page.keyboard.press("Enter")
+        key = await page.get_by_label("The new key").inner_text()
+        assert await violations(page) == []
+        body = {"model": "scripted", "messages": [{"role": "user", "content": "hi"}]}
+        as_editor = {"headers": {"Authorization": f"Bearer {key}"}}
+        answered = await guest.ask("POST", "/v1/chat/completions", body, **as_editor)
+        assert answered["choices"][0]["message"]["content"] == "From the model."
+
+        await page.get_by_role("button", name="I have it").click()
+        await page.reload()
+        await expect(page.get_by_role("button", name="Revoke the key editor")).to_be_visible()
+        assert key not in await page.content()
+        await page.get_by_role("button", name="Revoke the key editor").click()
+        await expect(page.get_by_text(re.compile("opens nothing any more"))).to_be_visible()
+        await guest.ask("POST", "/v1/chat/completions", body, expect=401, **as_editor)

@@ -1,0 +1,83 @@
+// Which rule decides a call, and why, before anybody makes it. Nothing is run.
+import { Scale } from "lucide-react";
+import { useState } from "react";
+import { useChats } from "../state/sidebar";
+import { Button } from "../ui/Button";
+import { Field, INPUT } from "../ui/Field";
+import { attempt } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given, once } from "../wire/client";
+import { EffectMark } from "./EffectMark";
+import { TOOLS, subjectHint, supposedParameters } from "./supposed";
+import { ruleWords } from "./words";
+
+type Explained = components["schemas"]["ExplainedShape"];
+
+export function Explain() {
+  const { chats } = useChats("");
+  const [tool, setTool] = useState<string>("update_file");
+  const [subject, setSubject] = useState("");
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [told, setTold] = useState<Explained | null>(null);
+  const chatId = chosen ?? chats[0]?.id;
+  const ask = () => {
+    setTold(null);
+    const call = { tool: tool.trim(), parameters: supposedParameters(tool.trim(), subject), context_id: chatId };
+    void attempt(given(api.POST("/rules/explain", { params: { header: once() }, body: { call } as never })).then(setTold));
+  };
+  if (!chatId) return <p className="text-sm text-ink-3">A call belongs to a chat: start one, then ask here what would be decided in it.</p>;
+  return (
+    <form
+      aria-label="Which rule decides?"
+      className="space-y-3 rounded-2xl border border-line bg-surface p-4"
+      onSubmit={(event) => {
+        event.preventDefault();
+        ask();
+      }}
+    >
+      <p className="flex items-center gap-2 text-sm font-medium">
+        <Scale size={15} aria-hidden className="text-ink-3" /> Which rule decides?
+      </p>
+      <div className="grid gap-3 sm:grid-cols-2">
+        <Field label="Tool of the call">
+          <input required list="tools" value={tool} onChange={({ target }) => setTool(target.value)} className={`${INPUT} font-mono`} />
+        </Field>
+        <Field label="File, command, or parameters as JSON">
+          <input required placeholder={subjectHint(tool)} value={subject} onChange={({ target }) => setSubject(target.value)} className={`${INPUT} font-mono`} />
+        </Field>
+        <Field label="In the chat">
+          <select value={chatId} onChange={({ target }) => setChosen(target.value)} className={INPUT}>
+            {chats.map(({ id, title }) => (
+              <option key={id} value={id}>
+                {title}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <div className="flex items-end">
+          <Button type="submit" disabled={!tool.trim() || !subject.trim()}>
+            Explain
+          </Button>
+        </div>
+      </div>
+      <datalist id="tools">
+        {TOOLS.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+      {told && <Verdict told={told} />}
+    </form>
+  );
+}
+
+export function Verdict({ told }: { told: Explained }) {
+  return (
+    <div role="status" className="flex items-start gap-3 rounded-xl bg-sunken/70 px-3.5 py-2.5 text-sm">
+      <EffectMark effect={told.effect} />
+      <div className="min-w-0">
+        <p className="break-words">{told.why}</p>
+        <p className="mt-0.5 text-xs break-words text-ink-3">{told.rule ? `The rule: ${ruleWords(told.rule)}` : "No rule of yours spoke."}</p>
+      </div>
+    </div>
+  );
+}

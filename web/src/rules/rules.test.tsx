@@ -1,0 +1,36 @@
+import { screen } from "@testing-library/react";
+import { expect, it } from "vitest";
+import { expectAccessible, show } from "../testing/room";
+import { Verdict } from "./Explain";
+import { Foreseen } from "./Foreseen";
+import { supposedParameters } from "./supposed";
+import { ruleWords } from "./words";
+
+it.each([
+  ["execute_command", "git  status", { command: "git  status" }],
+  ["read_file", " notes/a.md ", { path: "notes/a.md" }],
+  ["move_file", "a.md → old/a.md", { path: "a.md", to: "old/a.md" }],
+  ["move_file", "a.md -> old/a.md", { path: "a.md", to: "old/a.md" }],
+  ["create_file", "a.md", { path: "a.md", content: "" }],
+  ["their_tool", '{"city": "Oslo"}', { city: "Oslo" }],
+  ["read_file", "{odd name", { path: "{odd name" }],
+])("reads %s on %s as a call", (tool, subject, parameters) => {
+  expect(supposedParameters(tool, subject)).toEqual(parameters);
+});
+
+it("says who decided and why", async () => {
+  const rule = { tool: "update_file", resource: "/notes/*", effect: "deny" };
+  const { container, rerender } = show(<Verdict told={{ effect: "deny", rule: rule as never, why: "A rule denies it." }} />);
+  expect(screen.getByRole("status").textContent).toContain(ruleWords(rule));
+  await expectAccessible(container);
+  rerender(<Verdict told={{ effect: "ask", rule: null, why: "Changing asks." }} />);
+  expect(screen.getByRole("status").textContent).toContain("No rule of yours spoke.");
+});
+
+it("puts the calls that a rule would have changed first", () => {
+  const call = (id: string, would: "ask" | "deny") => ({ id, tool: "read_file", resource: `${id}.txt`, decided: "ask" as const, would });
+  show(<Foreseen preview={{ calls: [call("same", "ask"), call("changed", "deny")], matched: 2, looked_at: 9, warnings: ["It matches much."] }} />);
+  expect(screen.getAllByRole("listitem")[0]?.textContent).toContain("changed.txt");
+  expect(screen.getByRole("status").textContent).toContain("2 of the last 9 calls, 1 differently");
+  expect(screen.getByText("It matches much.")).toBeTruthy();
+});

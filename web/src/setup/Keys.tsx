@@ -1,0 +1,95 @@
+// Client keys: for programs that use the passthrough under /v1. A key is shown once, when it is made; here only its name stays.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { KeyRound, Trash2 } from "lucide-react";
+import { useState } from "react";
+import { Button, IconButton } from "../ui/Button";
+import { Copy } from "../ui/Copy";
+import { INPUT } from "../ui/Field";
+import { attempt, say } from "../ui/toasts";
+import type { components } from "../wire/api.gen";
+import { api, given, once } from "../wire/client";
+
+type ClientKey = components["schemas"]["KeyShape"];
+type NewKey = components["schemas"]["NewKey"];
+
+const KEYS = ["keys"];
+
+export function Keys() {
+  const queries = useQueryClient();
+  const { data: keys = [] } = useQuery({ queryKey: KEYS, queryFn: async () => (await given(api.GET("/keys"))).keys });
+  const [made, setMade] = useState<NewKey | null>(null);
+  const again = () => queries.invalidateQueries({ queryKey: KEYS });
+  const make = async (name: string) => {
+    const done = await attempt(given(api.POST("/keys", { params: { header: once() }, body: { name } })).then(setMade));
+    await again();
+    return done;
+  };
+  const revoke = async ({ id, name }: ClientKey) => {
+    if (await attempt(given(api.DELETE("/keys/{key_id}", { params: { path: { key_id: id } } })))) say(`The key '${name}' opens nothing any more.`);
+    if (made?.id === id) setMade(null);
+    await again();
+  };
+  return (
+    <div className="space-y-3">
+      {made && <Secret made={made} onDone={() => setMade(null)} />}
+      {keys.length > 0 && (
+        <ul className="divide-y divide-line rounded-2xl border border-line bg-surface">
+          {keys.map((key) => (
+            <li key={key.id} className="flex items-center gap-3 px-4 py-2 text-sm">
+              <KeyRound size={15} aria-hidden className="shrink-0 text-ink-3" />
+              <span className="min-w-0 flex-1 truncate">{key.name}</span>
+              <time dateTime={key.created_at} className="text-xs text-ink-3">
+                since {new Date(key.created_at).toLocaleDateString()}
+              </time>
+              <IconButton label={`Revoke the key ${key.name}`} onClick={() => void revoke(key)} className="hover:!text-bad">
+                <Trash2 size={15} aria-hidden />
+              </IconButton>
+            </li>
+          ))}
+        </ul>
+      )}
+      <KeyForm onMake={make} />
+    </div>
+  );
+}
+
+/** The one moment in which the key can be read. */
+export function Secret({ made, onDone }: { made: NewKey; onDone: () => void }) {
+  return (
+    <div role="status" className="rounded-2xl border border-good/40 bg-good-soft/60 p-4 text-sm">
+      <p className="mb-2">
+        The key for <strong className="font-semibold">{made.name}</strong>. Copy it now: it is shown this once and stored nowhere.
+      </p>
+      <div className="flex items-center gap-1 rounded-lg border border-line-strong bg-paper pl-3">
+        <code aria-label="The new key" className="min-w-0 flex-1 py-2 font-mono text-[13px] break-all">
+          {made.key}
+        </code>
+        <Copy text={made.key} label="Copy the key" />
+      </div>
+      <div className="mt-3 flex justify-end">
+        <Button onClick={onDone}>I have it</Button>
+      </div>
+    </div>
+  );
+}
+
+function KeyForm({ onMake }: { onMake: (name: string) => Promise<boolean> }) {
+  const [name, setName] = useState("");
+  const make = async () => {
+    if (name.trim() && (await onMake(name.trim()))) setName("");
+  };
+  return (
+    <form
+      className="flex gap-2"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void make();
+      }}
+    >
+      <input aria-label="What the key is for" placeholder="What is it for? For instance: editor" maxLength={100} value={name} onChange={({ target }) => setName(target.value)} className={INPUT} />
+      <Button type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={!name.trim()}>
+        Make a key
+      </Button>
+    </form>
+  );
+}
