@@ -11,6 +11,8 @@ from anycowork.domain.chats import Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
 from anycowork.domain.ports import Calling, ModelOptions
+from anycowork.domain.usage import ModelUsage
+from anycowork.prices import cost, price_of
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
@@ -28,6 +30,13 @@ class Drawer:
     def shown(self) -> Json:
         """With what holds commands on this machine: it is found, not set."""
         return {**self._settings.public_dump(), "sandbox": self._contained.as_json()}
+
+    def cost(self, used: ModelUsage) -> float | None:
+        """In US dollars; None where config.toml names no price."""
+        price = price_of(self._settings.providers, used.model)
+        if price is None:
+            return None
+        return cost(price, prompt=used.prompt, completion=used.completion, cached=used.cached)
 
     def limits(self) -> Limits:
         now = self._settings

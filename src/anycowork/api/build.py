@@ -24,6 +24,7 @@ from anycowork.api import (
     settings,
     snapshots,
     system_prompts,
+    usage,
     workflows,
     workspaces,
 )
@@ -51,6 +52,7 @@ _NOUNS = (
     snapshots,
     system_prompts,
     audit,
+    usage,
     providers,
     local_models,
     settings,

@@ -18,6 +18,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store
 from anycowork.domain.principals import Principal
+from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import WorkflowBook
@@ -33,6 +34,9 @@ class Shelves(Store, Protocol):
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
     ) -> MessagePage:
         """Raises: Invalid for a cursor that is none."""
+
+    async def chat_usage(self, chat_id: str) -> ChatUsage:
+        """What the chat has used so far; nothing if there is no such chat."""
 
     async def chain_end(self, chat_id: str) -> ChainEnd | None:
         """None if there is no such chat."""
@@ -146,12 +150,17 @@ class Drawer(Protocol):
     """Settings as they may be shown, and the way to change them."""
 
     def shown(self) -> Json: ...
+    def cost(self, used: ModelUsage) -> float | None:
+        """In US dollars; None where no price is known."""
+
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
         """Raises: Invalid."""
 
 
 class ProviderBook(Protocol):
     def describe(self) -> Sequence[Json]: ...
+    def context_tokens(self, model_id: str | None) -> int:
+        """How many tokens the model can be shown. Raises: NoSuchModel."""
 
 
 class LocalBook(Protocol):

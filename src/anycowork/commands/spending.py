@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 
 from anycowork.domain.messages import Json
-from anycowork.settings import Price, ProviderEntry
-
-FREE_PROVIDERS = frozenset({"guide", "local"})
-_MILLION = 1_000_000
+from anycowork.prices import cost, price_of
+from anycowork.settings import ProviderEntry
 
 
 @dataclass(slots=True)
@@ -23,31 +21,21 @@ class Spending:
         if self.limit is None or event.get("type") != "usage" or not isinstance(usage, dict):
             return None
         model = str(usage.get("model"))
-        price = self._price(model)
+        price = price_of(self.providers, model)
         if price is None:
             return (
                 f"The price of {model} is not known, so --max-cost cannot be kept. "
                 "Add it under its provider in config.toml: prices = { model = { input = …, output = … } } ($ per million tokens)."
             )
-        self.spent += _cost(usage, price)
+        self.spent += cost(
+            price,
+            prompt=_count(usage, "prompt"),
+            completion=_count(usage, "completion"),
+            cached=_count(usage, "cached"),
+        )
         if self.spent > self.limit:
             return f"The run has cost ${self.spent:.4f}, more than --max-cost {self.limit:g}."
         return None
-
-    def _price(self, model: str) -> Price | None:
-        provider, _, name = model.partition("/")
-        if provider in FREE_PROVIDERS:
-            return Price(input=0, output=0)
-        return next(
-            (entry.prices[name] for entry in self.providers if entry.name == provider and name in entry.prices), None
-        )
-
-
-def _cost(usage: Json, price: Price) -> float:
-    cached = min(_count(usage, "cached"), _count(usage, "prompt"))
-    fresh = _count(usage, "prompt") - cached
-    kept = price.input if price.cached is None else price.cached
-    return (fresh * price.input + cached * kept + _count(usage, "completion") * price.output) / _MILLION
 
 
 def _count(usage: Json, name: str) -> int:

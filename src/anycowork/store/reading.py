@@ -12,6 +12,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
+from anycowork.domain.usage import ChatUsage
 from anycowork.domain.workflows import Run
 from anycowork.store import answers, approvals, audit, calls, chats, messages, records, runs, snapshots, turns, usage
 from anycowork.store.lines import Lines
@@ -113,6 +114,9 @@ class SqliteStore:
 
     async def usage(self, chat_id: str) -> UsageTotals:
         return usage.totals(self._reader, chat_id)
+
+    async def chat_usage(self, chat_id: str) -> ChatUsage:
+        return usage.of_chat(self._reader, chat_id)
 
     async def numbers(self) -> dict[str, int]:
         """How much there is, for the metrics."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
+from anycowork.domain.usage import ChatUsage, ModelUsage
 
 Connection = sqlite3.Connection
 
@@ -47,3 +48,20 @@ def totals(connection: Connection, chat_id: str) -> UsageTotals:
     ).fetchone()
     requests, reserved, prompt, completion, cached, reasoning, estimated = row
     return UsageTotals(requests, reserved, prompt, completion, cached, reasoning, bool(estimated))
+
+
+def of_chat(connection: Connection, chat_id: str) -> ChatUsage:
+    """Per model, the one that was asked first standing first."""
+    rows = connection.execute(
+        "SELECT model, COUNT(*), SUM(CASE WHEN settled = 0 THEN reserved ELSE 0 END), SUM(prompt), SUM(completion),"
+        " SUM(cached), SUM(reasoning), MAX(estimated) FROM usage WHERE chat_id = ? GROUP BY model ORDER BY MIN(id)",
+        (chat_id,),
+    ).fetchall()
+    newest = connection.execute(
+        "SELECT prompt + completion FROM usage WHERE chat_id = ? AND settled = 1 ORDER BY id DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    models = [
+        ModelUsage(model, requests, reserved, prompt, completion, cached, reasoning, bool(estimated))
+        for model, requests, reserved, prompt, completion, cached, reasoning, estimated in rows
+    ]
+    return ChatUsage(tuple(models), window=newest[0] if newest else 0)

@@ -9,7 +9,8 @@ interface Props {
   chatId: string;
   state: ChatState;
   placeholder: string;
-  lastSent: string;
+  /** What was sent in this chat, oldest first: the arrow keys bring it back. */
+  sent: readonly string[];
   onSend: (words: string) => Promise<boolean>;
   onStop: () => void;
 }
@@ -21,9 +22,24 @@ const WAITING: Record<ChatState, string> = {
   awaiting_answer: "Answer the question above, or stop.",
 };
 
-export function Composer({ chatId, state, placeholder, lastSent, onSend, onStop }: Props) {
+/** Up and down walk through what was sent, as long as nothing else stands in the field. Pure. */
+export function recall(key: string, words: string, sent: readonly string[], back: number): { words: string; back: number } | null {
+  const shown = back > 0 ? sent.at(-back) : "";
+  if (words !== "" && words !== shown) return null; // somebody's own words
+  const now = words === "" ? 0 : back;
+  if (key === "ArrowUp" && now < sent.length) return { words: sent.at(-now - 1)!, back: now + 1 };
+  if (key === "ArrowDown" && now > 0) return { words: now === 1 ? "" : sent.at(-now + 1)!, back: now - 1 };
+  return null;
+}
+
+export function focusComposer(): void {
+  document.getElementById("composer")?.focus();
+}
+
+export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: Props) {
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
+  const [back, setBack] = useState(0);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => setWords(draftOf(chatId)), [chatId]);
   const write = (next: string) => {
@@ -34,9 +50,10 @@ export function Composer({ chatId, state, placeholder, lastSent, onSend, onStop 
   const submit = async () => {
     if (!idle || sending || !words.trim()) return;
     setSending(true);
-    const sent = await onSend(words);
+    const done = await onSend(words);
     setSending(false);
-    if (sent) write("");
+    setBack(0);
+    if (done) write("");
     field.current?.focus();
   };
   const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
@@ -45,9 +62,11 @@ export function Composer({ chatId, state, placeholder, lastSent, onSend, onStop 
       event.preventDefault();
       void submit();
     }
-    if (event.key === "ArrowUp" && words === "" && lastSent) {
+    const recalled = recall(event.key, words, sent, back);
+    if (recalled) {
       event.preventDefault();
-      write(lastSent);
+      setBack(recalled.back);
+      write(recalled.words);
     }
     if (event.key === "Escape") field.current?.blur();
   };

@@ -1,17 +1,19 @@
-import { Bot, Ellipsis, FolderClosed, History, PanelLeft, Pencil, Trash2, WifiOff } from "lucide-react";
+import { Bot, Ellipsis, FolderClosed, History, PanelLeft, Pencil, Scale, Trash2, WifiOff } from "lucide-react";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
 import { IconButton } from "../ui/Button";
-import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
-import type { Usage } from "../wire/nouns";
+import { Menu, MenuChoice, MenuItem, MenuLabel, MenuOption } from "../ui/Menu";
 import type { StreamStatus } from "../wire/stream";
+import { Meter } from "./Meter";
+import { useUsage } from "./usage";
 
 interface Props {
+  chatId: string;
   title: string;
   workspace: string;
   role: string;
   model: string | null;
-  usage: Usage | null;
+  spent: number;
   status: StreamStatus;
   onRole: (role: string) => void;
   onModel: (model: string) => void;
@@ -19,9 +21,11 @@ interface Props {
   onRemove: () => void;
   onSidebar: () => void;
   onCheckpoints: (() => void) | null;
+  onCompare: (() => void) | null;
 }
 
 export function Header(props: Props) {
+  const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   return (
     <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper/90 px-2 sm:px-4">
       <IconButton label="Show or hide the chats" onClick={props.onSidebar}>
@@ -44,7 +48,8 @@ export function Header(props: Props) {
           <History size={17} aria-hidden />
         </IconButton>
       )}
-      <ModelMenu model={props.model} usage={props.usage} onModel={props.onModel} />
+      {usage && <Meter usage={usage} />}
+      <ModelMenu model={props.model} onModel={props.onModel} />
       <RoleSelector role={props.role} onChoose={props.onRole} />
       <Menu
         label="Chat"
@@ -60,6 +65,11 @@ export function Header(props: Props) {
             <History size={15} aria-hidden /> Checkpoints
           </MenuItem>
         )}
+        {props.onCompare && (
+          <MenuItem onSelect={props.onCompare}>
+            <Scale size={15} aria-hidden /> Plan against actual
+          </MenuItem>
+        )}
         <MenuItem onSelect={props.onRename}>
           <Pencil size={15} aria-hidden /> Rename
         </MenuItem>
@@ -71,7 +81,7 @@ export function Header(props: Props) {
   );
 }
 
-function ModelMenu({ model, usage, onModel }: { model: string | null; usage: Usage | null; onModel: (model: string) => void }) {
+function ModelMenu({ model, onModel }: { model: string | null; onModel: (model: string) => void }) {
   const { data: providers = [] } = useProviders();
   const standard = providers.find((one) => one.default);
   const answering = model ?? (standard ? `${standard.name}${standard.models[0] && standard.kind !== "guide" ? `/${standard.models[0]}` : ""}` : "…");
@@ -95,14 +105,6 @@ function ModelMenu({ model, usage, onModel }: { model: string | null; usage: Usa
           </MenuOption>
         ))}
       </MenuChoice>
-      {usage && (
-        <>
-          <MenuLine />
-          <p className="px-2.5 py-1 text-xs text-ink-3">
-            Last request: {usage.prompt.toLocaleString()} tokens in, {usage.completion.toLocaleString()} out{usage.estimated ? " (estimated)" : ""}
-          </p>
-        </>
-      )}
     </Menu>
   );
 }

@@ -1,81 +1,73 @@
 // The rows of a chat, virtualised. It stays at the end while the end is in view, and leaves the reader alone otherwise.
+import clsx from "clsx";
 import { ArrowDown } from "lucide-react";
-import { type ReactNode, useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
-import type { Row } from "../state/rows";
+import { type Row, rowHolding } from "../state/rows";
 
 interface Props {
   rows: readonly Row[];
+  /** The oldest message that is loaded: when it changes, rows came in front. */
+  first: string | null;
   hasEarlier: boolean;
   loadingEarlier: boolean;
   onEarlier: () => void;
   render: (row: Row) => ReactNode;
   tail: ReactNode;
+  /** A message to stand at. */
   target: string | null;
 }
 
 const NEAR_END = 80;
+const NEAR_START = 600;
+const TAIL = "tail";
 
-export function Transcript({ rows, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
+export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
   const list = useRef<VListHandle>(null);
-  const box = useRef<HTMLDivElement>(null);
-  const sticks = useRef(target === null);
-  const lastOffset = useRef(0);
   const [atEnd, setAtEnd] = useState(true);
-  const firstKey = rows[0]?.key;
-  const previousFirst = useRef(firstKey);
-  // Older rows came in front: the view stays on what was being read.
-  const shift = previousFirst.current !== firstKey && rows.some(({ key }) => key === previousFirst.current);
-  useLayoutEffect(() => {
-    previousFirst.current = firstKey;
-  }, [firstKey]);
-  const stick = useCallback(() => {
-    if (sticks.current) list.current?.scrollTo(list.current.scrollSize);
-  }, []);
-  useLayoutEffect(stick, [rows, tail, stick]);
-  useEffect(() => {
-    const content = box.current?.firstElementChild?.firstElementChild;
-    if (!content) return;
-    const watch = new ResizeObserver(stick); // rows find their height after they are shown, and code its colours
-    watch.observe(content);
-    return () => watch.disconnect();
-  }, [stick]);
-  useEffect(() => {
-    const at = target ? rows.findIndex(({ key }) => key === target) : -1;
-    if (at < 0) return;
-    sticks.current = false;
-    list.current?.scrollToIndex(at, { align: "start" });
-    // Only when the link changes: later rows must not pull the reader back.
-  }, [target]);
+  const sticking = useSticking(list, target === null, [rows, tail]);
+  const shift = useShift(first);
+  const aimed = target ? rowHolding(rows, target) : -1;
+  useAim(list, target, aimed, sticking.release);
+  const items = useMemo(() => [...rows, TAIL] as const, [rows]);
+  const more = () => {
+    const handle = list.current;
+    if (!handle || !hasEarlier || loadingEarlier) return;
+    if (handle.scrollOffset < NEAR_START || handle.scrollSize <= handle.viewportSize) onEarlier();
+  };
+  useEffect(more); // what is loaded may not even fill the page
   const onScroll = (offset: number) => {
     const handle = list.current;
     if (!handle) return;
     const end = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
-    if (end) sticks.current = true;
-    else if (offset < lastOffset.current) sticks.current = false; // a growing end is no scrolling up
-    lastOffset.current = offset;
+    sticking.scrolled(offset, end);
     setAtEnd(end);
-    if (offset < 200 && hasEarlier && !loadingEarlier) onEarlier();
+    more();
   };
   return (
-    <div ref={box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
-      <VList ref={list} shift={shift} onScroll={onScroll} tabIndex={0} className="h-full outline-offset-[-2px]">
-        {rows.map((row) => (
-          <div key={row.key} id={`row-${row.key}`} className="mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6">
-            {render(row)}
-          </div>
-        ))}
-        <div key="tail" className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
-          {tail}
-        </div>
+    <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
+      <VList ref={list} data={items} shift={shift} onScroll={onScroll} tabIndex={0} className="h-full outline-offset-[-2px]">
+        {(item: Row | typeof TAIL, at: number) =>
+          item === TAIL ? (
+            <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
+              {tail}
+            </div>
+          ) : (
+            <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === aimed && "aimed")}>
+              {render(item)}
+            </div>
+          )
+        }
       </VList>
+      {loadingEarlier && (
+        <p role="status" className="absolute top-2 left-1/2 -translate-x-1/2 rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-2 shadow-sm">
+          Older messages…
+        </p>
+      )}
       {!atEnd && (
         <button
           type="button"
-          onClick={() => {
-            sticks.current = true;
-            stick();
-          }}
+          onClick={sticking.toEnd}
           className="rise absolute bottom-3 left-1/2 inline-flex -translate-x-1/2 items-center gap-1.5 rounded-full border border-line-strong bg-surface px-3.5 py-1.5 text-sm shadow-md hover:bg-sunken"
         >
           <ArrowDown size={14} aria-hidden /> Latest
@@ -83,4 +75,56 @@ export function Transcript({ rows, hasEarlier, loadingEarlier, onEarlier, render
       )}
     </div>
   );
+}
+
+type List = { readonly current: VListHandle | null };
+
+/** Keeps the end in view until the reader scrolls up, and again once the end is reached. */
+function useSticking(list: List, initially: boolean, growth: readonly unknown[]) {
+  const box = useRef<HTMLDivElement>(null);
+  const sticks = useRef(initially);
+  const lastOffset = useRef(0);
+  const stick = useCallback(() => {
+    if (sticks.current) list.current?.scrollTo(list.current.scrollSize);
+  }, [list]);
+  useLayoutEffect(stick, [...growth, stick]);
+  useEffect(() => {
+    const content = box.current?.firstElementChild?.firstElementChild;
+    if (!content) return;
+    const watch = new ResizeObserver(stick); // rows find their height after they are shown, and code its colours
+    watch.observe(content);
+    return () => watch.disconnect();
+  }, [stick]);
+  const scrolled = (offset: number, end: boolean) => {
+    if (end) sticks.current = true;
+    else if (offset < lastOffset.current) sticks.current = false; // a growing end is no scrolling up
+    lastOffset.current = offset;
+  };
+  const release = useCallback(() => void (sticks.current = false), []);
+  const toEnd = () => {
+    sticks.current = true;
+    stick();
+  };
+  return { box, scrolled, release, toEnd };
+}
+
+/** True in the one render in which older rows came in front: the view stays on what was being read. */
+function useShift(first: string | null): boolean {
+  const before = useRef(first);
+  const shift = before.current !== null && before.current !== first;
+  useLayoutEffect(() => {
+    before.current = first;
+  }, [first]);
+  return shift;
+}
+
+/** Once per link, as soon as its message is there: later rows must not pull the reader back. */
+function useAim(list: List, target: string | null, at: number, release: () => void): void {
+  const reached = useRef<string | null>(null);
+  useEffect(() => {
+    if (!target || at < 0 || reached.current === target) return;
+    reached.current = target;
+    release();
+    list.current?.scrollToIndex(at, { align: "center" });
+  }, [list, target, at, release]);
 }

@@ -11,7 +11,7 @@ beforeEach(() => localStorage.clear());
 function composer(state: ChatState = "idle", chatId = "chat") {
   const onSend = vi.fn(() => Promise.resolve(true));
   const onStop = vi.fn();
-  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" lastSent="the last one" onSend={onSend} onStop={onStop} />);
+  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} onSend={onSend} onStop={onStop} />);
   return { ...shown, onSend, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
@@ -42,6 +42,16 @@ it("brings back the last message with the arrow key", async () => {
   const { field } = composer();
   await userEvent.type(field, "{ArrowUp}");
   expect(field.value).toBe("the last one");
+  await userEvent.type(field, "{ArrowUp}{ArrowUp}");
+  expect(field.value).toBe("the first one");
+  await userEvent.type(field, "{ArrowDown}{ArrowDown}");
+  expect(field.value).toBe("");
+});
+
+it("leaves the arrow keys to words of one's own", async () => {
+  const { field } = composer();
+  await userEvent.type(field, "mine{ArrowUp}");
+  expect(field.value).toBe("mine");
 });
 
 it.each(["running", "awaiting_approval", "awaiting_answer"] as const)("has stop in reach while %s", async (state) => {

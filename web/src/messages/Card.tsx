@@ -1,5 +1,6 @@
 // The switch from a message to its card, and nothing else. What this page does not know, or cannot read, is shown as text.
 import { memo } from "react";
+import { Calm } from "../ui/Calm";
 import type { PlanStanding } from "../state/reduce";
 import type { QuestionStanding } from "../state/standing";
 import { type Message, type PlanStep, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
@@ -25,9 +26,15 @@ export interface CardProps {
   onExecute: (messageId: string, steps: PlanStep[] | null) => void;
   onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
   onRevise: () => void;
+  onCompare: (() => void) | null;
 }
 
+/** A card that breaks on what it was given is shown as text too: one message never takes the chat with it. */
 export const Card = memo(function Card(props: CardProps) {
+  return <Calm fallback={<TextCard message={props.message} thought={props.thought} />}><Shown {...props} /></Calm>;
+});
+
+function Shown(props: CardProps) {
   const { message, thought } = props;
   const plain = <TextCard message={message} thought={thought} />;
   switch (message.message_type) {
@@ -62,7 +69,7 @@ export const Card = memo(function Card(props: CardProps) {
     default:
       return textual(props) ?? plain;
   }
-});
+}
 
 function textual({ message }: CardProps) {
   const payload = loose(message.payload);

@@ -18,7 +18,7 @@ const PLAN = {
 function card(parts: Partial<Parameters<typeof PlanCard>[0]> = {}) {
   const onExecute = vi.fn<(steps: PlanStep[] | null) => void>();
   const plan = readPlan(PLAN)!;
-  const shown = show(<PlanCard message={message({ agent_role: "planner" })} plan={plan} state="open" thought={null} busy={false} onExecute={onExecute} onRevise={() => {}} {...parts} />);
+  const shown = show(<PlanCard message={message({ agent_role: "planner" })} plan={plan} state="open" thought={null} busy={false} onExecute={onExecute} onRevise={() => {}} onCompare={null} {...parts} />);
   return { ...shown, onExecute };
 }
 

@@ -1,6 +1,6 @@
 // What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
 import clsx from "clsx";
-import { Clock, ListChecks, Pencil, TriangleAlert, Zap } from "lucide-react";
+import { Clock, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { PlanState } from "../state/reduce";
 import { Button } from "../ui/Button";
@@ -19,9 +19,10 @@ interface Props {
   busy: boolean;
   onExecute: (steps: PlanStep[] | null) => void;
   onRevise: () => void;
+  onCompare: (() => void) | null;
 }
 
-export function PlanCard({ message, plan, state, thought, busy, onExecute, onRevise }: Props) {
+export function PlanCard({ message, plan, state, thought, busy, onExecute, onRevise, onCompare }: Props) {
   const [editing, setEditing] = useState(false);
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
@@ -58,6 +59,11 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
               <Notes title="Before it starts" notes={plan.prerequisites} />
               <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
               {state === "open" && <Actions busy={busy} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
+              {state === "approved" && onCompare && (
+                <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
+                  Plan against actual
+                </Button>
+              )}
             </>
           )}
         </div>

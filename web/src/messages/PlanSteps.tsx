@@ -1,4 +1,4 @@
-import { Clock, CornerDownRight } from "lucide-react";
+import { Clock, CornerDownRight, ShieldCheck } from "lucide-react";
 import type { PlanStep } from "../wire/nouns";
 import { Inline } from "./Inline";
 
@@ -31,7 +31,7 @@ export function PlanSteps({ steps }: { steps: readonly PlanStep[] }) {
 function Details({ step, numbers }: { step: PlanStep; numbers: ReadonlyMap<string, number> }) {
   const after = step.dependencies.map((id) => numbers.get(id) ?? id);
   const words = [...step.paths, ...step.commands];
-  if (!words.length && !after.length && !step.estimated_time && !step.tools_needed.length) return null;
+  if (!words.length && !after.length && !step.estimated_time && !step.tools_needed.length && !step.check) return null;
   return (
     <div className="mt-1.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-xs text-ink-3">
       {words.map((word) => (
@@ -45,6 +45,12 @@ function Details({ step, numbers }: { step: PlanStep; numbers: ReadonlyMap<strin
       {step.estimated_time && (
         <span className="inline-flex items-center gap-1">
           <Clock size={12} aria-hidden /> {step.estimated_time}
+        </span>
+      )}
+      {step.check && (
+        <span className="inline-flex max-w-full min-w-0 items-center gap-1">
+          <ShieldCheck size={12} aria-hidden className="shrink-0" /> proved by
+          <code className="truncate font-mono text-[12px] text-ink-2">{step.check}</code>
         </span>
       )}
       {after.length > 0 && (

@@ -1,7 +1,7 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
 import type { Message } from "../wire/nouns";
-import { Copy } from "../ui/Copy";
 import { Markdown } from "./Markdown";
+import { MessageTools } from "./MessageTools";
 import { Says } from "./Says";
 import { Thinking } from "./Thinking";
 
@@ -11,19 +11,22 @@ interface Props {
 }
 
 export function TextCard({ message, thought }: Props) {
-  if (message.role === "user") return <OwnWords text={message.content} />;
+  if (message.role === "user") return <OwnWords id={message.id} text={message.content} />;
   return (
-    <Says role={message.agent_role} at={message.created_at} aside={<Copy text={message.content} label="Copy message" />}>
+    <Says role={message.agent_role} at={message.created_at} aside={<MessageTools id={message.id} text={message.content} />}>
       {message.reasoning && <Thinking text={message.reasoning} took={thought} />}
       <Markdown text={message.content} />
     </Says>
   );
 }
 
-function OwnWords({ text }: { text: string }) {
+function OwnWords({ id, text }: { id: string; text: string }) {
   return (
-    <article aria-label="You" className="flex justify-end pl-10">
-      <p className="max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
+    <article aria-label="You" className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
+      <span className="shrink-0 opacity-0 transition-opacity group-focus-within/says:opacity-100 group-hover/says:opacity-100">
+        <MessageTools id={id} text={text} />
+      </span>
+      <p className="min-w-0 rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
     </article>
   );
 }

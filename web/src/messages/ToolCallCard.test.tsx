@@ -10,6 +10,7 @@ const done = (result: object | null, output = ""): Done => ({
   message: message({ message_type: "tool_call" }),
   call: { id: "c", tool: "update_file", parameters: { path: "notes.md", content: "x" } },
   result: result ? readToolResult(result) : null,
+  resultId: null,
   output,
   seconds: 0.2,
 });

@@ -1,13 +1,11 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand.
-import clsx from "clsx";
-import { Ban, Check, CircleSlash, Hand, LoaderCircle, X } from "lucide-react";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
-import type { ResultStatus } from "../wire/nouns";
 import { readDiff } from "./diffs";
 import { DiffCount } from "./DiffView";
 import { Output } from "./Output";
+import { StatusMark } from "./StatusMark";
 import { ToolResultCard } from "./ToolResultCard";
 import { lookOfTool, subjectOf } from "./tools";
 
@@ -40,32 +38,5 @@ export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }
         </>
       )}
     </Fold>
-  );
-}
-
-const MARKS: Record<ResultStatus, { Icon: typeof Check; words: string; className: string }> = {
-  ok: { Icon: Check, words: "done", className: "text-good" },
-  error: { Icon: X, words: "failed", className: "text-bad" },
-  refused: { Icon: Ban, words: "refused", className: "text-bad" },
-  denied: { Icon: Ban, words: "denied", className: "text-warn" },
-  interrupted: { Icon: CircleSlash, words: "interrupted", className: "text-warn" },
-  cancelled: { Icon: CircleSlash, words: "cancelled", className: "text-ink-3" },
-};
-
-function StatusMark({ status, waiting }: { status: ResultStatus | null; waiting: boolean }) {
-  if (!status) {
-    return (
-      <span className={clsx("inline-flex items-center gap-1", waiting ? "text-warn" : "text-ink-3")}>
-        {waiting ? <Hand size={14} aria-hidden /> : <LoaderCircle size={14} aria-hidden className="animate-spin" />}
-        {waiting ? "waits for you" : "running"}
-      </span>
-    );
-  }
-  const { Icon, words, className } = MARKS[status];
-  return (
-    <span className={clsx("inline-flex items-center gap-1", className)}>
-      <Icon size={14} aria-hidden />
-      <span className={status === "ok" ? "sr-only" : ""}>{words}</span>
-    </span>
   );
 }

@@ -22,7 +22,7 @@ interface Props {
   onClose: () => void;
 }
 
-export function Checkpoints({ chatId, messages, open, idle, moment, onClose }: Props) {
+export default function Checkpoints({ chatId, messages, open, idle, moment, onClose }: Props) {
   const { data: snapshots = [] } = useSnapshots(chatId, open, moment);
   const [tried, setTried] = useState<{ id: string; would: Restored } | null>(null);
   const tryOut = (id: string) => attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));

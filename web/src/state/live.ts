@@ -7,6 +7,7 @@ import type { StreamStatus } from "../wire/stream";
 import { type ChatView, type Thinking, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
 
 const PAGE = 100;
+const LONG_PAGE = 500;
 
 export interface Live {
   chatId: string | null;
@@ -77,17 +78,39 @@ async function load(chatId: string): Promise<void> {
   });
 }
 
-export async function loadEarlier(): Promise<void> {
-  const { view, chatId, hasEarlier, loadingEarlier } = useLive.getState();
+/** Reads back until this message is there. False if the chat does not have it. */
+export async function seek(messageId: string): Promise<boolean> {
+  const there = () => useLive.getState().view?.messages.some(({ id }) => id === messageId) ?? false;
+  const first = () => useLive.getState().view?.messages[0]?.id;
+  while (!there() && useLive.getState().hasEarlier) {
+    const before = first();
+    await loadEarlier(LONG_PAGE);
+    if (first() === before) break; // the server does not answer, or the chat was left
+  }
+  return there();
+}
+
+let reading: Promise<void> | null = null;
+
+/** One page of older messages; who asks while one is on its way waits for that. */
+export function loadEarlier(limit = PAGE): Promise<void> {
+  reading ??= readEarlier(limit).finally(() => (reading = null));
+  return reading;
+}
+
+async function readEarlier(limit: number): Promise<void> {
+  const { view, chatId, hasEarlier } = useLive.getState();
   const first = view?.messages[0];
-  if (!chatId || !first || !hasEarlier || loadingEarlier) return;
+  if (!chatId || !first || !hasEarlier) return;
   useLive.setState({ loadingEarlier: true });
   try {
-    const asked = { params: { path: { chat_id: chatId }, query: { before: first.id, limit: PAGE } } };
+    const asked = { params: { path: { chat_id: chatId }, query: { before: first.id, limit } } };
     const page = await given(api.GET("/context/{chat_id}/messages", asked));
     const now = useLive.getState();
     if (now.chatId !== chatId || !now.view) return;
-    useLive.setState({ view: prepend(now.view, page.messages as Message[]), hasEarlier: page.messages.length === PAGE });
+    useLive.setState({ view: prepend(now.view, page.messages as Message[]), hasEarlier: page.messages.length === limit });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error; // the next scroll asks again
   } finally {
     useLive.setState({ loadingEarlier: false });
   }

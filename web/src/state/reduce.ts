@@ -7,11 +7,9 @@ import {
   type Message,
   type OpenChat,
   type Plan,
-  type Usage,
   type WireEvent,
   loose,
   readPlan,
-  readUsage,
   text,
 } from "../wire/nouns";
 
@@ -40,6 +38,8 @@ export interface PlanStanding {
 export interface ChatView {
   id: string;
   lastSeq: number;
+  /** The number of the last event that was no delta: what is read over REST may have changed with it. */
+  news: number;
   state: ChatState;
   role: string;
   messages: readonly Message[];
@@ -47,7 +47,8 @@ export interface ChatView {
   approvals: readonly Approval[];
   question: string | null;
   plans: Readonly<Record<string, PlanStanding>>;
-  usage: Usage | null;
+  /** The number of the last event that told of usage: the meter reads the sums again with it. */
+  spent: number;
   turn: { id: string; startedAt: string } | null;
   /** How the turn before ended; null while one runs, or if nobody watched. */
   ending: EndReason | null;
@@ -62,6 +63,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
   return {
     id: chat.id,
     lastSeq,
+    news: lastSeq,
     state: chat.state,
     role: chat.config.agent_role,
     messages,
@@ -69,7 +71,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     approvals,
     question: chat.waiting_for.question,
     plans: {},
-    usage: null,
+    spent: 0,
     turn: null,
     ending: null,
     steps: {},
@@ -82,7 +84,8 @@ export function reduceAll(view: ChatView, events: readonly WireEvent[]): ChatVie
 
 export function reduce(view: ChatView, event: WireEvent): ChatView {
   if (event.chat_id !== view.id || event.seq <= view.lastSeq) return view;
-  return { ...changed(view, event), lastSeq: event.seq };
+  const isDelta = event.type === "text-delta" || event.type === "reasoning-delta";
+  return { ...changed(view, event), lastSeq: event.seq, news: isDelta ? view.news : event.seq };
 }
 
 /** Older messages, as scrolling up brings them. */
@@ -115,7 +118,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "role-changed":
       return { ...view, role: text(loose(event.role)["new_role"]) || view.role };
     case "usage":
-      return { ...view, usage: readUsage(event.usage) };
+      return { ...view, spent: event.seq };
     case "tool-call":
       return event.step_id && event.call_id ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } } : view;
     case "tool-result":

@@ -1,24 +1,37 @@
 import { expect, it } from "vitest";
 import { message } from "../testing/room";
-import { rowsOf } from "./rows";
+import { rowHolding, rowsOf, withDrafts } from "./rows";
 
 const call = (id: string, more = {}) => message({ id: `m-${id}`, message_type: "tool_call", payload: { id, tool: "read_file", parameters: { path: "a" } }, ...more });
 const result = (id: string) => message({ id: `r-${id}`, role: "tool", message_type: "tool_result", content: "text", payload: { tool_call_id: id, status: "ok" } });
 
 it("stands calls that follow each other together, each with its result", () => {
-  const rows = rowsOf([call("1"), result("1"), call("2")], []);
+  const rows = rowsOf([call("1"), result("1"), call("2")]);
   expect(rows).toHaveLength(1);
   expect(rows[0]).toMatchObject({ kind: "work", calls: [{ output: "text", result: { status: "ok" } }, { result: null }] });
 });
 
 it("starts a new stretch of work after words or thinking", () => {
-  expect(rowsOf([call("1"), message({ id: "words" }), call("2"), call("3", { reasoning: "hm" })], []).map(({ kind }) => kind)).toEqual(["work", "message", "work", "work"]);
+  expect(rowsOf([call("1"), message({ id: "words" }), call("2"), call("3", { reasoning: "hm" })]).map(({ kind }) => kind)).toEqual(["work", "message", "work", "work"]);
 });
 
 it("shows a result whose call is not there by itself", () => {
-  expect(rowsOf([result("gone")], [])).toMatchObject([{ kind: "message" }]);
+  expect(rowsOf([result("gone")])).toMatchObject([{ kind: "message" }]);
 });
 
 it("shows a call that cannot be read as a message", () => {
-  expect(rowsOf([message({ message_type: "tool_call", payload: null })], [])).toMatchObject([{ kind: "message" }]);
+  expect(rowsOf([message({ message_type: "tool_call", payload: null })])).toMatchObject([{ kind: "message" }]);
+});
+
+it("knows the row of a message, also of a call and its result", () => {
+  const rows = rowsOf([message({ id: "words" }), call("1"), call("2"), result("2")]);
+  expect(["words", "m-1", "m-2", "r-2", "elsewhere"].map((id) => rowHolding(rows, id))).toEqual([0, 1, 1, 1, -1]);
+});
+
+it("leaves the rows of messages alone while words stream in", () => {
+  const rows = rowsOf([message({ id: "words" })]);
+  const said = { text: "", length: 0 };
+  const draft = { messageId: "d", turnId: null, text: said, reasoning: said, startedAt: "", thoughtUntil: null };
+  expect(withDrafts(rows, [])).toBe(rows);
+  expect(withDrafts(rows, [draft])[0]).toBe(rows[0]);
 });

@@ -6,6 +6,7 @@ export interface Done {
   message: Message;
   call: ToolCall;
   result: ToolResult | null;
+  resultId: string | null;
   output: string;
   seconds: number | null;
 }
@@ -15,7 +16,8 @@ export type Row =
   | { kind: "work"; key: string; calls: readonly Done[] }
   | { kind: "draft"; key: string; draft: Draft };
 
-export function rowsOf(messages: readonly Message[], drafts: readonly Draft[]): Row[] {
+/** The messages' rows; they stay the same objects while words stream in. */
+export function rowsOf(messages: readonly Message[]): Row[] {
   const results = resultsByCall(messages);
   const calls = new Set<string>();
   const rows: Row[] = [];
@@ -28,8 +30,20 @@ export function rowsOf(messages: readonly Message[], drafts: readonly Draft[]): 
       rows.push({ kind: "message", key: message.id, message });
     }
   }
-  for (const draft of drafts) rows.push({ kind: "draft", key: draft.messageId, draft });
   return rows;
+}
+
+export function withDrafts(rows: readonly Row[], drafts: readonly Draft[]): readonly Row[] {
+  if (drafts.length === 0) return rows;
+  return [...rows, ...drafts.map((draft): Row => ({ kind: "draft", key: draft.messageId, draft }))];
+}
+
+/** The place of the row that shows this message, -1 if none does. A call stands in its stretch of work, a result with its call. */
+export function rowHolding(rows: readonly Row[], messageId: string): number {
+  return rows.findIndex((row) => {
+    if (row.key === messageId) return true;
+    return row.kind === "work" && row.calls.some(({ message, resultId }) => message.id === messageId || resultId === messageId);
+  });
 }
 
 function resultsByCall(messages: readonly Message[]): Map<string, { result: ToolResult; message: Message }> {
@@ -46,6 +60,7 @@ function addCall(rows: Row[], message: Message, call: ToolCall, given: { result:
     message,
     call,
     result: given?.result ?? null,
+    resultId: given?.message.id ?? null,
     output: given?.message.content ?? "",
     seconds: given ? secondsBetween(message.created_at, given.message.created_at) : null,
   };

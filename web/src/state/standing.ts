@@ -29,3 +29,8 @@ export function questionStanding(view: ChatView, messageId: string): QuestionSta
   return { state: view.question === messageId ? "open" : "withdrawn" };
 }
 
+/** The approved plan whose turn is the newest: the one that is being carried out, or just was. */
+export function planInHand(view: ChatView): string | null {
+  const asked = view.messages.findLast(({ role, payload }) => role === "user" && !text(loose(payload)["question_id"]));
+  return text(loose(asked?.payload)["plan_id"]) || null;
+}

@@ -85,15 +85,6 @@ export interface Fault {
   retryable: boolean;
 }
 
-export interface Usage {
-  prompt: number;
-  completion: number;
-  cached: number;
-  reasoning: number;
-  estimated: boolean;
-  model: string;
-}
-
 // --- reading
 
 type Loose = Record<string, unknown>;
@@ -190,19 +181,6 @@ export function readFault(value: unknown): Fault | null {
   const fault = loose(value);
   if (!text(fault["message"])) return null;
   return { code: text(fault["code"]), message: text(fault["message"]), retryable: fault["retryable"] === true };
-}
-
-export function readUsage(value: unknown): Usage {
-  const spent = loose(value);
-  const count = (name: string) => (typeof spent[name] === "number" ? (spent[name] as number) : 0);
-  return {
-    prompt: count("prompt"),
-    completion: count("completion"),
-    cached: count("cached"),
-    reasoning: count("reasoning"),
-    estimated: spent["estimated"] === true,
-    model: text(spent["model"]),
-  };
 }
 
 export function readProvider(value: unknown): Provider {

@@ -1,0 +1,23 @@
+"""What tokens cost, by the prices in config.toml. Pure; a price that is not known is None, never a guess."""
+
+from collections.abc import Iterable
+
+from anycowork.settings import Price, ProviderEntry
+
+FREE_PROVIDERS = frozenset({"guide", "local"})
+_MILLION = 1_000_000
+
+
+def price_of(providers: Iterable[ProviderEntry], model: str) -> Price | None:
+    """`model` with its provider in front, as usage is recorded."""
+    provider, _, name = model.partition("/")
+    if provider in FREE_PROVIDERS:
+        return Price(input=0, output=0)
+    return next((entry.prices[name] for entry in providers if entry.name == provider and name in entry.prices), None)
+
+
+def cost(price: Price, *, prompt: int, completion: int, cached: int) -> float:
+    """US dollars. `cached` is the part of the prompt that the provider had kept."""
+    kept = min(cached, prompt)
+    kept_price = price.input if price.cached is None else price.cached
+    return ((prompt - kept) * price.input + kept * kept_price + completion * price.output) / _MILLION

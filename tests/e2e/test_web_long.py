@@ -1,0 +1,118 @@
+"""Long chats in a real browser: what is old comes when it is wanted, nothing jumps, and every message has an address."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Page, expect
+
+from e2e.browsing import at_the_page
+from support.longchat import fill
+from support.spec import proves
+
+TOP_OF = "(id) => document.getElementById(id).getBoundingClientRect().top"
+AT_REST = """async () => {
+  const list = document.querySelector("[role=log] > div");
+  const before = list.scrollTop;
+  for (let frame = 0; frame < 5; frame += 1) await new Promise(requestAnimationFrame);
+  return list.scrollTop === before;
+}"""
+COUNT = 1_000
+
+
+@proves("UI-6", "MSG-2")
+async def test_scrolling_up_brings_older_messages_and_what_is_read_stays_where_it_is(tmp_path):
+    async with at_a_long_chat(tmp_path) as (page, ids, _):
+        await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
+        seen: set[str] = set()
+        for _ in range(200):
+            seen |= set(await rows(page))
+            if ids[0] in seen:
+                break
+            await wheel(page, -700)
+        assert set(ids) <= seen
+        await expect(page.get_by_role("button", name="Latest")).to_be_visible()
+        await page.get_by_role("button", name="Latest").click()
+        await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
+        assert await page.evaluate("document.querySelectorAll('*').length") <= 2_000
+
+
+@proves("UI-6")
+async def test_what_is_read_does_not_move_when_older_messages_come_in_front(tmp_path):
+    async with at_a_long_chat(tmp_path) as (page, _, gate):
+        await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
+        gate.clear()
+        for _ in range(60):
+            await wheel(page, -1500)
+            if await page.get_by_text("Older messages…").is_visible():
+                break
+        held, before = await in_view(page)
+        gate.set()
+        await expect(page.get_by_text("Older messages…")).to_be_hidden()
+        await page.wait_for_function(AT_REST)
+        assert abs(await page.evaluate(TOP_OF, held) - before) <= 2
+
+
+@proves("UI-6")
+async def test_a_link_to_an_old_message_opens_the_chat_there(tmp_path):
+    async with at_a_long_chat(tmp_path) as (page, ids, _):
+        await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
+        address = page.url
+        await page.goto(f"{address}/{ids[101]}")
+        await expect(page.get_by_text("Number 101:")).to_be_in_viewport()
+        await expect(page.locator(f"#row-{ids[101]}")).to_have_attribute("aria-current", "true")
+        stranger = await page.context.new_page()
+        await stranger.goto(f"{address}/{ids[500]}")
+        await expect(stranger.get_by_text("Question 500", exact=True)).to_be_in_viewport()
+        await stranger.goto(f"{address}/nowhere")
+        await expect(stranger.get_by_text("is not in this chat")).to_be_visible()
+
+
+@proves("UI-6")
+async def test_a_message_gives_its_own_address(tmp_path):
+    async with at_a_long_chat(tmp_path, count=4) as (page, ids, _):
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await page.get_by_text("Number 3:").hover()
+        await page.get_by_role("button", name="Copy link").last.click()
+        assert await page.evaluate("navigator.clipboard.readText()") == f"{page.url}/{ids[3]}"
+
+
+@asynccontextmanager
+async def at_a_long_chat(tmp_path, *, count: int = COUNT):
+    """The page at a chat of so many messages, their ids, and the gate that the older ones come through."""
+    async with at_the_page(tmp_path) as (page, guest):
+        chat = await guest.chat(title="A long one")
+        ids = await fill(guest.house, chat.id, count)
+
+        gate = asyncio.Event()
+        gate.set()
+
+        async def pass_on(route):
+            await gate.wait()
+            await route.continue_()
+
+        await page.route("**/messages?before=*", pass_on)
+        await page.goto(f"{page.url.split('#')[0]}#/chat/{chat.id}")
+        yield page, ids, gate
+
+
+async def rows(page: Page) -> list[str]:
+    return await page.evaluate("[...document.querySelectorAll('[id^=row-]')].map((row) => row.id.slice(4))")
+
+
+async def in_view(page: Page) -> tuple[str, float]:
+    """A row in the middle of what is seen, and where it stands."""
+    return tuple(
+        await page.evaluate(
+            """() => {
+              const middle = innerHeight / 2;
+              const row = [...document.querySelectorAll("[id^=row-]")].find((one) => one.getBoundingClientRect().bottom > middle);
+              return [row.id, row.getBoundingClientRect().top];
+            }"""
+        )
+    )
+
+
+async def wheel(page: Page, by: int) -> None:
+    await page.mouse.move(700, 400)
+    await page.mouse.wheel(0, by)
+    await page.wait_for_function(AT_REST)

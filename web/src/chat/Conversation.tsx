@@ -1,0 +1,105 @@
+// What was said and done in a chat, what waits for the person, and where to write.
+import { useCallback, useEffect, useMemo } from "react";
+import { ApprovalDock } from "../approvals/ApprovalDock";
+import { Card } from "../messages/Card";
+import { WorkCard } from "../messages/WorkCard";
+import { PlanDock } from "../plans/PlanDock";
+import { lookOf } from "../roles/theme";
+import * as acts from "../state/acts";
+import { loadEarlier, seek, useLive } from "../state/live";
+import { useRoles } from "../state/queries";
+import type { ChatView, PlanStanding } from "../state/reduce";
+import { type Row, rowsOf, withDrafts } from "../state/rows";
+import { planInHand, planStanding, questionStanding } from "../state/standing";
+import { attempt, say } from "../ui/toasts";
+import type { PlanStep } from "../wire/nouns";
+import { Composer, focusComposer } from "./Composer";
+import { DraftRow } from "./DraftRow";
+import { Hint } from "./Hint";
+import { Transcript } from "./Transcript";
+import { Working } from "./Working";
+
+interface Props {
+  view: ChatView;
+  target: string | null;
+  onSwitch: (role: string) => void;
+  onStop: () => void;
+  onCompare: (() => void) | null;
+}
+
+export function Conversation({ view, target, onSwitch, onStop, onCompare }: Props) {
+  const hasEarlier = useLive((live) => live.hasEarlier);
+  const loadingEarlier = useLive((live) => live.loadingEarlier);
+  const look = lookOf(useRoles(), view.role);
+  const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
+  const rows = useMemo(() => withDrafts(settled, view.drafts), [settled, view.drafts]);
+  useSeek(target);
+  const render = useRows(view, onCompare);
+  const tail = view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} />;
+  const plan = planInHand(view);
+  const sent = useMemo(() => view.messages.filter(({ role, payload }) => role === "user" && !payload).map(({ content }) => content), [view.messages]);
+  return (
+    <>
+      <Transcript
+        rows={rows}
+        first={view.messages[0]?.id ?? null}
+        hasEarlier={hasEarlier}
+        loadingEarlier={loadingEarlier}
+        onEarlier={() => void loadEarlier()}
+        render={render}
+        tail={tail}
+        target={target}
+      />
+      <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
+        {plan && onCompare && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
+        <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions))} />
+        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} onSend={(words) => attempt(acts.send(view.id, words))} onStop={onStop} />
+      </div>
+    </>
+  );
+}
+
+/** One row as its card. */
+function useRows(view: ChatView, onCompare: (() => void) | null): (row: Row) => React.ReactNode {
+  const thinking = useLive((live) => live.thinking);
+  const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
+  const execute = useCallback((id: string, steps: PlanStep[] | null) => void attempt(acts.approvePlan(view.id, id, steps)), [view.id]);
+  const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void attempt(acts.answer(view.id, id, given)), [view.id]);
+  return (row) => {
+    switch (row.kind) {
+      case "draft":
+        return <DraftRow draft={row.draft} role={view.role} />;
+      case "work":
+        return <WorkCard calls={row.calls} waiting={waiting} thought={thinking[row.key] ?? null} />;
+      case "message":
+        return (
+          <Card
+            message={row.message}
+            thought={thinking[row.key] ?? null}
+            plan={row.message.message_type === "plan" ? planStanding(view, row.key) : UNPLANNED}
+            question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
+            busy={view.state !== "idle"}
+            onExecute={execute}
+            onAnswer={answer}
+            onRevise={focusComposer}
+            onCompare={onCompare}
+          />
+        );
+      default: {
+        const unreachable: never = row;
+        return unreachable;
+      }
+    }
+  };
+}
+
+const UNPLANNED: PlanStanding = { state: "open", approved: null };
+const UNASKED = { state: "withdrawn" } as const;
+
+/** A link may lead to a message far back: it is read until it is there. */
+function useSeek(target: string | null): void {
+  useEffect(() => {
+    if (!target) return;
+    void seek(target).then((found) => !found && say("The message that this link leads to is not in this chat.", "problem"));
+  }, [target]);
+}

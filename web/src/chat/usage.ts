@@ -1,0 +1,38 @@
+// A chat's usage as the server sums it up, and in short words. A cost that is not known stays unknown.
+import { useQuery } from "@tanstack/react-query";
+import { api, given } from "../wire/client";
+import type { ChatUsage } from "./Meter";
+
+/** Read again with each request to a model, and for another model. */
+export function useUsage(chatId: string, spent: number, model: string | null) {
+  return useQuery({
+    queryKey: ["usage", chatId, spent, model],
+    queryFn: () => given(api.GET("/context/{chat_id}/usage", { params: { path: { chat_id: chatId } } })),
+    placeholderData: (before, query) => (query?.queryKey[1] === chatId ? before : undefined),
+    gcTime: 10_000,
+  });
+}
+
+export function tokensOf(usage: ChatUsage): number {
+  return usage.models.reduce((sum, used) => sum + used.prompt + used.completion, 0);
+}
+
+/** null as soon as one model's price is not known: half a sum would mislead. */
+export function costOf(usage: ChatUsage): number | null {
+  return usage.models.reduce<number | null>((sum, { cost }) => (sum === null || cost === null ? null : sum + cost), 0);
+}
+
+export function fillOf(usage: ChatUsage): number | null {
+  return usage.context_tokens ? usage.window / usage.context_tokens : null;
+}
+
+export function short(count: number): string {
+  if (count < 1000) return String(count);
+  if (count < 1_000_000) return `${(count / 1000).toFixed(count < 10_000 ? 1 : 0)}k`;
+  return `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+export function money(dollars: number): string {
+  if (dollars === 0) return "$0";
+  return dollars < 0.01 ? "< $0.01" : `$${dollars.toFixed(2)}`;
+}

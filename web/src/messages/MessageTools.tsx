@@ -1,0 +1,18 @@
+import { Link } from "lucide-react";
+import { Copy } from "../ui/Copy";
+
+/** What can be done with a message: take its words, or its address. */
+export function MessageTools({ id, text }: { id: string; text: string }) {
+  return (
+    <span className="inline-flex">
+      <Copy text={() => addressOf(id)} label="Copy link" icon={<Link size={15} aria-hidden />} className="!size-8" />
+      <Copy text={text} label="Copy message" className="!size-8" />
+    </span>
+  );
+}
+
+/** The page's own address, with the message after its chat. */
+export function addressOf(messageId: string): string {
+  const [, place = "", chat = ""] = location.hash.split("/");
+  return `${location.origin}${location.pathname}#/${place}/${chat}/${messageId}`;
+}

@@ -1,0 +1,25 @@
+import { lookOfTool } from "../messages/tools";
+import { StatusMark } from "../messages/StatusMark";
+import { seconds } from "../ui/times";
+import type { ResultStatus } from "../wire/nouns";
+import { type DoneCall, allowedWords } from "./audit";
+
+/** One call as it was carried out: the thing, how it ended, how long it took, and whose word let it in. */
+export function DoneLine({ done }: { done: DoneCall }) {
+  const { Icon, did } = lookOfTool(done.tool);
+  const open = done.status === "open";
+  const notes = [done.seconds === null ? "" : seconds(done.seconds), allowedWords(done.allowed_by)].filter(Boolean);
+  return (
+    <li className="py-1">
+      <div className="flex min-w-0 items-center gap-2">
+        <Icon size={14} aria-hidden className="shrink-0 text-ink-3" />
+        <span className="min-w-0 flex-1 truncate" title={done.resource}>
+          {did} <code className="font-mono text-[12.5px]">{done.resource}</code>
+        </span>
+        <StatusMark status={open ? null : (done.status as ResultStatus)} waiting={false} />
+      </div>
+      {notes.length > 0 && <p className="pl-[22px] text-xs text-ink-3">{notes.join(" · ")}</p>}
+      {done.error && <p className="pl-[22px] text-xs break-words text-bad">{done.error}</p>}
+    </li>
+  );
+}

@@ -1,0 +1,76 @@
+// What was meant beside what was done, for every approved plan of a chat; the newest first.
+import { TriangleAlert } from "lucide-react";
+import { Inline } from "../messages/Inline";
+import { Dialog } from "../ui/Dialog";
+import { seconds } from "../ui/times";
+import { type ComparedPlan, finishedSteps, useAudit } from "./audit";
+import { DoneLine } from "./DoneLine";
+import { StepAuditRow } from "./StepAuditRow";
+
+interface Props {
+  chatId: string;
+  open: boolean;
+  moment: number;
+  onClose: () => void;
+}
+
+export default function PlanAgainstActual({ chatId, open, moment, onClose }: Props) {
+  const { data: plans, isPending } = useAudit(chatId, open, moment);
+  return (
+    <Dialog title="Plan against actual" open={open} onClose={onClose} wide>
+      <p className="mb-4 text-sm text-ink-2">Told from the recorded calls alone: no word of a model counts.</p>
+      {!isPending && plans?.length === 0 && <p className="text-sm text-ink-3">No plan was approved in this chat yet.</p>}
+      <div className="space-y-8">
+        {plans?.toReversed().map((plan) => (
+          <Compared key={plan.message_id} plan={plan} />
+        ))}
+      </div>
+    </Dialog>
+  );
+}
+
+const STATES: Record<string, string> = {
+  answered: "the agent finished",
+  terminated: "the agent finished",
+  asked: "waits for an answer",
+  limit: "ended at a limit",
+  failed: "failed",
+  stopped: "stopped",
+  interrupted: "interrupted",
+};
+
+export function Compared({ plan }: { plan: ComparedPlan }) {
+  return (
+    <section aria-label={`Plan: ${plan.goal}`}>
+      <h3 className="font-medium break-words">
+        <Inline text={plan.goal || "A plan"} />
+      </h3>
+      <p className="mb-2 text-sm text-ink-3">
+        {finishedSteps(plan)} of {plan.steps.length} steps · {STATES[plan.state] ?? "at work"}
+        {plan.seconds > 0 && ` · ${seconds(plan.seconds)}`}
+      </p>
+      <div aria-hidden className="hidden grid-cols-2 gap-x-6 border-b border-line pb-1 text-xs font-medium text-ink-3 sm:grid">
+        <span>What was meant</span>
+        <span>What was done</span>
+      </div>
+      <ol>
+        {plan.steps.map((step, at) => (
+          <StepAuditRow key={step.id} step={step} number={at + 1} />
+        ))}
+      </ol>
+      {plan.unplanned.length > 0 && (
+        <div className="mt-2 rounded-xl bg-warn-soft px-3.5 py-2.5 text-sm">
+          <h4 className="flex items-center gap-2 font-medium text-warn">
+            <TriangleAlert size={15} aria-hidden /> Outside the plan
+          </h4>
+          <ul>
+            {plan.unplanned.map((done) => (
+              <DoneLine key={done.call_id} done={done} />
+            ))}
+          </ul>
+        </div>
+      )}
+      {plan.also_read > 0 && <p className="mt-2 text-xs text-ink-3">{plan.also_read === 1 ? "One more call only read." : `${plan.also_read} more calls only read.`}</p>}
+    </section>
+  );
+}

@@ -1,0 +1,64 @@
+// The plan that is being carried out, above the composer: how far it is, live, and what was done for each step on demand.
+import { ListChecks } from "lucide-react";
+import { Inline } from "../messages/Inline";
+import { Button } from "../ui/Button";
+import { Fold } from "../ui/Fold";
+import { type ComparedPlan, currentStep, finishedSteps, intendedOf, useAudit } from "./audit";
+import { StepMark } from "./StepMark";
+
+interface Props {
+  chatId: string;
+  /** The plan whose turn is the newest. */
+  messageId: string;
+  moment: number;
+  onCompare: () => void;
+}
+
+export function PlanDock({ chatId, messageId, moment, onCompare }: Props) {
+  const { data: plans } = useAudit(chatId, true, moment);
+  const plan = plans?.find(({ message_id }) => message_id === messageId);
+  return plan ? <Checklist plan={plan} onCompare={onCompare} /> : null;
+}
+
+export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: () => void }) {
+  const current = currentStep(plan);
+  const done = finishedSteps(plan);
+  return (
+    <section aria-label="The plan so far" data-colour="blue" className="mb-2 rounded-2xl border border-line bg-surface px-2 py-1">
+      <Fold
+        summary={
+          <span className="flex min-w-0 flex-1 items-center gap-2">
+            <ListChecks size={15} aria-hidden className="shrink-0 text-role" />
+            <span className="shrink-0 font-medium tabular-nums">
+              {done} of {plan.steps.length}
+            </span>
+            <span className="min-w-0 truncate text-ink-2">
+              <Inline text={current ? (intendedOf(current)?.action ?? "") : plan.goal} />
+            </span>
+            {plan.unplanned.length > 0 && <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">{plan.unplanned.length} outside the plan</span>}
+          </span>
+        }
+      >
+        {() => (
+          <>
+            <ol className="max-h-[30vh] space-y-1.5 overflow-y-auto py-1 text-sm">
+              {plan.steps.map((step) => (
+                <li key={step.id} className="flex items-start gap-2">
+                  <span className="mt-0.5">
+                    <StepMark status={step.status} brief />
+                  </span>
+                  <span className={`min-w-0 flex-1 break-words ${step.status === "completed" ? "text-ink-3" : ""}`}>
+                    <Inline text={intendedOf(step)?.action ?? ""} />
+                  </span>
+                </li>
+              ))}
+            </ol>
+            <Button look="quiet" className="my-1" onClick={onCompare}>
+              Plan against actual
+            </Button>
+          </>
+        )}
+      </Fold>
+    </section>
+  );
+}

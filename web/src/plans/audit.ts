@@ -1,0 +1,52 @@
+// Plan against actual, as the server tells it from recorded calls: read over REST, and put into words.
+import { useQuery } from "@tanstack/react-query";
+import type { components } from "../wire/api.gen";
+import { api, given } from "../wire/client";
+import { type PlanStep, readPlan } from "../wire/nouns";
+
+type Schemas = components["schemas"];
+export type ComparedPlan = Schemas["ComparedPlanShape"];
+export type StepAudit = Schemas["StepAuditShape"];
+export type DoneCall = Schemas["DoneShape"];
+
+/** `moment` moves on whenever there may be news; what was known stays on the screen until then. */
+export function useAudit(chatId: string, wanted: boolean, moment: number) {
+  return useQuery({
+    queryKey: ["audit", chatId, moment],
+    queryFn: async () => (await given(api.GET("/context/{chat_id}/audit", { params: { path: { chat_id: chatId } } }))).plans,
+    enabled: wanted,
+    placeholderData: (before) => before,
+    gcTime: 10_000, // one entry a moment: the old ones are of no use
+  });
+}
+
+export function intendedOf(step: StepAudit): PlanStep | null {
+  return readPlan({ steps: [step.intended] })?.steps[0] ?? null;
+}
+
+const FINISHED: readonly string[] = ["completed", "claimed"];
+
+export function finishedSteps(plan: ComparedPlan): number {
+  return plan.steps.filter(({ status }) => FINISHED.includes(status)).length;
+}
+
+/** What is being done, or comes next. */
+export function currentStep(plan: ComparedPlan): StepAudit | null {
+  return plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "pending") ?? null;
+}
+
+/** Whose word let a call in. */
+export function allowedWords(allowedBy: string | null): string {
+  switch (allowedBy?.split(":", 1)[0]) {
+    case "approval":
+      return "you allowed it";
+    case "plan":
+      return "allowed by the plan";
+    case "rule":
+      return "allowed by a rule";
+    case "default":
+      return "allowed by default";
+    default:
+      return "";
+  }
+}

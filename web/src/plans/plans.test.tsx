@@ -1,0 +1,74 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { expectAccessible, show } from "../testing/room";
+import { type ComparedPlan, type DoneCall, type StepAudit, allowedWords, currentStep, finishedSteps } from "./audit";
+import { Compared } from "./PlanAgainstActual";
+import { Checklist } from "./PlanDock";
+
+const done = (parts: Partial<DoneCall> = {}): DoneCall => ({
+  call_id: "c1",
+  tool: "create_file",
+  resource: "hello.txt",
+  status: "ok",
+  error: null,
+  paths: ["hello.txt"],
+  exit_code: null,
+  allowed_by: "plan:1",
+  at: "2026-01-02T03:04:05Z",
+  seconds: 0.4,
+  ...parts,
+});
+
+const step = (id: string, status: string, parts: Partial<StepAudit> = {}): StepAudit =>
+  ({ id, intended: { action: `Step ${id}`, paths: ["hello.txt"] }, done: [], status, check: null, untouched: [], seconds: 0, ...parts }) as StepAudit;
+
+const PLAN: ComparedPlan = {
+  message_id: "p",
+  goal: "Greet the world",
+  approved_by: "person:owner",
+  turn_id: "t",
+  state: "answered",
+  seconds: 12,
+  steps: [
+    step("1", "completed", { done: [done()], check: { command: "grep -q hi hello.txt", ran: true, ok: true } }),
+    step("2", "failed", { done: [done({ call_id: "c2", status: "error", error: "No such file." })] }),
+    step("3", "skipped", { untouched: ["bye.txt"] }),
+    step("4", "claimed"),
+  ],
+  unplanned: [done({ call_id: "c3", resource: "extra.txt", allowed_by: "approval:a1" })],
+  also_read: 2,
+};
+
+it("stands what was meant beside what was done, and marks what was outside", async () => {
+  const { container } = show(<Compared plan={PLAN} />);
+  for (const words of ["Step 1", "No such file.", "Never touched: bye.txt", "Outside the plan", "2 more calls only read.", "said to be done", "grep -q hi hello.txt passed.", "you allowed it"]) {
+    expect(container.textContent).toContain(words);
+  }
+  await expectAccessible(container);
+});
+
+it("shows a status and a tool that it does not know by their own names", () => {
+  show(<Compared plan={{ ...PLAN, steps: [step("1", "postponed", { done: [done({ tool: "their_tool", status: "odd" })] })] }} />);
+  expect(screen.getByText("postponed")).toBeTruthy();
+  expect(screen.getByText("their_tool", { exact: false })).toBeTruthy();
+});
+
+it("says how far a plan is, and opens the comparison", async () => {
+  const running = { ...PLAN, state: "running", steps: [step("1", "completed"), step("2", "running"), step("3", "pending")] };
+  const onCompare = vi.fn();
+  const { container } = show(<Checklist plan={running} onCompare={onCompare} />);
+  expect(screen.getByRole("button", { expanded: false }).textContent).toContain("1 of 3");
+  expect(screen.getByRole("button", { expanded: false }).textContent).toContain("Step 2");
+  await userEvent.click(screen.getByRole("button", { expanded: false }));
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Plan against actual" }));
+  expect(onCompare).toHaveBeenCalledOnce();
+});
+
+it("counts what is done, and knows what comes next", () => {
+  expect(finishedSteps(PLAN)).toBe(2);
+  expect(currentStep(PLAN)).toBeNull();
+  expect(currentStep({ ...PLAN, steps: [step("1", "completed"), step("2", "pending")] })?.id).toBe("2");
+  expect(["approval:1", "rule:2", "default", null].map(allowedWords)).toEqual(["you allowed it", "allowed by a rule", "allowed by default", ""]);
+});
