@@ -43,7 +43,9 @@ def build(*, quiet: bool = False) -> bool:
         return False
     install(quiet=quiet)
     _say("Building the web UI", quiet)
-    _run(_tool("vite", "bin/vite.js"), "build", "--logLevel", "warn", "--outDir", str(BUILT), "--emptyOutDir")
+    build = (_tool("vite", "bin/vite.js"), "build", "--logLevel", "warn", "--outDir", str(BUILT))
+    _run(*build, "--emptyOutDir")
+    _run(*build, "--config", "vite.diagram.config.ts")
     _run(WEB / "scripts" / "size.mjs", str(BUILT))
     STAMP.write_text(source_hash(), "utf-8")
     return True

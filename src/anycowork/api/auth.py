@@ -71,9 +71,12 @@ class Door:
         self._credentials, self._neighbourhood, self._slowdown = credentials, neighbourhood, slowdown
 
     async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
-        open_to_all = scope["path"] in _OPEN or scope["path"].startswith(_ASSETS)
+        open_to_all = scope["path"] in _OPEN or _is_asset(scope)
         cookie = _cookie(scope, self._credentials.cookie_name)
-        self._neighbourhood.check(scope, by_cookie=cookie is not None and not open_to_all)
+        if _is_asset(scope):
+            self._neighbourhood.check_host(scope)
+        else:
+            self._neighbourhood.check(scope, by_cookie=cookie is not None and not open_to_all)
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return
@@ -112,6 +115,11 @@ class Door:
         raise Unauthenticated(
             "This token is not the right one. The server's data folder has it; 'anycowork doctor' says where."
         )
+
+
+def _is_asset(scope: Asked) -> bool:
+    """The same public bytes for everyone: no cookie counts, and the frame that draws diagrams, which has no origin, reads its script."""
+    return bool(scope["path"].startswith(_ASSETS) and scope["method"] in ("GET", "HEAD"))
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:

@@ -38,12 +38,12 @@ class Neighbourhood:
 
     def check(self, scope: Scope, *, by_cookie: bool) -> None:
         """Raises: WrongHost, ForeignOrigin."""
-        host = header(scope, b"host") or ""
-        self._check_host(host)
-        _check_origin(scope, host, by_cookie=by_cookie)
+        self.check_host(scope)
+        _check_origin(scope, header(scope, b"host") or "", by_cookie=by_cookie)
 
-    def _check_host(self, host: str) -> None:
-        name = _name_of(host)
+    def check_host(self, scope: Scope) -> None:
+        """Raises: WrongHost."""
+        name = _name_of(header(scope, b"host") or "")
         if name in self.names or (self.literals and _is_address(name)):
             return
         raise WrongHost(

@@ -17,8 +17,23 @@ _NOTHING_ELSE = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _ONLY_OWN_STYLE = f"default-src 'none'; style-src 'self'; img-src 'self'; {_NOTHING_ELSE}"
 _ONLY_OWN = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
-    f"worker-src 'self'; manifest-src 'self'; {_NOTHING_ELSE}"
+    f"worker-src 'self'; manifest-src 'self'; frame-src 'self'; {_NOTHING_ELSE}"
 )
+# Diagrams are drawn from a model's words. Their frame has no origin (`sandbox`), and nothing in it loads, sends or leads anywhere.
+_DRAWING = (
+    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'; sandbox allow-scripts"
+)
+_FRAME = """<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <title>Diagram</title>
+    <style>html, body {{ margin: 0 }} body {{ padding: 12px; overflow: auto }} svg {{ display: block; margin: auto; max-width: 100% }}</style>
+  </head>
+  <body><script src="/assets/{script}"></script></body>
+</html>
+"""
 _FOR_EVER = "public, max-age=31536000, immutable"  # a built file's name changes with its content
 
 
@@ -37,6 +52,16 @@ async def style() -> Response:
     )
 
 
+@routes.get("/assets/diagram.html")
+async def diagram() -> Response:
+    """The frame in which the page has diagrams drawn; see docs/adr/0026."""
+    script = next((name for name in await asyncio.to_thread(_names) if _draws(name)), None)
+    if script is None:
+        raise NotFound("file", "diagram.html")
+    headers = {"content-security-policy": _DRAWING, "x-frame-options": "SAMEORIGIN"}
+    return Response(_FRAME.format(script=script), headers=headers, media_type="text/html; charset=utf-8")
+
+
 @routes.get("/assets/{name}")
 async def asset(name: str, request: Request) -> Response:
     """A worker obeys the policy that its own file came with, so files carry the page's."""
@@ -44,6 +69,8 @@ async def asset(name: str, request: Request) -> Response:
         raise NotFound("file", name[:100])
     plain, packed = await asyncio.to_thread(_content, name)
     headers = {"content-security-policy": _ONLY_OWN, "cache-control": _FOR_EVER, "vary": "accept-encoding"}
+    if _draws(name):
+        headers["cross-origin-resource-policy"] = "cross-origin"  # its frame has no origin, so to the browser it is another's
     kind = guess_type(name)[0] or "application/octet-stream"
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(packed, headers={**headers, "content-encoding": "gzip"}, media_type=kind)
@@ -61,6 +88,10 @@ def _static() -> Traversable:
 
 def _built() -> Traversable:
     return _static().joinpath("dist")
+
+
+def _draws(name: str) -> bool:
+    return name.startswith("diagram-") and name.endswith(".js")
 
 
 def _names() -> frozenset[str]:

@@ -57,7 +57,7 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         workspace={live.workspace}
         role={view?.role ?? ""}
         model={live.model}
-        spent={view?.spent ?? 0}
+        spent={view?.spent ?? null}
         status={live.status}
         onRole={switching.choose}
         onModel={(model) => void change({ model })}

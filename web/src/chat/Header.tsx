@@ -13,7 +13,7 @@ interface Props {
   workspace: string;
   role: string;
   model: string | null;
-  spent: number;
+  spent: number | null;
   status: StreamStatus;
   onRole: (role: string) => void;
   onModel: (model: string) => void;

@@ -3,11 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
 import type { ChatUsage } from "./Meter";
 
-/** Read again with each request to a model, and for another model. */
-export function useUsage(chatId: string, spent: number, model: string | null) {
+/** Read once the chat is (`spent` is null before), and again with each request to a model and for another model. */
+export function useUsage(chatId: string, spent: number | null, model: string | null) {
   return useQuery({
     queryKey: ["usage", chatId, spent, model],
     queryFn: () => given(api.GET("/context/{chat_id}/usage", { params: { path: { chat_id: chatId } } })),
+    enabled: spent !== null,
     placeholderData: (before, query) => (query?.queryKey[1] === chatId ? before : undefined),
     gcTime: 10_000,
   });

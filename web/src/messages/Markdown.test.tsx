@@ -47,3 +47,18 @@ it("cuts a text into blocks that together are the text", () => {
   const text = "# One\n\nTwo\n\n```js\nlet a = 1;\n\nlet b;\n```\n\n- x\n- y";
   expect(blocksOf(text)).toHaveLength(4);
 });
+
+it("draws a diagram once its fence is closed, and not before", () => {
+  const open = "Look:\n\n```mermaid\ngraph LR\n  A --> B";
+  const { container, rerender } = show(<Markdown text={open} />);
+  expect(container.querySelector("iframe")).toBeNull();
+  rerender(<Markdown text={`${open}\n\`\`\``} />);
+  const frame = container.querySelector("iframe");
+  expect(frame?.getAttribute("sandbox")).toBe("allow-scripts");
+  expect(frame?.getAttribute("src")).toBe("/assets/diagram.html");
+  expect(blocksOf(`${open}\n\`\`\``).at(-1)?.diagram).toBe("graph LR\n  A --> B");
+});
+
+it.each(["```js\nmermaid\n```", "```mermaid\nA\n``", "~~~mermaid\nA\n```", "    mermaid"])("takes %s for no diagram", (text) => {
+  expect(blocksOf(text).every(({ diagram }) => diagram === null)).toBe(true);
+});

@@ -1,20 +1,19 @@
 // Markdown as inert elements: no HTML, no remote images, links checked and marked. Cut into blocks, so that while a text streams only
 // its last block is read again.
 import { ExternalLink, ImageOff } from "lucide-react";
-import { lexer } from "marked";
+import { type Token, type Tokens, lexer } from "marked";
 import { type ReactNode, isValidElement, memo, useMemo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { Code } from "./Code";
+import { Diagram } from "./Diagram";
 import { saysWhere, targetOf } from "./links";
 
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
   return (
     <div className="prose min-w-0 break-words">
-      {blocks.map((block, at) => (
-        <Block key={at} source={block} />
-      ))}
+      {blocks.map(({ source, diagram }, at) => (diagram === null ? <Block key={at} source={source} /> : <Diagram key={at} text={diagram} />))}
     </div>
   );
 }
@@ -29,14 +28,27 @@ const Block = memo(function Block({ source }: { source: string }) {
   );
 });
 
-export function blocksOf(text: string): string[] {
+/** A diagram is one only once its fence is closed: half of it cannot be drawn. */
+export interface TextBlock {
+  source: string;
+  diagram: string | null;
+}
+
+export function blocksOf(text: string): TextBlock[] {
   try {
     return lexer(text)
       .filter(({ type }) => type !== "space")
-      .map(({ raw }) => raw);
+      .map((token) => ({ source: token.raw, diagram: diagramIn(token) }));
   } catch {
-    return [text];
+    return [{ source: text, diagram: null }];
   }
+}
+
+const CLOSED = /^ {0,3}(`{3,}|~{3,})[\s\S]*\n {0,3}\1[`~]*[ \t]*\n*$/;
+
+function diagramIn(token: Token): string | null {
+  if (token.type !== "code" || (token as Tokens.Code).lang?.trim().toLowerCase() !== "mermaid" || !CLOSED.test(token.raw)) return null;
+  return (token as Tokens.Code).text;
 }
 
 const COMPONENTS: Components = {

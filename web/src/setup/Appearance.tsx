@@ -1,5 +1,6 @@
 import clsx from "clsx";
-import { Bell, Monitor, Moon, Sun } from "lucide-react";
+import { Bell, Monitor, Moon, Sun, Volume2 } from "lucide-react";
+import { chime } from "../state/chime";
 import { setPreference, usePreference } from "../state/preferences";
 import { Button } from "../ui/Button";
 import { say } from "../ui/toasts";
@@ -13,6 +14,7 @@ const THEMES = [
 export function Appearance() {
   const theme = usePreference("theme") ?? "system";
   const notices = usePreference("notifications") === "on";
+  const sound = usePreference("sound") === "on";
   return (
     <div className="space-y-4 rounded-2xl border border-line bg-surface p-4">
       <div role="radiogroup" aria-label="Theme" className="flex flex-wrap gap-2">
@@ -31,9 +33,27 @@ export function Appearance() {
       </div>
       <div className="flex flex-wrap items-center gap-3 text-sm">
         <Bell size={16} aria-hidden className="text-ink-3" />
-        <span className="flex-1">Tell me when something waits for me while I look elsewhere</span>
-        <Button aria-pressed={notices} onClick={() => void toggle(notices)}>
+        <span id="notices" className="flex-1">
+          Tell me when something waits for me while I look elsewhere
+        </span>
+        <Button aria-labelledby="notices" aria-pressed={notices} onClick={() => void toggle(notices)}>
           {notices ? "On" : "Off"}
+        </Button>
+      </div>
+      <div className="flex flex-wrap items-center gap-3 text-sm">
+        <Volume2 size={16} aria-hidden className="text-ink-3" />
+        <span id="sound" className="flex-1">
+          With a soft sound
+        </span>
+        <Button
+          aria-labelledby="sound"
+          aria-pressed={sound}
+          onClick={() => {
+            setPreference("sound", sound ? "off" : "on");
+            if (!sound) chime();
+          }}
+        >
+          {sound ? "On" : "Off"}
         </Button>
       </div>
     </div>

@@ -1,11 +1,13 @@
 // What a person should hear of while looking elsewhere. Names the tool, never what is in a file.
 import type { WireEvent } from "../wire/nouns";
+import { chime } from "./chime";
 import { preference } from "./preferences";
 
 export function notify(event: WireEvent): void {
-  if (!document.hidden || preference("notifications") !== "on" || typeof Notification === "undefined") return;
-  const words = wordsFor(event);
-  if (words === null || Notification.permission !== "granted") return;
+  const words = document.hidden ? wordsFor(event) : null;
+  if (words === null) return;
+  if (preference("sound") === "on") chime();
+  if (preference("notifications") !== "on" || typeof Notification === "undefined" || Notification.permission !== "granted") return;
   // The tag makes one notice of it, however many tabs are open.
   const notice = new Notification("AnyCowork", { body: words, tag: `${event.chat_id}:${event.seq}` });
   notice.onclick = () => {

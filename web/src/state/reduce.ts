@@ -71,7 +71,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     approvals,
     question: chat.waiting_for.question,
     plans: {},
-    spent: 0,
+    spent: lastSeq,
     turn: null,
     ending: null,
     steps: {},

@@ -6,6 +6,8 @@ import { approval, event, expectAccessible, show } from "../testing/room";
 import type { OpenChat } from "../wire/nouns";
 import { boundary } from "./Announcer";
 import { Banner } from "./Banner";
+import { Calm } from "./Calm";
+import { Copy } from "./Copy";
 import { Palette, matching } from "./Palette";
 import { Shortcuts } from "./Shortcuts";
 import { matches } from "./hotkeys";
@@ -61,4 +63,29 @@ it("says times as people do", () => {
   expect([seconds(0.01), seconds(6.04), seconds(42.4), seconds(125)]).toEqual(["0.1 s", "6.0 s", "42 s", "2 min 5 s"]);
   const now = Date.parse("2026-01-02T00:00:00Z");
   expect([ago("2026-01-01T23:59:40Z", now), ago("2026-01-01T22:00:00Z", now), ago("nonsense", now)]).toEqual(["now", "2 h", ""]);
+});
+
+it("copies words, and says that it did", async () => {
+  const user = userEvent.setup();
+  show(<Copy text={() => "these words"} label="Copy code" />);
+  await user.click(screen.getByRole("button", { name: "Copy code" }));
+  expect(await navigator.clipboard.readText()).toBe("these words");
+  expect(screen.getByRole("button", { name: "Copied" })).toBeTruthy();
+});
+
+it("keeps the page when a part of it breaks", () => {
+  const silent = vi.spyOn(console, "error").mockImplementation(() => {});
+  const Bad = () => {
+    throw new Error("broken");
+  };
+  show(
+    <div>
+      <p>still here</p>
+      <Calm fallback={<p>instead</p>}>
+        <Bad />
+      </Calm>
+    </div>,
+  );
+  expect(screen.getByText("still here") && screen.getByText("instead")).toBeTruthy();
+  expect(silent).toHaveBeenCalled();
 });

@@ -1,0 +1,104 @@
+"""Diagrams in a real browser: drawn in a frame of their own, and inert whatever a model writes into them."""
+
+import re
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import Frame, Page, expect
+
+from e2e.browsing import at_the_page, start_chat, violations
+from support.spec import proves
+
+GOOD = "Here it is:\n\n```mermaid\nflowchart LR\n  A[Read the sensor] --> B{Is it new?}\n  B -->|yes| C[Write a report]\n```\n\nThe end."
+HOSTILE = {
+    "html": 'flowchart LR\n  A["<img src=x onerror=\'top.hacked=1\'>"] --> B["<script>top.hacked=1</script><iframe src=http://127.0.0.1:9/></iframe>"]',
+    "clicks": 'flowchart LR\n  A --> B\n  click A href "javascript:top.hacked=1" _top\n  click B call alert("x")\n  C\n  click C "http://127.0.0.1:9/" _top',
+    "settings": '%%{init: {"securityLevel": "loose", "htmlLabels": true, "flowchart": {"htmlLabels": true}, "themeCSS": "* { background: url(http://127.0.0.1:9/x) }"}}%%\nflowchart LR\n  A["<a href=\'javascript:top.hacked=1\'>x</a>"] --> B',
+    "links": 'sequenceDiagram\n  participant Alice\n  link Alice: Bank @ javascript:top.hacked=1\n  links Alice: {"Bank": "http://127.0.0.1:9/"}\n  Alice->>Bob: hi',
+    "styles": "flowchart LR\n  A --> B\n  style A fill:url(http://127.0.0.1:9/x)\n  classDef c fill:url(http://127.0.0.1:9/y)\n  class B c",
+}
+PATIENCE_MS = 30_000  # the library that draws is large, and is loaded only now
+ARMED = """[...document.querySelectorAll("*")].flatMap((element) => [
+  ...(["foreignObject", "iframe", "image", "img", "object"].includes(element.localName) ? [element.localName] : []),
+  ...[...element.attributes].filter(({ name, value }) => name.startsWith("on") || (/href|src/.test(name) && !/^(#|.assets.diagram-)/.test(value))).map(({ name, value }) => `${name}=${value}`),
+])"""
+TRIES = {
+    "the page's document": "parent.document.title",
+    "the page's address": "void (top.location.href = 'about:blank')",
+    "the settings": "fetch('/settings').then((answer) => answer.text())",
+    "its cookies": "document.cookie",
+    "its storage": "localStorage.length",
+    "a window": "(() => { if (!open('about:blank')) throw new Error('blocked'); })()",
+    "code from text": "new Promise((done, failed) => setTimeout(() => { try { done(eval('1')); } catch (error) { failed(error); } }))",
+}
+
+
+async def test_a_diagram_is_drawn_and_its_source_is_one_press_away(tmp_path):
+    async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
+        await start_chat(page, "draw it")
+        frame = page.frame_locator("iframe[title=Diagram]")
+        await expect(frame.locator("svg")).to_contain_text("Write a report", timeout=PATIENCE_MS)
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Source").click()
+        await expect(page.get_by_label("mermaid code")).to_contain_text("A[Read the sensor]")
+
+
+async def test_a_diagram_that_cannot_be_drawn_is_shown_as_its_source(tmp_path):
+    async with at_the_page(tmp_path, replies=["```mermaid\nflowchart LR\n  A -->\n```"]) as (page, _):
+        await start_chat(page, "draw it")
+        await expect(page.get_by_text("This diagram could not be drawn.")).to_be_visible(timeout=PATIENCE_MS)
+        await expect(page.get_by_label("mermaid code")).to_contain_text("flowchart LR")
+
+
+@proves("SEC-3")
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tmp_path, name):
+    async with at_the_page(tmp_path, replies=[f"```mermaid\n{HOSTILE[name]}\n```\n\nThe end."]) as (page, guest):
+        await page.route("**/assets/diagram.html", lambda route: route.abort())  # the victim is another
+        await start_chat(page, "draw it")
+        await expect(page.get_by_text("The end.")).to_be_visible()
+        victim, hosts = await page.context.new_page(), set()
+        victim.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+        await victim.goto(page.url)
+        drawn = victim.locator("iframe[data-drawn=true]").or_(victim.get_by_text("could not be drawn"))
+        await expect(drawn).to_be_visible(timeout=PATIENCE_MS)
+        for frame in victim.frames[1:]:
+            assert await frame.evaluate(ARMED) == []
+            for node in await frame.locator("svg .node, svg .actor").all():
+                await node.click(force=True)
+        assert await victim.evaluate("window.hacked") is None
+        assert victim.url == page.url and len(page.context.pages) == 2
+        assert hosts == {urlsplit(guest.url).netloc}
+
+
+@proves("SEC-3")
+async def test_even_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_house(tmp_path):
+    async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
+        await start_chat(page, "draw it")
+        await expect(page.get_by_text("The end.")).to_be_visible()
+        victim = await page.context.new_page()  # whose blocked attempts are no complaint
+        await victim.goto(page.url)
+        frame = await drawing_in(victim)
+        for what, attempt in TRIES.items():
+            outcome = await frame.evaluate(f"(async () => {attempt})().then(() => 'reached', () => 'blocked')")
+            assert outcome == "blocked", f"the frame reached {what}"
+        await expect(victim.get_by_text("The end.")).to_be_visible()
+        assert victim.url == page.url
+
+
+@proves("SEC-3")
+async def test_the_frame_is_given_nothing_even_when_opened_by_itself(tmp_path):
+    async with at_the_page(tmp_path) as (page, guest):
+        answer = await page.context.request.get(f"{guest.url}/assets/diagram.html")
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "sandbox allow-scripts" in policy
+        assert not re.search("connect-src|img-src|allow-same-origin|unsafe-eval|http", policy)
+
+
+async def drawing_in(page: Page) -> Frame:
+    await expect(page.frame_locator("iframe[title=Diagram]").locator("svg")).to_be_visible(timeout=PATIENCE_MS)
+    handle = await page.locator("iframe[title=Diagram]").element_handle()
+    assert handle is not None
+    frame = await handle.content_frame()
+    assert frame is not None
+    return frame
