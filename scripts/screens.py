@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -107,6 +108,23 @@ def report(values, form="text"):
 | text | 212 bytes | people |
 | JSON | 268 bytes | the dashboard |
 """
+CARRIED_OUT = [
+    EDIT,
+    call("update_file", path="README.md", edits=[{"find": "every hour", "replace": "every hour, as text or JSON"}]),
+    "Two of three steps are done; the station itself was not run.",
+]
+DIAGRAM = """The sensor is read once an hour:
+
+```mermaid
+flowchart LR
+  A[Read the sensor] --> B{Is it new?}
+  B -->|yes| C[Write a report]
+  B -->|no| D[Wait an hour]
+  D --> A
+```
+
+Nothing else writes into the folder.
+"""
 THOUGHT = "The format is read in one place only. If the default stays text, nothing that exists can break."
 
 Walk = Callable[[Page], Awaitable[None]]
@@ -172,6 +190,50 @@ async def settings(page: Page) -> None:
     await expect(page.get_by_text("answers by default")).to_be_visible()
 
 
+async def plan_actual(page: Page) -> None:
+    await plan(page)
+    await page.get_by_role("button", name="Execute plan").click()
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("Two of three steps")).to_be_visible()
+    await page.get_by_role("button", name="More about this chat").click()
+    await page.get_by_role("menuitem", name="Plan against actual").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("Outside the plan")
+
+
+async def plan_followed(page: Page) -> None:
+    await plan(page)
+    await page.get_by_role("button", name="Execute plan").click()
+    dock = page.get_by_label("The plan so far")
+    await dock.get_by_role("button", expanded=False).click()
+    await expect(page.get_by_label("Approvals")).to_be_visible()
+
+
+async def diagram(page: Page) -> None:
+    await start_chat(page, "How does the station work?")
+    await expect(page.locator("iframe[data-drawn=true]")).to_be_visible(timeout=30_000)
+
+
+async def usage(page: Page) -> None:
+    await answer(page)
+    await page.get_by_role("button", name=re.compile("^Used in this chat")).click()
+
+
+async def rules(page: Page) -> None:
+    await answer(page)
+    await page.goto(page.url.split("#")[0] + "#/settings/rules")
+    form = page.get_by_role("form", name="Which rule decides?")
+    await form.get_by_label("File, command, or parameters as JSON").fill("config.toml")
+    await form.get_by_role("button", name="Explain").click()
+    await expect(form.get_by_role("status")).to_be_visible()
+
+
+async def keys(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/keys")
+    await page.get_by_label("What the key is for").fill("editor")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("The new key")).to_be_visible()
+
+
 WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "first-run": (first_run, []),
     "plan": (plan, [call("read_file", path="config.toml"), Reply(json.dumps(PLAN), reasoning=THOUGHT)]),
@@ -185,6 +247,12 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "palette": (palette, [ANSWER]),
     "checkpoints": (checkpoints, [EDIT, "Done."]),
     "settings": (settings, []),
+    "plan-actual": (plan_actual, [json.dumps(PLAN), *CARRIED_OUT]),
+    "plan-followed": (plan_followed, [json.dumps(PLAN), *CARRIED_OUT]),
+    "diagram": (diagram, [DIAGRAM]),
+    "usage": (usage, [ANSWER]),
+    "rules": (rules, [ANSWER]),
+    "keys": (keys, []),
 }
 LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
 

@@ -202,8 +202,23 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
         await expect(page.get_by_role("combobox")).to_be_visible()
         await looks_right()
         await page.keyboard.press("Escape")
+        await page.get_by_role("button", name=re.compile("^Used in this chat")).click()
+        await expect(page.get_by_role("meter")).to_be_visible()
+        await looks_right()
+        await page.keyboard.press("Escape")
+        for name, shown in (("Checkpoints", "Created one.txt"), ("Plan against actual", "What was done")):
+            await page.get_by_role("button", name="More about this chat").click()
+            await page.get_by_role("menuitem", name=name).click()
+            await expect(page.get_by_role("dialog")).to_contain_text(shown)
+            await looks_right()
+            await page.keyboard.press("Escape")
         await page.goto(page.url.split("#")[0] + "#/settings")
         await expect(page.get_by_role("heading", name="Who answers")).to_be_visible()
+        await page.get_by_role("button", name="Add a rule").click()
+        await page.get_by_role("button", name="Add a server").click()
+        await page.get_by_label("What the key is for").fill("editor")
+        await page.get_by_role("button", name="Make a key").click()
+        await expect(page.get_by_label("The new key")).to_be_visible()
         await looks_right()
 
 

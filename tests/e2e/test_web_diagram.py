@@ -10,17 +10,37 @@ from e2e.browsing import at_the_page, start_chat, violations
 from support.spec import proves
 
 GOOD = "Here it is:\n\n```mermaid\nflowchart LR\n  A[Read the sensor] --> B{Is it new?}\n  B -->|yes| C[Write a report]\n```\n\nThe end."
+SCRIPT, ELSEWHERE = "javascript:top.hacked=1", "http://127.0.0.1:9/"
+LOOSE = f"""%%{{init: {{"securityLevel": "loose", "htmlLabels": true, "flowchart": {{"htmlLabels": true}},
+  "themeCSS": "* {{ background: url({ELSEWHERE}x) }}"}}}}%%"""
 HOSTILE = {
-    "html": 'flowchart LR\n  A["<img src=x onerror=\'top.hacked=1\'>"] --> B["<script>top.hacked=1</script><iframe src=http://127.0.0.1:9/></iframe>"]',
-    "clicks": 'flowchart LR\n  A --> B\n  click A href "javascript:top.hacked=1" _top\n  click B call alert("x")\n  C\n  click C "http://127.0.0.1:9/" _top',
-    "settings": '%%{init: {"securityLevel": "loose", "htmlLabels": true, "flowchart": {"htmlLabels": true}, "themeCSS": "* { background: url(http://127.0.0.1:9/x) }"}}%%\nflowchart LR\n  A["<a href=\'javascript:top.hacked=1\'>x</a>"] --> B',
-    "links": 'sequenceDiagram\n  participant Alice\n  link Alice: Bank @ javascript:top.hacked=1\n  links Alice: {"Bank": "http://127.0.0.1:9/"}\n  Alice->>Bob: hi',
-    "styles": "flowchart LR\n  A --> B\n  style A fill:url(http://127.0.0.1:9/x)\n  classDef c fill:url(http://127.0.0.1:9/y)\n  class B c",
+    "html": f"""flowchart LR
+  A["<img src=x onerror='top.hacked=1'>"] --> B["<script>top.hacked=1</script><iframe src={ELSEWHERE}></iframe>"]""",
+    "clicks": f'''flowchart LR
+  A --> B --> C
+  click A href "{SCRIPT}" _top
+  click B call alert("x")
+  click C "{ELSEWHERE}" _top''',
+    "settings": f"""{LOOSE}
+flowchart LR
+  A["<a href='{SCRIPT}'>x</a>"] --> B""",
+    "links": f'''sequenceDiagram
+  participant Alice
+  link Alice: Bank @ {SCRIPT}
+  links Alice: {{"Bank": "{ELSEWHERE}"}}
+  Alice->>Bob: hi''',
+    "styles": f"""flowchart LR
+  A --> B
+  style A fill:url({ELSEWHERE}x)
+  classDef c fill:url({ELSEWHERE}y)
+  class B c""",
 }
 PATIENCE_MS = 30_000  # the library that draws is large, and is loaded only now
 ARMED = """[...document.querySelectorAll("*")].flatMap((element) => [
   ...(["foreignObject", "iframe", "image", "img", "object"].includes(element.localName) ? [element.localName] : []),
-  ...[...element.attributes].filter(({ name, value }) => name.startsWith("on") || (/href|src/.test(name) && !/^(#|.assets.diagram-)/.test(value))).map(({ name, value }) => `${name}=${value}`),
+  ...[...element.attributes]
+    .filter(({ name, value }) => name.startsWith("on") || (/href|src/.test(name) && !/^(#|.assets.diagram-)/.test(value)))
+    .map(({ name, value }) => `${name}=${value}`),
 ])"""
 TRIES = {
     "the page's document": "parent.document.title",

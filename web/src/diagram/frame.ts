@@ -17,6 +17,7 @@ function tell(report: Report): void {
 }
 
 async function draw(text: string, dark: boolean): Promise<Report> {
+  document.documentElement.style.colorScheme = dark ? "dark" : "light"; // as the page's: else the browser paints the frame white
   mermaid.initialize({
     startOnLoad: false,
     securityLevel: "strict",

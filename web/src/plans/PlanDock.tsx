@@ -53,7 +53,7 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
                 </li>
               ))}
             </ol>
-            <Button look="quiet" className="my-1" onClick={onCompare}>
+            <Button look="quiet" className="mt-1 mb-1.5 -ml-3" onClick={onCompare}>
               Plan against actual
             </Button>
           </>

@@ -1,0 +1,57 @@
+"""Small things in a real browser that people notice when they are missing."""
+
+import asyncio
+
+from playwright.async_api import expect
+
+from e2e.browsing import at_the_page, start_chat
+from support.house import Chat
+from support.scripted_model import Reply
+from support.spec import proves
+
+LINES = "\n\n".join(f"line {number}" for number in range(120))
+
+
+@proves("UI-6")
+async def test_a_turn_goes_on_when_its_tab_is_closed(tmp_path):
+    held = asyncio.Event()
+    async with at_the_page(tmp_path, replies=[Reply("Done while you were away.", hold=held)]) as (page, guest):
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await start_chat(other, "work")
+        address = other.url
+        await guest.model.asked(1)
+        await other.close()
+        held.set()
+        [listed] = (await guest.ask("GET", "/context"))["contexts"]
+        await Chat(guest, listed).rest()
+        await page.goto(address)
+        await expect(page.get_by_text("Done while you were away.")).to_be_visible()
+
+
+@proves("UI-6")
+async def test_the_end_stays_in_view_until_one_scrolls_up(tmp_path):
+    held = asyncio.Event()
+    reply = Reply(chunks=[LINES, "\n\nthe last line"], hold=held)
+    async with at_the_page(tmp_path, replies=[reply]) as (page, _):
+        await start_chat(page, "say much")
+        await expect(page.get_by_text("line 119", exact=True)).to_be_in_viewport()
+        await page.mouse.move(700, 400)
+        await page.mouse.wheel(0, -2000)
+        await expect(page.get_by_role("button", name="Latest")).to_be_visible()
+        held.set()
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_text("the last line", exact=True)).not_to_be_in_viewport()
+        await page.get_by_role("button", name="Latest").click()
+        await expect(page.get_by_text("the last line", exact=True)).to_be_in_viewport()
+
+
+@proves("UI-6")
+async def test_who_wants_less_motion_gets_none(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
+        await start_chat(page, "hi")
+        await page.get_by_role("button", name="Role: Actor. Change role").click()
+        moves = await page.get_by_role("menu").evaluate(
+            "(menu) => [getComputedStyle(menu).animationName, parseFloat(getComputedStyle(menu).animationDuration)]"
+        )
+        assert moves[0] == "rise" and moves[1] < 0.001
