@@ -22,8 +22,9 @@ def tools_allowed(request: dict[str, Any]) -> set[str]:
 
 
 async def test_a_small_model_gets_a_short_prompt_and_a_schema_and_its_answer_is_plain_words(tmp_path: Path) -> None:
+    replies = [call("read_file", path="a.txt"), ANSWER]
     async with (
-        ScriptedModel([call("read_file", path="a.txt"), ANSWER]) as model,
+        ScriptedModel(replies) as model,
         at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest,
     ):
         chat = await guest.chat()
@@ -61,8 +62,9 @@ async def test_a_model_that_is_told_in_words_is_asked_warmer_once_and_without_a_
 
 async def test_a_small_model_is_shown_short_results_and_what_is_stored_is_whole(tmp_path: Path) -> None:
     long = "".join(f"line {number}\n" for number in range(2_000))
+    replies = [call("read_file", path="long.txt"), ANSWER]
     async with (
-        ScriptedModel([call("read_file", path="long.txt"), ANSWER]) as model,
+        ScriptedModel(replies) as model,
         at_home(tmp_path, files={"long.txt": long}, **small(model.base_url)) as guest,
     ):
         chat = await guest.chat()

@@ -1,9 +1,13 @@
 """Which provider answers for which name, and what people are told about each."""
 
+from dataclasses import replace
+
 import pytest
 
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
+from anycowork.domain.ports import Calling, ModelOptions
 from anycowork.providers.config import ProviderConfig
+from anycowork.providers.guide.provider import Guide
 from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import SECRET, Naps, all_of, asking, text_of
 from support.scripted_model import HttpError, ScriptedModel
@@ -75,7 +79,7 @@ def test_two_providers_of_one_name_are_refused():
 
 def test_no_one_else_can_take_the_guides_name():
     house = registry()
-    with pytest.raises(Invalid, match="name of a built-in provider"):
+    with pytest.raises(Invalid, match="built-in provider"):
         house.put(ProviderConfig("guide", base_url="http://evil.test/v1"))
     assert house.upstreams() == []
 
@@ -151,3 +155,22 @@ def test_the_passthrough_learns_where_to_go():
     assert upstream.headers() == {"Authorization": f"Bearer {SECRET}"}
     assert (other.name, other.headers()) == ("bare", {})
     assert registry().upstreams() == []
+
+
+def test_the_local_model_answers_where_no_one_else_is_and_gives_way_to_whoever_comes():
+    house = registry()
+    own, config = Guide(), ProviderConfig("local", kind="local", models=("tiny",))
+    house.put_local(config, own)
+    assert house.find(None) == (own, "tiny") and house.find("local/tiny") == (own, "tiny")
+    assert house.upstreams() == []  # the passthrough leads to servers alone
+    house.put(HOME)
+    assert house.find(None)[0].name == "home"
+    assert [one["name"] for one in house.describe()] == ["home", "local", "guide"]
+    house.drop("local")
+    assert [one["name"] for one in house.describe()] == ["home", "guide"]
+
+
+def test_options_are_the_models_own():
+    wanted = ModelOptions(calling=Calling.SCHEMA, brief=True)
+    house = registry(replace(HOME, options=wanted))
+    assert house.options("home/tiny") == wanted and house.options("guide") == ModelOptions()

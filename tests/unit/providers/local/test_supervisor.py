@@ -147,7 +147,12 @@ async def test_a_model_that_is_not_here_is_named_with_those_that_are(supervisor,
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent's death is a signal on Linux only")
 def test_a_child_dies_with_a_parent_that_is_killed():
     """Its standard input, which we hold open, is not what ends it."""
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert parent.stdin and parent.stdout
     watched = os.pidfd_open(int(parent.stdout.readline()))
     try:
