@@ -7,6 +7,7 @@ from typing import Any  # requests are JSON that tests look into freely
 from anycowork.settings import ProviderEntry
 from support.house import at_home
 from support.scripted_model import ScriptedModel, call
+from support.spec import proves
 
 ANSWER = json.dumps({"answer": "It is 1."})
 
@@ -44,6 +45,7 @@ async def test_a_planner_cannot_even_say_a_call_that_its_role_does_not_grant(tmp
     assert not tools_allowed(model.requests[0]) & {"execute_command", "create_file", "update_file", "delete_file"}
 
 
+@proves("LOOP-10")
 async def test_the_same_call_twice_changes_the_next_request_once(tmp_path: Path) -> None:
     replies = [call("read_file", path="gone.txt")] * 2 + [call("list_directory", path="."), ANSWER]
     async with ScriptedModel(replies) as model, at_home(tmp_path, **small(model.base_url)) as guest:
