@@ -45,14 +45,23 @@ async def bare_loop(
         reply = _read(text)
         if "tool" not in reply:
             kind = str(reply.get("type", "text"))
-            return Outcome(folder, before, str(reply.get("answer", text)), kind, tuple(commands))
+            return Outcome(
+                folder,
+                before,
+                str(reply.get("answer", text)),
+                kind,
+                tuple(commands),
+                tuple(one["content"][:300] for one in said[1:]),
+            )
         if reply["tool"] == "execute_command":
             commands.append(str(reply["parameters"].get("command")))
         result = _do(str(reply["tool"]), reply["parameters"], folder)
         if reply.get("terminate"):
-            return Outcome(folder, before, result, "text", tuple(commands))
+            return Outcome(
+                folder, before, result, "text", tuple(commands), tuple(one["content"][:300] for one in said[1:])
+            )
         said += [{"role": "assistant", "content": text}, {"role": "user", "content": f"Result: {result[:4000]}"}]
-    return Outcome(folder, before, "", "text", tuple(commands))
+    return Outcome(folder, before, "", "text", tuple(commands), tuple(one["content"][:300] for one in said[1:]))
 
 
 async def _ask(

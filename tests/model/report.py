@@ -16,6 +16,7 @@ class Result:
     verdict: str
     seconds: float
     answer: str = ""
+    log: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

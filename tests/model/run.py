@@ -92,15 +92,15 @@ async def _measured(task: Task, name: str, way: Way, root: Path, seconds: float)
         (folder / path).write_text(text)
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    verdict, answer = "failed", ""
+    verdict, outcome = "failed", None
     try:
         async with asyncio.timeout(seconds):
             outcome = await way(task, folder)
-        answer = outcome.answer
         verdict = "passed" if task.passed(outcome) else "failed"
     except TimeoutError:
         verdict = "out of time"
-    return Result(task.name, task.half, task.role, name, verdict, time.monotonic() - started, answer)
+    answer, log = (outcome.answer, outcome.log) if outcome else ("", ())
+    return Result(task.name, task.half, task.role, name, verdict, time.monotonic() - started, answer, log)
 
 
 # --- the two ways

@@ -20,6 +20,7 @@ class Outcome:
     answer: str
     kind: str = "text"  # text, plan, review
     commands: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()  # each step in short, for whoever wants to know why
 
     def text(self, path: str) -> str:
         file = self.folder / path

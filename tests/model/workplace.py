@@ -75,4 +75,5 @@ def _outcome(folder: Path, before: dict[str, str], messages: list[Json]) -> Outc
     calls = [m["payload"] for m in messages if m["message_type"] == "tool_call"]
     commands = [str(call["parameters"].get("command")) for call in calls if call["tool"] == "execute_command"]
     kind = last["message_type"] if last["message_type"] in ("plan", "review") else "text"
-    return Outcome(folder, before, last["content"], kind, tuple(commands))
+    log = tuple(f"{m['message_type']}: {m['content'][:300]}" for m in messages)
+    return Outcome(folder, before, last["content"], kind, tuple(commands), log)

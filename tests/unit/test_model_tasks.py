@@ -1,0 +1,34 @@
+"""The thirty tasks of `make test-model`: evenly divided, and none is passed by doing nothing or by claiming success."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from model.report import Result, page, table
+from model.tasks import TASKS, Outcome, Task
+
+
+def test_there_are_thirty_and_each_half_has_fifteen():
+    assert len({task.name for task in TASKS}) == 30
+    assert Counter(task.half for task in TASKS) == {"tune": 15, "report": 15}
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_whoever_does_nothing_and_says_done_has_not_passed(task: Task, tmp_path: Path):
+    for path, text in task.files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    before = Outcome(tmp_path, {}, "").files()
+    assert not task.passed(Outcome(tmp_path, before, "Done. Everything was completed successfully."))
+
+
+def test_the_page_counts_what_was_run_and_nothing_else():
+    results = [
+        Result("a", "report", "actor", "workplace", "passed", 3.0),
+        Result("b", "report", "actor", "workplace", "out of time", 9.0),
+        Result("a", "report", "actor", "bare", "failed", 2.0),
+    ]
+    assert "1 of 2" in table(results) and "0 of 1" in table(results)
+    written = page(results, model="m", machine="x", day="2026-11-15")
+    assert "| report | actor | b | out of time, 9 s | not run |" in written
