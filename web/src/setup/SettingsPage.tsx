@@ -9,6 +9,7 @@ import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
+import { LocalModels } from "./LocalModels";
 import { Sandbox } from "./Sandbox";
 
 /** `part` is the section that a link leads to. */
@@ -27,6 +28,11 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <Section id="answers" title="Who answers" about="Models that agents think with. Keys stay in the environment: this page never sees them.">
           <Answers />
         </Section>
+        {offers.has("/models/local") && (
+          <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
+            <LocalModels />
+          </Section>
+        )}
         <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else.">
           <Folders />
         </Section>

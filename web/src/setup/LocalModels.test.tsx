@@ -1,0 +1,49 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { expectAccessible, show } from "../testing/room";
+import { type Model, ModelLine } from "./LocalModels";
+
+const model = (parts: Partial<Model>): Model => ({
+  name: "small",
+  title: "Small",
+  state: "absent",
+  recommended: true,
+  size_bytes: 1_117_320_768,
+  fetched_bytes: 0,
+  progress: 0,
+  memory_bytes: 1_782_579_200,
+  licence: "Apache-2.0",
+  limits: "It is no reasoner.",
+  loaded: false,
+  error: null,
+  ...parts,
+});
+
+const line = (parts: Partial<Model>) => {
+  const on = { onPull: vi.fn(), onCancel: vi.fn(), onRemove: vi.fn() };
+  return { on, ...show(<ul><ModelLine model={model(parts)} {...on} /></ul>) };
+};
+
+it("says what a model costs and cannot do before it is fetched", async () => {
+  const { on, container } = line({});
+  await expectAccessible(container);
+  expect(container.textContent).toContain("It is no reasoner.");
+  expect(container.textContent).toContain("1,117 MB on disk");
+  await userEvent.click(screen.getByRole("button", { name: "Fetch" }));
+  expect(on.onPull).toHaveBeenCalledOnce();
+});
+
+it("shows how far a fetch is, and ends it when asked", async () => {
+  const { on, container } = line({ state: "pulling", progress: 0.42, fetched_bytes: 470_000_000 });
+  await expectAccessible(container);
+  expect(screen.getByRole("progressbar")).toHaveProperty("value", 0.42);
+  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(on.onCancel).toHaveBeenCalledOnce();
+});
+
+it("says why a fetch failed, and goes on from there", () => {
+  line({ state: "failed", error: "The publisher did not answer.", fetched_bytes: 5 });
+  expect(screen.getByText("The publisher did not answer.")).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Go on" })).toBeTruthy();
+});

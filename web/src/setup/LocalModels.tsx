@@ -1,0 +1,94 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Download, Trash2, X } from "lucide-react";
+import { Button } from "../ui/Button";
+import { attempt } from "../ui/toasts";
+import { api, given, once } from "../wire/client";
+import type { components } from "../wire/api.gen";
+
+export type Model = components["schemas"]["LocalModelShape"];
+
+const WATCHED = 1_000; // ms between two looks while something is on its way
+const SELDOM = 30_000;
+
+export function LocalModels() {
+  const queries = useQueryClient();
+  const { data } = useQuery({
+    queryKey: ["local-models"],
+    queryFn: () => given(api.GET("/models/local")),
+    refetchInterval: ({ state }) => (state.data?.models.some((model) => model.state === "pulling") ? WATCHED : SELDOM),
+  });
+  if (!data) return null;
+  const act = async (wish: Promise<unknown>) => {
+    await attempt(wish);
+    await Promise.all(["local-models", "providers"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+  };
+  return (
+    <div className="space-y-3">
+      {data.engine.hint && <p className="text-sm text-warn">What runs them is not installed yet. {data.engine.hint}</p>}
+      <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
+        {data.models.map((model) => (
+          <ModelLine
+            key={model.name}
+            model={model}
+            onPull={() => void act(given(api.POST("/models/local/{name}/pull", asked(model))))}
+            onCancel={() => void act(given(api.POST("/models/local/{name}/cancel", asked(model))))}
+            onRemove={() => void act(given(api.DELETE("/models/local/{name}", { params: { path: { name: model.name } } })))}
+          />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function asked({ name }: Model) {
+  return { params: { path: { name }, header: once() } };
+}
+
+export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model; onPull: () => void; onCancel: () => void; onRemove: () => void }) {
+  return (
+    <li className="px-4 py-3.5">
+      <div className="flex flex-wrap items-center gap-2">
+        <span className="font-medium">{model.title}</span>
+        <span className="text-sm text-ink-2">{inWords(model)}</span>
+        <span className="ml-auto">
+          {model.state === "pulling" ? (
+            <Button look="quiet" icon={<X size={15} aria-hidden />} onClick={onCancel}>
+              Cancel
+            </Button>
+          ) : model.state === "ready" ? (
+            <Button look="quiet" icon={<Trash2 size={15} aria-hidden />} onClick={onRemove}>
+              Remove
+            </Button>
+          ) : (
+            <Button icon={<Download size={15} aria-hidden />} onClick={onPull}>
+              {model.fetched_bytes > 0 ? "Go on" : "Fetch"}
+            </Button>
+          )}
+        </span>
+      </div>
+      {model.state === "pulling" && <progress className="mt-2 w-full" aria-label={`${model.title}: how much is here`} max={1} value={model.progress ?? 0} />}
+      {model.error && <p className="mt-1 text-sm text-warn">{model.error}</p>}
+      <p className="mt-1 text-sm text-ink-2">{model.limits}</p>
+      <p className="mt-1 text-xs text-ink-3">
+        {megabytes(model.size_bytes)} on disk, {megabytes(model.memory_bytes)} of memory while it runs. Licence: {model.licence}.
+      </p>
+    </li>
+  );
+}
+
+function inWords(model: Model): string {
+  switch (model.state) {
+    case "absent":
+      return model.fetched_bytes > 0 ? `${Math.floor((model.progress ?? 0) * 100)} % fetched` : "not fetched";
+    case "pulling":
+      return `${Math.floor((model.progress ?? 0) * 100)} %`;
+    case "ready":
+      return model.loaded ? "in memory" : "ready";
+    case "failed":
+      return "could not be fetched";
+  }
+}
+
+function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1_000_000).toLocaleString("en")} MB`;
+}
