@@ -21,13 +21,17 @@ class Op(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`ratio` names the figure that is judged; `vs` the one it is divided by, or None for an absolute bound."""
+    """`ratio` names the figure that is judged; `vs` the one it is divided by, or `minus` the one that is taken off it.
+
+    With neither the figure itself is held against the bound.
+    """
 
     name: str
     ratio: str
     vs: str | None
     op: Op
     bound: float
+    minus: str | None = None
 
     @property
     def benchmark(self) -> str:
@@ -53,7 +57,7 @@ def read_targets(text: str) -> list[Target]:
 
 
 def judge(target: Target, figures: Figures) -> Judgement:
-    """By the median of the rounds; a ratio is taken inside each round, where both sides had the same machine."""
+    """By the median of the rounds; a ratio or a difference is taken inside each round, where both sides had the same machine."""
     values = _values(target, figures)
     if not values:
         return Judgement(target, Verdict.NOT_MEASURED, None)
@@ -68,22 +72,27 @@ def breached(judgements: Sequence[Judgement]) -> bool:
 
 def _values(target: Target, figures: Figures) -> list[float]:
     judged = figures.get(target.ratio, ())
+    if target.minus is not None:
+        return [ours - theirs for ours, theirs in zip(judged, figures.get(target.minus, ()), strict=False)]
     if target.vs is None:
         return list(judged)
     return [ours / theirs for ours, theirs in zip(judged, figures.get(target.vs, ()), strict=False)]
 
 
 def _target(entry: Mapping[str, object]) -> Target:
-    unknown = entry.keys() - {"name", "ratio", "vs", "op", "bound"}
+    unknown = entry.keys() - {"name", "ratio", "vs", "minus", "op", "bound"}
     if unknown:
         raise BadTarget(f"a target has no {', '.join(sorted(unknown))}")
-    name, ratio, vs, bound = entry.get("name"), entry.get("ratio"), entry.get("vs"), entry.get("bound")
-    if not isinstance(name, str) or not isinstance(ratio, str) or not isinstance(vs, str | None):
-        raise BadTarget(f"name, ratio and vs of a target are words: {dict(entry)}")
+    name, ratio, bound = entry.get("name"), entry.get("ratio"), entry.get("bound")
+    vs, minus = entry.get("vs"), entry.get("minus")
+    if not isinstance(name, str) or not isinstance(ratio, str):
+        raise BadTarget(f"name and ratio of a target are words: {dict(entry)}")
+    if not isinstance(vs, str | None) or not isinstance(minus, str | None) or (vs and minus):
+        raise BadTarget(f"'{name}' has one figure beside it, 'vs' or 'minus', or none")
     if not isinstance(bound, int | float) or isinstance(bound, bool):
         raise BadTarget(f"the bound of '{name}' is not a number")
     try:
         op = Op(str(entry.get("op")))
     except ValueError:
         raise BadTarget(f"the op of '{name}' is neither '<=' nor '>='") from None
-    return Target(name, ratio, vs, op, float(bound))
+    return Target(name, ratio, vs, op, float(bound), minus)

@@ -14,7 +14,18 @@ from judging import Judgement, Target, breached, judge, read_targets
 from measuring import BENCH_FOLDER, Ground, Measured, in_rounds, machine
 
 HERE = Path(__file__).parent
-BENCHMARKS = ("agent_loop", "appends", "startup", "last_200", "sse_fanout", "imports", "snapshots", "gateway", "webui")
+BENCHMARKS = (
+    "agent_loop",
+    "appends",
+    "startup",
+    "last_200",
+    "sse_fanout",
+    "imports",
+    "snapshots",
+    "gateway",
+    "sandbox",
+    "webui",
+)
 
 
 def main(words: Sequence[str]) -> int:

@@ -10,10 +10,12 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+
+import uvloop
 
 from anycowork.chats.rollback import RollbackDesk, Wish
 from anycowork.clock import SystemClock
@@ -23,18 +25,25 @@ from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.ports import Hands
 from anycowork.domain.roles import Permission
 from anycowork.domain.snapshots import Snapshot
-from anycowork.domain.tools import Call
+from anycowork.domain.tools import Call, Intent
+from anycowork.machine import look_for_bubblewrap
 from anycowork.store.opening import Database, open_store
+from anycowork.tools.shell import ExecuteCommand
 from anycowork.tools.toolbox import built_in_tools
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.pack import Pack
+from anycowork.workspace.sandbox import Sandbox
 from anycowork.workspace.snapshots import PackedSnapshots
+from anycowork.workspace.stage import Staging
 from anycowork.workspace.workspaces import LocalWorkspaces
 from measuring import Ground, Leg, NotMeasured
 from workplace import PERSON
 
-QUESTION = "CPU around one update of a file of 3.5 KB, and of taking changes back"
+QUESTION = (
+    "CPU around one update of a file of 3.5 KB, of a command that changes three files, and of taking changes back"
+)
 UPDATES = 200
+COMMANDS = 20
 TEXT = "".join(f"def answer_{n}(question: str) -> str:\n    return question.upper()\n\n" for n in range(52))
 
 
@@ -47,6 +56,8 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
             "update_100k": partial(_around_updates, ground, large),
             "shadow_git_1k": _ShadowGit(folder / "1k.git", small).snapshot,
             "shadow_git_100k": _ShadowGit(folder / "100k.git", large).snapshot,
+            "command_100k": partial(_around_commands, ground, large),
+            "two_shadow_git_100k": _ShadowGit(folder / "100k.git", large).two_snapshots,
             "restore_10_files": partial(_restore, ground, large, 10),
             "restore_100_files": partial(_restore, ground, large, 100),
         }
@@ -68,7 +79,7 @@ def _tree(root: Path, count: int) -> Path:
 
 def _around_updates(ground: Ground, tree: Path) -> dict[str, float]:
     with ground.fresh("data") as data:
-        return asyncio.run(_updates(data, tree))
+        return _run(_updates(data, tree))
 
 
 async def _updates(data: Path, tree: Path) -> dict[str, float]:
@@ -95,9 +106,46 @@ async def _updates(data: Path, tree: Path) -> dict[str, float]:
     return {"cpu_ms": (sum(spent) - sum(plain)) / UPDATES * 1000}
 
 
+def _around_commands(ground: Ground, tree: Path) -> dict[str, float]:
+    """All of a command that changes three files: sandbox, shell, delta, check, images, commit. Nothing is taken off."""
+    found = look_for_bubblewrap()
+    if found is None or not (found.works and found.overlay):
+        raise NotMeasured("there is no bubblewrap that works here and knows --overlay")
+    with ground.fresh("data") as data:
+        sandbox = Sandbox(found.path, Staging(data / "staging", data / "shared"))
+        return _run(_commands(data, tree, ExecuteCommand(timeout=60.0, sandbox=sandbox)))
+
+
+async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, float]:
+    async with _Keeping(data, tree) as keeping:
+        for number in range(COMMANDS + 1):
+            if number == 1:  # a server's first command makes what all others use
+                started = _cpu()
+            taken: list[Snapshot] = []
+
+            async def intend(intent: Intent, taken: list[Snapshot] = taken) -> None:
+                taken.append(await keeping.before(_call(), [item.path for item in intent.paths]))
+
+            hands = Hands(Folder(str(tree)), frozenset(Permission), intend=intend)
+            command = (
+                f"for file in worked_on.py 000/000000/file1.py 000/000020/file21.py; do echo '# {number}' > $file; done"
+            )
+            await tool.run(await tool.prepare({"command": command}, hands), hands)
+            for before in taken:
+                await keeping.after(before)
+            if len(taken) != 1:
+                raise AssertionError("the command changed nothing")
+        return {"cpu_ms": (_cpu() - started) / COMMANDS * 1000}
+
+
+def _run(work: Coroutine[None, None, dict[str, float]]) -> dict[str, float]:
+    with asyncio.Runner(loop_factory=uvloop.Loop) as runner:  # as the server runs
+        return runner.run(work)
+
+
 def _restore(ground: Ground, tree: Path, changed: int) -> dict[str, float]:
     with ground.fresh("data") as data:
-        return asyncio.run(_restore_now(data, tree, changed))
+        return _run(_restore_now(data, tree, changed))
 
 
 async def _restore_now(data: Path, tree: Path, changed: int) -> dict[str, float]:
@@ -192,6 +240,10 @@ class _ShadowGit:
         self._take()
         return {"cpu_ms": (_cpu_of_children() - started) * 1000}
 
+    def two_snapshots(self) -> dict[str, float]:
+        """Before a command and after it: nobody else can say what it changed."""
+        return {"cpu_ms": self.snapshot()["cpu_ms"] + self.snapshot()["cpu_ms"]}
+
     def _take(self) -> None:
         self._git("add", "-A")
         self._git("write-tree")
@@ -201,6 +253,11 @@ class _ShadowGit:
         subprocess.run(
             ["git", *words], check=True, capture_output=True, cwd=self._tree, env={**os.environ, **place}, timeout=600
         )
+
+
+def _cpu() -> float:
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    return spent.ru_utime + spent.ru_stime + _cpu_of_children()
 
 
 def _cpu_of_children() -> float:

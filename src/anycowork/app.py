@@ -138,7 +138,7 @@ async def _furnish(
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
     await grounds.register_default()
-    contained = await asyncio.to_thread(find_containment, settings.data_dir)
+    contained = await asyncio.to_thread(find_containment, settings.data_dir, settings.command_copy_bytes)
     drawer = Drawer(settings, providers, contained)
     workspaces = LocalWorkspaces(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging

@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 from anycowork.domain.messages import Json
-from anycowork.machine import SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
+from anycowork.machine import Bubblewrap, SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
 from anycowork.workspace.holding import is_held
 from anycowork.workspace.landlock import Access
 from anycowork.workspace.limits import can_count
-from anycowork.workspace.sandbox import Sandbox
-from anycowork.workspace.stage import Staging
+from anycowork.workspace.sandbox import MOST_COPIED, Sandbox
+from anycowork.workspace.stage import Layer, Staging
 
 STAGING_FOLDER = "staging"
 _ENFORCES = (
@@ -30,6 +30,14 @@ _FILES_NOT_HELD = (
     "file tools are held by the server's own checks alone: this kernel has no Landlock, or does not let us use it"
 )
 _ALWAYS_MISSING = ("memory is limited for each process, not for all of a command's processes together",)
+_COPIED = (
+    "no overlay can be laid here ({why}), so a command works on a private copy of its workspace, which takes time and room; "
+    "in one of more than {most:,} bytes (command_copy_bytes) no command runs"
+)
+_SOMETIMES_COPIED = (
+    "a workspace with other mounts in it is copied for each command; in one of more than {most:,} bytes (command_copy_bytes) "
+    "no command runs then"
+)
 _UNCOUNTED = "the number of processes is not limited: the server runs as root, where only a cgroup could do that"
 _UNSANDBOXED = (
     "commands run with the server's own rights: they can read and change whatever it can, and use the network",
@@ -39,7 +47,7 @@ _UNSANDBOXED = (
 
 @dataclass(frozen=True, slots=True)
 class Containment:
-    """`why` says what is missing where the level is not `full`."""
+    """`why` says what is missing where the level is not `full`, or commands need a copy of the workspace."""
 
     level: SandboxLevel
     staging: Staging
@@ -49,43 +57,73 @@ class Containment:
     does_not: tuple[str, ...] = _UNSANDBOXED
 
     @property
+    def layer(self) -> Layer | None:
+        """What commands write into; None where they write into the workspace itself."""
+        return self.sandbox.layer if self.sandbox else None
+
+    @property
     def says(self) -> str:
         if self.level is SandboxLevel.FULL:
-            return "full: commands run in a sandbox, and their changes are checked before they are kept"
+            where = "" if self.layer is Layer.OVERLAY else " on a private copy of the workspace"
+            return f"full: commands run in a sandbox{where}, and their changes are checked before they are kept"
         return f"{self.level.value}: commands run with your own rights, and each one asks you first ({self.why})"
 
     def as_json(self) -> Json:
-        return {"level": self.level.value, "enforces": list(self.enforces), "does_not": list(self.does_not)}
+        return {
+            "level": self.level.value,
+            "layer": self.layer.value if self.layer else None,
+            "enforces": list(self.enforces),
+            "does_not": list(self.does_not),
+        }
 
 
 @cache
-def find_containment(data_dir: Path) -> Containment:
+def find_containment(data_dir: Path, copy_bytes: int = MOST_COPIED) -> Containment:
     """Tries the sandbox out as commands would use it, once. Blocking; makes the staging folder."""
     bubblewrap = look_for_bubblewrap()
     staging = Staging(data_dir / STAGING_FOLDER)
-    level = sandbox_level(look_at_kernel(), bubblewrap)
     held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
-    unsandboxed = (*_UNSANDBOXED, *not_held)
-    if bubblewrap is None or level is not SandboxLevel.FULL:
-        missing = "there is no bubblewrap that knows --overlay and can start here"
-        return Containment(level, staging, why=missing, enforces=held, does_not=unsandboxed)
-    sandbox = Sandbox(bubblewrap.path, staging, toolchains=_toolchains(data_dir))
-    if why := sandbox.trial():
-        lower = SandboxLevel.LANDLOCK if look_at_kernel().landlock_abi > 0 else SandboxLevel.NONE
-        return Containment(lower, staging, why=why.splitlines()[-1][:300], enforces=held, does_not=unsandboxed)
+    sandbox, why = (
+        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, data_dir, copy_bytes)
+    )
+    if sandbox is None:
+        level = sandbox_level(look_at_kernel(), None)
+        return Containment(level, staging, why=why, enforces=held, does_not=(*_UNSANDBOXED, *not_held))
+    copied = _SOMETIMES_COPIED if sandbox.layer is Layer.OVERLAY else _COPIED
     uncounted = os.geteuid() == 0 and not can_count()
-    does_not = (*([_UNCOUNTED] if uncounted else []), *_ALWAYS_MISSING, *not_held)
-    return Containment(level, staging, sandbox, enforces=(*_ENFORCES, *held), does_not=does_not)
+    does_not = (
+        *([_UNCOUNTED] if uncounted else []),
+        *_ALWAYS_MISSING,
+        copied.format(why=why, most=copy_bytes),
+        *not_held,
+    )
+    return Containment(SandboxLevel.FULL, staging, sandbox, why, enforces=(*_ENFORCES, *held), does_not=does_not)
+
+
+def _tried(
+    bubblewrap: Bubblewrap, staging: Staging, data_dir: Path, copy_bytes: int
+) -> tuple[Sandbox | None, str | None]:
+    """The best sandbox that works, and why a better one does not."""
+    why: str | None = None if bubblewrap.overlay else "this bubblewrap does not know --overlay"
+    for layer in (Layer.OVERLAY, Layer.COPY) if bubblewrap.overlay else (Layer.COPY,):
+        sandbox = Sandbox(
+            bubblewrap.path, staging, toolchains=_toolchains(data_dir), layer=layer, most_copied=copy_bytes
+        )
+        failed = sandbox.trial()
+        if failed is None:
+            return sandbox, why
+        why = failed.splitlines()[-1][:300]
+    return None, why
 
 
 @contextmanager
-def tried_out(data_dir: Path) -> Iterator[Containment]:
+def tried_out(data_dir: Path, copy_bytes: int = MOST_COPIED) -> Iterator[Containment]:
     """For those who only want to know: leaves nothing behind where there is no data folder yet."""
     if data_dir.is_dir():
-        yield find_containment(data_dir)
+        yield find_containment(data_dir, copy_bytes)
         return
     with tempfile.TemporaryDirectory(prefix="anycowork-") as folder:
-        yield find_containment(Path(folder))
+        yield find_containment(Path(folder), copy_bytes)
 
 
 def _toolchains(data_dir: Path) -> list[str]:

@@ -16,7 +16,7 @@ PROBE_SECONDS = 5.0
 
 
 class SandboxLevel(StrEnum):
-    """full: bubblewrap with overlays; landlock: the kernel's file rules alone; none: neither."""
+    """full: bubblewrap, with overlays or on copies; landlock: the kernel's file rules alone; none: neither."""
 
     FULL = "full"
     LANDLOCK = "landlock"
@@ -43,7 +43,7 @@ class Bubblewrap:
 
 def sandbox_level(kernel: Kernel, bubblewrap: Bubblewrap | None) -> SandboxLevel:
     """The level that could be enforced here."""
-    if bubblewrap is not None and bubblewrap.overlay and bubblewrap.works:
+    if bubblewrap is not None and bubblewrap.works:
         return SandboxLevel.FULL
     return SandboxLevel.LANDLOCK if kernel.landlock_abi > 0 else SandboxLevel.NONE
 
@@ -55,9 +55,9 @@ def look_at_kernel() -> Kernel:
 
 
 def look_for_bubblewrap() -> Bubblewrap | None:
-    """The first one that knows --overlay and works, else the first one there is: the system's before the packaged one."""
+    """The first one that knows --overlay and works, else one that works, else any: the system's before the packaged one."""
     found = [_tried(path) for path in _bubblewrap_paths()]
-    return next((one for one in found if one.overlay and one.works), found[0] if found else None)
+    return max(found, key=lambda one: (one.works, one.overlay), default=None)
 
 
 def find_program(name: str) -> str | None:

@@ -88,6 +88,9 @@ class Settings(BaseModel):
     data_dir: Annotated[Path, Knob("folder")] = Field(default_factory=lambda: default_data_dir())
     workspace: Annotated[Path | None, Knob("folder; naming it here registers it")] = None
     snapshot_quota_bytes: Annotated[Count, Knob("bytes that kept file contents may take")] = 2 * 1024**3
+    command_copy_bytes: Annotated[
+        Count, Knob("bytes of a workspace that is copied for a command, without overlays")
+    ] = 512 * 1024**2
     database_url: Annotated[SecretStr | None, Knob("postgresql://…; none = SQLite in the data folder")] = None
 
     # who answers

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.workspace.stage import Layer
 from support.api_fixtures import client, house, migrated, model, rooms, slept, stranger, token, workspace
 from support.attempts import holds_attempts
 from support.hands import Bench
@@ -13,11 +14,17 @@ __all__ = ["client", "house", "migrated", "model", "rooms", "slept", "stranger",
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def layer() -> Layer:
+    """What a command writes into; tests that hold for both kinds ask for both."""
+    return Layer.OVERLAY
+
+
+@pytest.fixture
+def bench(tmp_path: Path, layer: Layer) -> Bench:
     root, outside = tmp_path / "workspace", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
-    return Bench(root, outside)
+    return Bench(root, outside, layer=layer)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

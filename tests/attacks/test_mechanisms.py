@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any  # a wrapped function takes whatever the real one takes
 
@@ -17,10 +18,12 @@ from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination
 from anycowork.domain.roles import Permission
 from anycowork.tools import ripgrep, shell
-from anycowork.workspace import checking, folder, jail, proxy, sandbox
+from anycowork.workspace import checking, folder, holding, jail, proxy, sandbox
 from anycowork.workspace.egress import Egress
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.landlock import Access
+from anycowork.workspace.stage import Layer
 from anycowork.workspace.syscalls import has_openat2
 from support import boxes
 from support.hands import EVERYTHING, Bench
@@ -307,7 +310,7 @@ SANDBOX = [
     Mechanism(
         "limits on files",
         command("head -c 20M /dev/zero > big && echo GOT"),
-        without(boxes.sandbox_in, "__defaults__", (LARGE,)),
+        without(boxes.sandbox_in, "__defaults__", (LARGE, Layer.OVERLAY)),
     ),
     Mechanism(
         "paths that no command may change",
@@ -369,6 +372,51 @@ PROXY = [
         without(proxy, "is_our_own_door", lambda *of: False),
     ),
 ]
+
+
+# --- the kernel behind the file tools
+
+
+async def change_a_file_past_the_door(at: Path) -> bool:
+    """As if the door had let a planner's call through."""
+    bench = bench_in(at)
+    bench.write("a.txt", "old\n")
+    prepared = await bench.prepare("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}])
+    try:
+        await bench.run(prepared, bench.hands(permissions=frozenset({Permission.READ_FILES})))
+    except AnyCoworkError:
+        pass
+    return (bench.root / "a.txt").read_text() == "new\n"
+
+
+async def write_while_looking(at: Path) -> bool:
+    bench = bench_in(at)
+    try:
+        await holding.reading(lambda: (bench.outside / "planted").write_text("x"))
+    except OSError:
+        pass
+    return (bench.outside / "planted").exists()
+
+
+def no_landlock(patch: pytest.MonkeyPatch) -> None:
+    """Plain threads, as on a kernel without it; those that are held already are not used again."""
+    patch.setattr(holding, "is_held", lambda access=holding.NOTHING: False)
+    patch.setattr(holding, "_pools", cache(holding._Pools))
+
+
+KERNEL = [
+    Mechanism("Landlock behind the door", change_a_file_past_the_door, no_landlock),
+    Mechanism("Landlock while looking", write_while_looking, no_landlock),
+]
+
+
+@proves("PER-4")
+@pytest.mark.skipif(not holding.is_held(Access.REFER), reason="this kernel does not offer Landlock")
+@pytest.mark.parametrize("mechanism", KERNEL, ids=str)
+async def test_without_the_kernels_hold_a_file_tool_changes_what_it_may_not(
+    mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await require_needed(mechanism, tmp_path, monkeypatch)
 
 
 @proves("TOOL-3", "TOOL-4", "TOOL-5", "SNAP-4")

@@ -19,14 +19,16 @@ from support.spec import proves
 WRITES = ("rename", "unlink", "pwrite", "fsync", "fdatasync", "symlink", "mkdir", "rmdir", "fchmod", "ftruncate")
 
 
-def dies_at(number: int) -> None:
-    """From now on this process ends just before its write of this number."""
+def dies_at(number: int, *, torn: bool = False) -> None:
+    """From now on this process ends just before its write of this number; `torn` if half of the bytes are written by then."""
     left = [number]
 
     def counted(write: Callable[..., object]) -> Callable[..., object]:
         def or_die(*given: object, **named: object) -> object:
             left[0] -= 1
             if left[0] < 0:
+                if torn and len(given) > 1 and isinstance(given[1], bytes | memoryview):
+                    write(given[0], given[1][: len(given[1]) // 2], *given[2:], **named)
                 os._exit(9)
             return write(*given, **named)
 
@@ -69,7 +71,7 @@ async def restore_first(folder: Path) -> None:
         await house.restore(listed[0])
 
 
-def each_death(tmp_path: Path, work: Callable[[Path], object]) -> list[Path]:
+def each_death(tmp_path: Path, work: Callable[[Path], object], *, torn: bool = False) -> list[Path]:
     """The folders in which the work died at its first, second, … write; the last one came to its end."""
     asyncio.run(prepared(tmp_path / "template"))
     folders = []
@@ -79,7 +81,7 @@ def each_death(tmp_path: Path, work: Callable[[Path], object]) -> list[Path]:
         _move_records(folder, tmp_path / "template")
 
         def run(folder: Path = folder, number: int = number) -> None:
-            dies_at(number)
+            dies_at(number, torn=torn)
             work(folder)
 
         code = in_a_child(run)
@@ -109,17 +111,63 @@ def test_a_restore_killed_between_any_two_writes_leaves_the_old_or_the_new_tree(
     assert len(folders) > 15 and set(new) == {"a.txt", "d", "d/e.txt", "link"}
     outcomes = []
     for folder in folders:
-        asyncio.run(_settled(folder))
+        said = asyncio.run(_settled(folder))
         outcomes.append(whole(folder / "workspace"))
         assert outcomes[-1] in (old, new), folder.name
+        assert len(said) == (outcomes[-1] == new) and all("restored" in words for words in said), folder.name
     assert old in outcomes, "before it was written down nothing had happened"
     assert new in outcomes[:-1], "once it was written down it is finished"
 
 
-async def _settled(folder: Path) -> None:
+async def _settled(folder: Path) -> list[str]:
+    """The next start; what was said of restores."""
     async with recorded(folder) as house:
         assert await house.database.store.unfinished_restores() == []
         assert await house.database.store.verify_chain(CHAT) is None
+        told = [message.content for message in await house.database.store.history(CHAT)]
+    return [words.removeprefix("Files were taken back to an earlier state: ").rstrip(".") for words in told]
+
+
+@proves("SNAP-2")
+def test_what_a_person_changes_after_a_restore_was_killed_anywhere_stays_and_is_told(tmp_path: Path) -> None:
+    folders = each_death(tmp_path, lambda folder: asyncio.run(restore_first(folder)))
+    old, new = whole(tmp_path / "template" / "workspace"), whole(folders[-1] / "workspace")
+    finished = 0
+    for folder in folders[:-1]:
+        (folder / "workspace" / "a.txt").write_text("the person's own")
+        said = asyncio.run(_settled(folder))
+        found = whole(folder / "workspace")
+        assert found["a.txt"][1] == b"the person's own", folder.name
+        rest = {path: what for path, what in found.items() if path != "a.txt"}
+        begun = rest == {path: what for path, what in new.items() if path != "a.txt"}
+        assert begun or rest == {path: what for path, what in old.items() if path != "a.txt"}, folder.name
+        assert len(said) == begun and all("'a.txt'" in words or "left alone" not in words for words in said)
+        finished += any("1 left alone ('a.txt': it is not as it was left" in words for words in said)
+    assert finished > 5, "a conflict was met, left alone and told"
+
+
+def test_a_restore_that_cannot_be_finished_holds_no_start_up_and_is_tried_again(tmp_path: Path) -> None:
+    folders = each_death(tmp_path, lambda folder: asyncio.run(restore_first(folder)))
+    begun = next(folder for folder in folders[:-1] if _is_unfinished(folder))
+    pack = next((begun / "data" / "snapshots").glob("*.pack"))
+    aside = pack.rename(begun / "aside")
+
+    async def start() -> int:
+        async with recorded(begun) as house:
+            return len(await house.database.store.unfinished_restores())
+
+    assert asyncio.run(start()) == 1, "its contents are gone, and it waits"
+    aside.rename(pack)
+    assert asyncio.run(start()) == 0
+    assert whole(begun / "workspace") == whole(folders[-1] / "workspace")
+
+
+def _is_unfinished(folder: Path) -> bool:
+    with sqlite3.connect(folder / "data" / "anycowork.db") as connection:
+        rows = connection.execute("SELECT moment FROM snapshots").fetchall()
+    connection.close()
+    moments = [moment for (moment,) in rows]
+    return moments.count("meant") > 0 and moments.count("before") > moments.count("after")
 
 
 async def test_what_a_person_changed_before_a_killed_restore_is_settled_stays(tmp_path: Path) -> None:
@@ -148,14 +196,15 @@ async def _die(*_: object) -> object:
 
 
 @proves("SNAP-3")
-def test_a_pack_killed_between_any_two_writes_opens_again_and_keeps_what_was_recorded(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", [False, True], ids=["between writes", "within a write"])
+def test_a_pack_killed_anywhere_opens_again_and_keeps_what_was_recorded(tmp_path: Path, torn: bool) -> None:
     async def more_changes(folder: Path) -> None:
         async with recorded(folder) as house:
             root = house.root
             await house.change(["a.txt"], lambda: (root / "a.txt").write_text("newer"))
             await house.change(["made"], lambda: shutil.rmtree(root / "made"))
 
-    folders = each_death(tmp_path, lambda folder: asyncio.run(more_changes(folder)))
+    folders = each_death(tmp_path, lambda folder: asyncio.run(more_changes(folder)), torn=torn)
     assert len(folders) > 4
     for folder in folders:
         asyncio.run(restore_first_wherever(folder))

@@ -9,15 +9,16 @@ from pathlib import Path
 from anycowork.machine import look_for_bubblewrap
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.sandbox import Sandbox
-from anycowork.workspace.stage import Staging
+from anycowork.workspace.stage import Layer, Staging
 
 # Small enough that a flood is over in a moment.
 SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratch=16 << 20)
 
 
-def sandbox_in(folder: Path, limits: CommandLimits = SMALL) -> Sandbox:
+def sandbox_in(folder: Path, limits: CommandLimits = SMALL, layer: Layer = Layer.OVERLAY) -> Sandbox:
     toolchains = [] if Path("/usr/bin/python3").exists() else [sys.base_prefix]
-    return Sandbox(_bwrap(), Staging(folder / "staging", folder / "shared"), limits=limits, toolchains=toolchains)
+    staging = Staging(folder / "staging", folder / "shared")
+    return Sandbox(_bwrap(), staging, limits=limits, toolchains=toolchains, layer=layer)
 
 
 def running(marker: str) -> list[int]:

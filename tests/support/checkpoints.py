@@ -13,11 +13,12 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.snapshots import Snapshot
-from anycowork.domain.tools import Call
+from anycowork.domain.tools import Call, Intent
 from anycowork.store.opening import Database
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
+from anycowork.workspace.stage import Layer
 from anycowork.workspace.workspaces import LocalWorkspaces
 from support.hands import Bench
 from support.stored import CLOCK, opened
@@ -69,13 +70,29 @@ class Recorded:
         await self.end(before)
         return True
 
+    async def command(self, words: str) -> Snapshot | None:
+        """Really run, in its sandbox; the snapshot before its commit, None if it changed nothing or nothing was kept."""
+        taken: list[Snapshot] = []
+
+        async def intend(intent: Intent) -> None:
+            taken.append(await self.begin([item.path for item in intent.paths]))
+
+        await self.bench.run(
+            await self.bench.prepare("execute_command", command=words), self.bench.hands(intend=intend)
+        )
+        for before in taken:
+            await self.end(before)
+        return taken[0] if taken else None
+
     async def restore(self, snapshot: Snapshot | str, **wish: object) -> Answer:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
         return await self.desk.restore(ANN, CHAT, id_, Wish(**wish))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager
-async def recorded(folder: Path, *, quota: int = 1 << 30, pack: Pack | None = None) -> AsyncIterator[Recorded]:
+async def recorded(
+    folder: Path, *, quota: int = 1 << 30, pack: Pack | None = None, layer: Layer = Layer.OVERLAY
+) -> AsyncIterator[Recorded]:
     """Opening the same folder again is a restart; what was left unfinished is then settled."""
     root, outside = folder / "workspace", folder / "outside"
     for each in (root, outside):
@@ -96,7 +113,7 @@ async def recorded(folder: Path, *, quota: int = 1 << 30, pack: Pack | None = No
             clock=CLOCK,
         )
         await desk.settle_after_crash()
-        yield Recorded(Bench(root, outside), database, snapshots, desk)
+        yield Recorded(Bench(root, outside, layer=layer), database, snapshots, desk)
 
 
 def whole(folder: Path) -> Mapping[str, tuple[int, bytes | str | None]]:

@@ -12,6 +12,7 @@ from anycowork.domain.tools import Intent, ToolResult
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workspace.egress import Egress
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.stage import Layer
 from support.boxes import sandbox_in
 
 EVERYTHING = frozenset(Permission)
@@ -26,9 +27,10 @@ class Bench:
     read: dict[str, str] = field(default_factory=dict)
     intended: list[Intent] = field(default_factory=list)
     egress: Egress | None = None
+    layer: Layer = Layer.OVERLAY
 
     def __post_init__(self) -> None:
-        self.sandbox = sandbox_in(self.root.parent / "data")
+        self.sandbox = sandbox_in(self.root.parent / "data", layer=self.layer)
         self.toolbox: Toolbox = built_in_tools(None, command_timeout=5.0, sandbox=self.sandbox, egress=self.egress)
 
     def write(self, path: str, content: str | bytes = "") -> Path:

@@ -22,7 +22,7 @@ def test_every_target_names_a_leg_of_a_benchmark_that_exists() -> None:
     found = targets()
     assert len({target.name for target in found}) == len(found) >= 6
     for target in found:
-        for figure in filter(None, (target.ratio, target.vs)):
+        for figure in filter(None, (target.ratio, target.vs, target.minus)):
             benchmark, leg, _ = figure.split(".")
             assert benchmark in BENCHMARKS
             assert any(re.fullmatch(named, leg) for named in _named_in(HERE / f"{benchmark}.py")), figure
@@ -65,6 +65,19 @@ def test_the_ratio_is_taken_inside_each_round_before_the_median() -> None:
     # Medians of each side alone would say 10 / 10; side by side, ours cost four times theirs in most rounds.
     figures = {"loop.ours.cpu_us": [4.0, 10.0, 40.0], "loop.theirs.cpu_us": [1.0, 100.0, 10.0]}
     assert judge(AT_MOST_TWICE, figures).value == 4.0
+
+
+def test_a_difference_is_taken_inside_each_round() -> None:
+    target = Target("at most 5 more", "loop.ours.cpu_ms", None, Op.AT_MOST, 5.0, minus="loop.theirs.cpu_ms")
+    figures = {"loop.ours.cpu_ms": [6.0, 20.0, 7.0], "loop.theirs.cpu_ms": [2.0, 14.0, 1.0]}
+    assert judge(target, figures) == Judgement(target, Verdict.MISSED, 6.0)
+    assert judge(target, {**figures, "loop.theirs.cpu_ms": [2.0, 16.0, 2.0]}).verdict is Verdict.MET
+
+
+def test_a_target_with_two_figures_beside_it_is_refused() -> None:
+    text = '[[target]]\nname = "x"\nratio = "a.b.c"\nvs = "a.d.c"\nminus = "a.e.c"\nop = "<="\nbound = 1\n'
+    with pytest.raises(BadTarget, match="'vs' or 'minus'"):
+        read_targets(text)
 
 
 def test_what_was_not_measured_is_neither_met_nor_a_breach_and_says_so() -> None:

@@ -1,24 +1,22 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
+from anycowork.agent.planted import Planted
+from anycowork.agent.reply import FoundCall
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import RepeatedCall
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Hands, Workspace, names_nothing
+from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
 from anycowork.prompts.window import Window
-
-_ESCAPES = re.compile(r"\\+[nrt]?")
-_MARK = '"tool"'
 
 
 @dataclass(slots=True)
@@ -42,8 +40,7 @@ class Moment:
     window: Window = field(default_factory=Window)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
-    _results: list[str] = field(default_factory=list)
-    _marked: list[str] = field(default_factory=list)
+    _results: Planted = field(default_factory=Planted)
     _looked_through: int = 0
     _read: dict[str, str] = field(default_factory=dict)
     _refused: list[Call] = field(default_factory=list)
@@ -100,6 +97,7 @@ class Moment:
         *,
         intend: Callable[[Intent], Awaitable[None]] | None = None,
         named: Callable[[str], bool] = names_nothing,
+        hidden: Hidden = NOTHING_HIDDEN,
     ) -> Hands:
         """What was read in this turn, with the hash it had then, and the words the user gave. Without `permissions`, the role's."""
         return Hands(
@@ -109,6 +107,7 @@ class Moment:
             self._user_text,
             intend=intend,
             named=named,
+            hidden=hidden,
         )
 
     def _learn(self, call: Call) -> None:
@@ -129,20 +128,13 @@ class Moment:
         elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
             self._read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
 
-    def stands_in_a_result(self, source: str) -> bool:
-        """The call's own text occurs in an earlier tool result, however spaced or escaped: someone may have planted it there."""
+    def stands_in_a_result(self, call: FoundCall) -> bool:
+        """The same call occurs in an earlier tool result, however it is spelt there: someone may have planted it."""
         for message in self.history[self._looked_through :]:
             if message.message_type is MessageType.TOOL_RESULT:
-                self._keep_result(_bare(message.content))
+                self._results.take(message.content)
         self._looked_through = len(self.history)
-        wanted = _bare(source)
-        # Hardly any result holds the word that nearly every call does, so hardly any must be looked through.
-        return any(wanted in result for result in (self._marked if _MARK in wanted else self._results))
-
-    def _keep_result(self, bare: str) -> None:
-        self._results.append(bare)
-        if _MARK in bare:
-            self._marked.append(bare)
+        return self._results.holds(call)
 
     def earlier_failure(self, call: Call) -> Call | None:
         """The same call made before in this turn, if it failed for good or nothing has succeeded since."""
@@ -169,11 +161,6 @@ class Moment:
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
         return next(same, None)
-
-
-def _bare(text: str) -> str:
-    """Without white space and backslashes: inside a JSON string the same call stands escaped, perhaps more than once."""
-    return "".join((_ESCAPES.sub("", text) if "\\" in text else text).split())
 
 
 def _was_a_repeat(call: Call) -> bool:

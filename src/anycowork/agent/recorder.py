@@ -117,7 +117,7 @@ class Recorder:
 
     def _call(self, moment: Moment, found: Calls, batch_id: str, at: int) -> Call:
         read = found.calls[at]
-        provenance = Provenance(found.whole, moment.stands_in_a_result(read.source))
+        provenance = Provenance(found.whole, moment.stands_in_a_result(read))
         return Call(
             id=self._clock.new_id(),
             chat_id=moment.chat.id,

@@ -224,7 +224,7 @@ class ToolRunner:
         hold: Callable[[Intent], None] | None = None,
     ) -> ToolResult:
         named = _named_by(moment.plan, admitted.plan_step) if moment.plan else names_nothing
-        hands = moment.hands(admitted.permissions, intend=intend, named=named)
+        hands = moment.hands(admitted.permissions, intend=intend, named=named, hidden=admitted.judged.hidden)
         if hold is not None:
             hands = replace(
                 hands,

@@ -251,6 +251,9 @@ class LocalModelList(BaseModel):
 
 class SandboxShape(BaseModel):
     level: Literal["full", "landlock", "none"]
+    layer: Literal["overlay", "copy"] | None = Field(
+        description="What commands write into: a layer over the workspace, or a private copy of it."
+    )
     enforces: list[str]
     does_not: list[str] = Field(description="What this level does not hold, in plain words.")
 

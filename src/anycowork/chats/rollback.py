@@ -1,5 +1,6 @@
 """The rollback desk: going back to a snapshot, looking first if wished. A restore is a recorded change, and can be undone like one."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -7,7 +8,15 @@ from anycowork.chats.desk import require
 from anycowork.chats.drafting import IDLE, Drafter, only_idle
 from anycowork.domain import announce
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import BadWorkspace, Invalid, NotFound, RestoreConflict, SnapshotPruned
+from anycowork.domain.errors import (
+    BadWorkspace,
+    Invalid,
+    NoRoom,
+    NotFound,
+    RestoreConflict,
+    SnapshotDamaged,
+    SnapshotPruned,
+)
 from anycowork.domain.journal import Change, RequireLease
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspace, Workspaces
@@ -25,6 +34,8 @@ from anycowork.domain.snapshots import (
     shown_path,
     undoing,
 )
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +108,8 @@ class RollbackDesk:
     async def restore(self, principal: Principal, chat_id: str, snapshot_id: str, wish: Wish) -> Answer:
         """Back to the state at that snapshot, whichever chat changed the files since.
 
-        Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, RestoreConflict (then nothing was changed), Invalid,
-        BadWorkspace, NotKept.
+        Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, Invalid, BadWorkspace; RestoreConflict, NoRoom and
+        NotKept (then nothing was changed).
         """
         require(principal, Scope.DECIDE)
         chat = await self._chat(chat_id)
@@ -118,7 +129,10 @@ class RollbackDesk:
         return Answer(done, outlook, undo_snapshot=before.id)
 
     async def settle_after_crash(self) -> None:
-        """A restore that was begun is finished; what someone changed since is left alone and told."""
+        """A restore that was begun is finished; what someone changed since is left alone and told.
+
+        One that cannot be finished now (a full disk, a damaged content) holds nobody up: it is tried again at the next start.
+        """
         for before, meant in await self._rows.unfinished_restores():
             chat = await self._store.chat(before.chat_id)
             try:
@@ -130,7 +144,11 @@ class RollbackDesk:
             was = {image.path: image for image in before.images}
             undos = [Undo(target, was.get(target.path)) for target in meant.images]
             async with self._workspaces.writing(before.workspace):
-                outlook = await self._snapshots.look(workspace, undos)
+                try:
+                    outlook = await self._snapshots.look(workspace, undos)
+                except (NoRoom, SnapshotDamaged) as error:
+                    log.error("a restore that was cut off cannot be finished yet: %s", error.message)
+                    continue  # it stays unfinished, and the next start tries again
                 ours = [undo for undo in outlook.undos if undo.path not in outlook.conflicts]
                 done = await self._snapshots.restore(workspace, ours)
                 done = replace(done, conflicts={**outlook.conflicts, **(done.conflicts or {})})
@@ -239,5 +257,6 @@ def _words(done: Restored) -> str:
     if done.kept:
         parts.append(f"{len(done.kept)} folders kept because they hold other files")
     if done.conflicts:
-        parts.append(f"{len(done.conflicts)} left alone because someone changed them meanwhile")
+        first, reason = min(done.conflicts.items())
+        parts.append(f"{len(done.conflicts)} left alone ('{shown_path(first)}': {reason.rstrip('.')})")
     return f"Files were taken back to an earlier state: {', '.join(parts)}."

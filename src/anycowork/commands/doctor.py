@@ -26,7 +26,7 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     else:
         findings = [Finding("settings", ok=True, needed=True, detail="readable")]
     findings += check_everything(settings, environ)
-    with tried_out(settings.data_dir) as contained:
+    with tried_out(settings.data_dir, settings.command_copy_bytes) as contained:
         pass  # what was found stays true after the trial's folders are gone
     healthy = all(finding.ok for finding in findings if finding.needed)
     out = stdout()

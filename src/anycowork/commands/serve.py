@@ -43,7 +43,7 @@ def serve(settings: Settings) -> int:
 def banner(settings: Settings, info: DaemonInfo, token: SecretStr | None, out: Console) -> list[str]:
     """At a terminal the address opens the door by itself; anywhere else (logs, pipes) the token is only pointed to."""
     at_terminal = out.stream.isatty()
-    with tried_out(settings.data_dir) as contained:
+    with tried_out(settings.data_dir, settings.command_copy_bytes) as contained:
         sandbox = contained.says
     rows = [
         ("Open", _door(info, token) if at_terminal and token is not None else info.url),

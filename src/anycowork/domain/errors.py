@@ -377,6 +377,12 @@ class SnapshotDamaged(Conflict):
     code = "snapshot_damaged"
 
 
+class NoRoom(Conflict):
+    """The disk could not hold what shall come back. Nothing was changed."""
+
+    code = "no_room"
+
+
 class RestoreConflict(Conflict):
     """`conflicts` maps each path to the reason. Nothing was changed."""
 

@@ -354,12 +354,23 @@ def names_nothing(path: str) -> bool:
 
 
 @value
+class Hidden:
+    """What tools that look through folders pass over. `patterns` are the rules' own; `hides` decides, by the path from the root."""
+
+    patterns: tuple[str, ...] = ()
+    hides: Callable[[str], bool] = names_nothing
+
+
+NOTHING_HIDDEN = Hidden()
+
+
+@value
 class Hands:
     """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words.
 
     `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
     `named` says whether the approved step that covers this call names a path; `named_network` are the destinations of the call that a
-    standing rule names literally.
+    standing rule names literally; `hidden` is what rules keep from being read.
 
     For a command whose changes may need a person's word: `weigh` tells what rules say of the paths that it changed, `hold` leaves the
     changes waiting, `asks_at_commit` says that nobody was asked before, and `held` are those of this very call that were allowed now: it
@@ -378,6 +389,7 @@ class Hands:
     hold: Callable[[Intent], None] | None = None
     asks_at_commit: bool = False
     held: Intent | None = None
+    hidden: Hidden = NOTHING_HIDDEN
 
 
 @value

@@ -6,7 +6,6 @@ Whatever the two may read differently is not judged at all.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from anycowork.permissions.shellwords import Unjudgeable
@@ -16,6 +15,7 @@ if TYPE_CHECKING:  # heavy: imported when the first command is judged
 
 _VARIABLE = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _BLANK_IN_WORD = re.compile(rb"(?<!\\)(?:\\\\)*[ \t\n]")
+_UNCLEAR = frozenset({"comment", "file_descriptor", "!"})
 _SEPARATORS = b" \t\n;&|()"
 # Between the parts of these, blanks are text.
 _TEXTS = frozenset({"string", "heredoc_body", "heredoc_redirect", "raw_string", "ansi_c_string", "translated_string"})
@@ -29,29 +29,26 @@ def require_as_bash_reads(root: "Node", source: bytes) -> None:
     """Raises: Unjudgeable where the tree may not be what bash would make of the text."""
     if source[: root.start_byte].strip(b" \t\n") or source[root.end_byte :].strip(b" \t\n"):
         raise Unjudgeable("it is unclear where its words begin or end")
-    for node in _all(root):
-        _require_no_hidden_text(node, source)
-        _require_clear_start(node, source)
-        kind, text = node.type, source[node.start_byte : node.end_byte]
-        if kind == "word" and _BLANK_IN_WORD.search(text):
+    for node, children in _all(root):
+        kind = node.type
+        if children and kind not in _TEXTS:
+            _require_no_hidden_text(node, children, source)
+        if kind in _UNCLEAR:
+            _require_clear_start(node, source)
+        elif kind == "word" and _BLANK_IN_WORD.search(source[node.start_byte : node.end_byte]):
             raise Unjudgeable("it is unclear where one of its words ends")
-        if kind == "variable_assignment" and not _VARIABLE.fullmatch(node.children[0].text or b""):
+        elif kind == "variable_assignment" and not _VARIABLE.fullmatch(children[0].text or b""):
             raise Unjudgeable("it sets something that is no plain variable")
 
 
-def _require_no_hidden_text(node: "Node", source: bytes) -> None:
+def _require_no_hidden_text(node: "Node", children: "list[Node]", source: bytes) -> None:
     """Between two nodes stand blanks and nothing else: the parser skips some things that bash does not."""
-    if node.type in _TEXTS:
-        return
-    for first, second in pairwise(node.children):
-        if source[first.end_byte : second.start_byte].strip(b" \t\n"):
+    at = node.start_byte
+    for child in children:
+        if source[at : child.start_byte].strip(b" \t\n"):
             raise Unjudgeable("it is unclear where one of its words begins")
-    edges = (
-        [(node.start_byte, node.children[0].start_byte), (node.children[-1].end_byte, node.end_byte)]
-        if node.children
-        else []
-    )
-    if any(source[start:end].strip(b" \t\n") for start, end in edges):
+        at = child.end_byte
+    if source[at : node.end_byte].strip(b" \t\n"):
         raise Unjudgeable("it is unclear where one of its words begins")
 
 
@@ -64,12 +61,14 @@ def _require_clear_start(node: "Node", source: bytes) -> None:
         raise Unjudgeable("a '!' stands where it can be read in two ways")
 
 
-def _all(node: "Node") -> "Iterator[Node]":
+def _all(node: "Node") -> "Iterator[tuple[Node, list[Node]]]":
+    """Every node with its children, which are made anew each time they are asked for."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
-        yield node
-        waiting.extend(node.children)
+        children = node.children
+        yield node, children
+        waiting.extend(children)
 
 
 @lru_cache(maxsize=1)

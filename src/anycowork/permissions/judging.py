@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.network import Destination
-from anycowork.domain.ports import Prepared, Rules
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, Rules
 from anycowork.domain.rules import Effect, Rule, Weighed
 from anycowork.domain.tools import Call, PathIntent, ToolSpec
 from anycowork.domain.values import value
@@ -25,6 +25,7 @@ class Judged:
     decided: Decided
     not_allowed: tuple[Destination, ...] = ()
     named_literally: tuple[Destination, ...] = ()
+    hidden: Hidden = NOTHING_HIDDEN
 
     @property
     def effect(self) -> Effect:
@@ -55,9 +56,11 @@ class Judge:
     async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
         decided = decide(touched, index, default=by_default(spec, call, touched))
+        hidden = index.hidden_from(touched.tool)
         if not touched.network:
-            return Judged(touched, workspace, decided)
-        return Judged(touched, workspace, decided, not_allowed(touched, index), named_literally(touched, index))
+            return Judged(touched, workspace, decided, hidden=hidden)
+        allowed, named = not_allowed(touched, index), named_literally(touched, index)
+        return Judged(touched, workspace, decided, allowed, named, hidden)
 
     async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
         """What rules say of what the call has changed already, in a layer of its own."""

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import NETWORK, Destination, read_destination
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
@@ -15,6 +17,9 @@ from anycowork.permissions.shelves import Shelf, command_pattern
 # A redirection writes or reads a file as these tools do, so what is denied to them is denied to it.
 _WRITERS = ("create_file", "update_file")
 _READERS = ("read_file",)
+# They read files as read_file does, many at once; list_directory tells what is there.
+_SEARCHERS = ("grep", "search_code", "search_symbol")
+_LOOKERS = (*_SEARCHERS, "list_directory")
 # fmt: off
 _RUN_ANYTHING = frozenset({
     "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
@@ -38,12 +43,24 @@ class RuleIndex:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
         self._shelves: dict[tuple[str, Effect], Shelf] = {}
+        self._hidden: dict[str, Hidden] = {}
 
     def shelf(self, tool: str, effect: Effect) -> Shelf:
         key = (tool, effect)
         if key not in self._shelves:
             self._shelves[key] = Shelf(r for r in self.rules if r.effect is effect and r.names_tool(tool))
         return self._shelves[key]
+
+    def hidden_from(self, tool: str) -> Hidden:
+        """What this tool passes over because a rule denies reading it; only tools that look through folders pass over anything."""
+        if tool not in _LOOKERS:
+            return NOTHING_HIDDEN
+        if tool not in self._hidden:
+            shelves = [shelf for name in (tool, *_READERS) if (shelf := self.shelf(name, Effect.DENY))]
+            patterns = tuple(dict.fromkeys(pattern for shelf in shelves for pattern in shelf.patterns))
+            hides = partial(_any_hides, shelves)
+            self._hidden[tool] = Hidden(patterns, hides) if patterns else NOTHING_HIDDEN
+        return self._hidden[tool]
 
 
 def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
@@ -144,6 +161,8 @@ def _hit(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
     rule = _first(shelf.path(path) for path in (*touched.paths, *touched.reads)) if shelf else None
     if rule is None and touched.other is not None and shelf:
         rule = shelf.other(touched.other)
+    if rule is None and effect is Effect.DENY and touched.tool in _SEARCHERS:
+        rule = _first(index.shelf(tool, effect).path(path) for tool in _READERS for path in touched.paths)
     if rule is not None or touched.command is None:
         return rule
     return _hit_command(touched, index, effect)
@@ -191,6 +210,10 @@ def _cover(touched: Touched, shelf: Shelf) -> Rule | None:
     if touched.other is not None:
         found.append(shelf.other(touched.other))
     return found[0] if found and all(found) else None
+
+
+def _any_hides(shelves: Sequence[Shelf], path: str) -> bool:
+    return any(shelf.path(path) for shelf in shelves)
 
 
 def _first(found: Iterable[Rule | None]) -> Rule | None:

@@ -48,6 +48,10 @@ class Shelf:
     def __bool__(self) -> bool:
         return bool(self._rules)
 
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        return tuple(rule.resource for rule in self._rules)
+
     # --- paths
 
     def path(self, path: str) -> Rule | None:

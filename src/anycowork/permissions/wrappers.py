@@ -141,7 +141,7 @@ def without_folder(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _base(name: str) -> str:
-    return PurePosixPath(name).name or name
+    return PurePosixPath(name).name or name if "/" in name else name
 
 
 def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:

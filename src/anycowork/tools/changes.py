@@ -39,7 +39,7 @@ async def settled(
     why = _reasons(objection, weighed, hands) if delta else ()
     if not why:
         return joined(result, await _commit(transaction, command, hands))
-    if hands.hold is None:
+    if hands.hold is None or not transaction.can_wait:
         return joined(result, _objected(objection) if objection else dropped(" ".join(why), code=Why.NEEDS_WORD.value))
     every_time = objection is not None or weighed.effect is Effect.ASK
     drawn = await asyncio.to_thread(picture, transaction.delta, transaction.stage.upper, transaction.jail)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ async def run_child(
     cwd: str,
     env: Mapping[str, str],
     bounds: Bounds,
-    stdin: int | IO[bytes] = asyncio.subprocess.DEVNULL,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
     errors_apart: bool = False,
     on_output: Callable[[bytes], None] | None = None,
     pass_fds: Sequence[int] = (),
@@ -59,14 +60,13 @@ async def run_child(
     """
     started = time.monotonic()
     with _Pipe(bounds.output, on_output) as output, _Pipe(bounds.output, None) as errors:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
+        process = _Process(
+            argv,
             stdin=stdin,
             stdout=output.write_end,
             stderr=errors.write_end if errors_apart else output.write_end,
             cwd=cwd,
-            env=dict(env),
-            start_new_session=True,
+            env=env,
             pass_fds=tuple(pass_fds),
         )
         how = Ending.TIMED_OUT
@@ -84,12 +84,10 @@ async def run_child(
         errors.drain()
         if how is Ending.ITSELF and (output.full or errors.full):
             how = Ending.TOO_MUCH_OUTPUT
-        return Ended(how, process.returncode or 0, bytes(output.data), bytes(errors.data), time.monotonic() - started)
+        return Ended(how, process.exit_code, bytes(output.data), bytes(errors.data), time.monotonic() - started)
 
 
-async def _first_of(
-    process: asyncio.subprocess.Process, seconds: float, must_stop: Callable[[], bool] | None
-) -> Ending:
+async def _first_of(process: "_Process", seconds: float, must_stop: Callable[[], bool] | None) -> Ending:
     """What comes first: its end, the end of its time, or the wish to stop it, which is asked now and then."""
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:
@@ -100,7 +98,7 @@ async def _first_of(
     return Ending.TIMED_OUT
 
 
-async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+async def _ends_within(process: "_Process", seconds: float) -> bool:
     try:
         async with asyncio.timeout(seconds):
             await process.wait()
@@ -114,6 +112,58 @@ def _signal_group(leader: int, number: int) -> None:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
         pass  # nobody of the group is left (macOS says it with EPERM)
+
+
+class _Process:
+    """A child that the loop waits for by descriptor.
+
+    Ours rather than the loop's: uvloop's copies the whole server's page tables for each child, which costs several times the child itself.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int | IO[bytes],
+        stdout: int,
+        stderr: int,
+        cwd: str,
+        env: Mapping[str, str],
+        pass_fds: tuple[int, ...],
+    ) -> None:
+        """Raises: OSError if it cannot be started."""
+        self._popen = subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=cwd,
+            env=dict(env),
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+        self.pid = self._popen.pid
+
+    @property
+    def exit_code(self) -> int:
+        return self._popen.returncode or 0
+
+    async def wait(self) -> None:
+        """Returns when it has ended and is buried."""
+        if self._popen.returncode is not None:
+            return
+        if not hasattr(os, "pidfd_open"):
+            await asyncio.to_thread(self._popen.wait)
+            return
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        process = os.pidfd_open(self.pid)
+        loop.add_reader(process, ended.set)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(process)
+            os.close(process)
+        self._popen.wait()
 
 
 class _Pipe:

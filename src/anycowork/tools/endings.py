@@ -1,7 +1,7 @@
 """How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from pydantic import JsonValue
@@ -13,6 +13,7 @@ from anycowork.workspace.delta import Delta
 from anycowork.workspace.paths import shown
 from anycowork.workspace.picture import Picture
 from anycowork.workspace.proxy import Report
+from anycowork.workspace.stage import Layer
 
 _MOST_TOLD = 40
 _MOST_REFUSALS = 10
@@ -28,6 +29,7 @@ _HOW_TO_ASK = (
     "It ran without network. If it needs some, make the call again with 'network', a list of the hosts that it must reach, such as "
     '["example.org"]; a person may be asked. Programs then find a proxy in HTTP_PROXY and HTTPS_PROXY; nothing but http and https passes.'
 )
+_ON_A_COPY = "It worked on a private copy of the workspace: no overlay can be laid over it here."
 _SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
 
 
@@ -42,7 +44,13 @@ class Story:
 
 
 def said(
-    ended: Ended, bounds: Bounds, *, sandbox: str, story: Story | None = None, network: Report | None = None
+    ended: Ended,
+    bounds: Bounds,
+    *,
+    sandbox: str,
+    layer: Layer | None = None,
+    story: Story | None = None,
+    network: Report | None = None,
 ) -> ToolResult:
     """`network` is where it went, if it was given any."""
     output = ended.output.decode(errors="replace").replace("\0", "�")
@@ -58,6 +66,7 @@ def said(
             "exit_code": ended.exit_code,
             "seconds": round(ended.seconds, 3),
             "sandbox": sandbox,
+            "layer": layer.value if layer else None,
             **_network_facts(network),
         },
     )
@@ -74,6 +83,10 @@ def joined(result: ToolResult, story: Story) -> ToolResult:
         diff=story.diff,
         facts={**result.facts, **story.facts},
     )
+
+
+def on_a_copy(result: ToolResult) -> ToolResult:
+    return replace(result, content=f"{result.content}\n{_ON_A_COPY}")
 
 
 def _of_network(ended: Ended, network: Report | None) -> list[str]:

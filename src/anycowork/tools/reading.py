@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
-from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.ports import Hands, Hidden, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import LineNumber, PathText
@@ -96,7 +96,7 @@ class ListDirectory(BuiltIn[ListDirectoryParameters]):
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         wish = ListDirectoryParameters.model_validate(prepared.parameters)
         folder, place = folder_of(hands), payload_of(prepared, Place)
-        return await reading(lambda: _list(folder, place, wish))
+        return await reading(lambda: _list(folder, place, wish, hands.hidden))
 
 
 class GetFileInfoParameters(Boundary):
@@ -221,10 +221,11 @@ def _pieces(fd: int) -> Iterator[bytes]:
 # --- list_directory and get_file_info
 
 
-def _list(folder: Folder, place: Place, wish: ListDirectoryParameters) -> ToolResult:
+def _list(folder: Folder, place: Place, wish: ListDirectoryParameters, hidden: Hidden) -> ToolResult:
     leave_out = frozenset() if wish.include_ignored else frozenset({".git"})
     walk = Walk(folder.jail, depth=wish.depth, most=MOST_LISTED, with_ignored=wish.include_ignored, leave_out=leave_out)
-    entries = sorted(walk.entries(place), key=lambda entry: entry.place.parts)
+    seen = (entry for entry in walk.entries(place) if not hidden.hides(entry.place.path))
+    entries = sorted(seen, key=lambda entry: entry.place.parts)
     lines = [_listed(entry, place) for entry in entries]
     if walk.cut:
         lines.append(f"… cut after {len(entries)} entries: list a folder deeper down.")

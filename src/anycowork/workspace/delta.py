@@ -81,15 +81,7 @@ class Delta:
 
 def scan(upper: str, root: str) -> Delta:
     """Raises: UnusableDelta if it holds too much, or names that cannot be written down."""
-    scanner = _Scanner()
-    try:
-        with _opened(upper) as above, _opened(root) as below:
-            scanner.folder(above, below, Place(()), opaque=False)
-    except OSError as error:
-        raise UnusableDelta(
-            f"What the command changed could not be read ({error.strerror}: '{shown(str(error.filename))}'); none of it was kept."
-        ) from None
-    return scanner.delta
+    return Scanner().scanned(upper, root)
 
 
 def mark_of(name: str, folder: int, found: os.stat_result) -> str:
@@ -111,36 +103,53 @@ def tree_mark(name: str, folder: int) -> str:
     return _listing_mark(list(_below(name, folder, Place(()))), depth=0)
 
 
-class _Scanner:
+class Scanner:
+    """Reads an overlay's upper layer. Another kind of layer tells otherwise what vanished, and what of it was touched at all."""
+
     def __init__(self) -> None:
         self.delta = Delta()
         self._seen = 0
 
+    def scanned(self, upper: str, root: str) -> Delta:
+        """Raises: UnusableDelta."""
+        try:
+            with _opened(upper) as above, _opened(root) as below:
+                self.folder(above, below, Place(()), opaque=False)
+        except OSError as error:
+            raise UnusableDelta(
+                f"What the command changed could not be read ({error.strerror}: '{shown(str(error.filename))}'); none of it was kept."
+            ) from None
+        return self.delta
+
     def folder(self, above: int, below: int | None, place: Place, *, opaque: bool) -> None:
         if len(place.parts) > DEEPEST:
             raise UnusableDelta(f"The command made folders more than {DEEPEST} deep; none of its changes was kept.")
-        names = _names(above)
-        if opaque and below is not None:
-            for name in sorted(set(_names(below)) - set(names)):
+        names = names_in(above)
+        if below is not None:
+            for name in self.vanished(place, names, below, opaque=opaque):
                 self._removed(name, below, place.child(name))
         for name in names:
-            self._entry(name, above, below, place.child(name), opaque=opaque)
+            self.entry(name, above, below, place.child(name), opaque=opaque)
 
-    def _entry(self, name: str, above: int, below: int | None, place: Place, *, opaque: bool) -> None:
+    def vanished(self, place: Place, names: list[str], below: int, *, opaque: bool) -> list[str]:
+        """What is in the workspace's folder and is no longer seen in the layer, beside what a whiteout says."""
+        return sorted(set(names_in(below)) - set(names)) if opaque else []
+
+    def entry(self, name: str, above: int, below: int | None, place: Place, *, opaque: bool) -> None:
         self._count(place)
         found = os.stat(name, dir_fd=above, follow_symlinks=False)
-        lower = None if below is None else _stat(name, below)
+        lower = None if below is None else look(name, below)
         if _is_whiteout(found):
             if lower is not None and below is not None:
                 self._removed(name, below, place)
         elif stat.S_ISDIR(found.st_mode):
-            self._a_folder(name, above, below, place, found, lower, opaque=opaque)
+            self.a_folder(name, above, below, place, found, lower, opaque=opaque)
         elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
             self._a_file(name, above, below, place, found, lower)
         else:
             self.delta.skipped.append(place)
 
-    def _a_folder(
+    def a_folder(
         self,
         name: str,
         above: int,
@@ -278,7 +287,7 @@ def _below(name: str, folder: int, place: Place) -> Iterator[tuple[Place, os.sta
     """Everything in the folder `name`, sorted, folders before what is in them."""
     fd = os.open(name, _FOLDER, dir_fd=folder)
     try:
-        for inner in _names(fd):
+        for inner in names_in(fd):
             found = os.stat(inner, dir_fd=fd, follow_symlinks=False)
             yield place.child(inner), found
             if stat.S_ISDIR(found.st_mode):
@@ -287,12 +296,13 @@ def _below(name: str, folder: int, place: Place) -> Iterator[tuple[Place, os.sta
         os.close(fd)
 
 
-def _names(folder: int) -> list[str]:
+def names_in(folder: int) -> list[str]:
     with os.scandir(folder) as entries:
         return sorted(entry.name for entry in entries)
 
 
-def _stat(name: str, folder: int) -> os.stat_result | None:
+def look(name: str, folder: int) -> os.stat_result | None:
+    """The entry itself; None if there is none."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

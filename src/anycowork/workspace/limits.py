@@ -5,9 +5,11 @@ The kernel does not hold root to a number of processes, whatever its limits say.
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 _MIB = 1 << 20
@@ -26,9 +28,10 @@ class CommandLimits:
 
 
 def limited_shell(bash: str, limits: CommandLimits, command: str) -> list[str]:
-    """Bash that gives itself the limits, for good, and then becomes the bash that runs the command.
+    """Bash that gives itself the limits, for good, and then runs the command.
 
-    Inside the namespace: there a limit on processes counts the command's own alone, not everything else of that user.
+    Inside the namespace: there a limit on processes counts the command's own alone, not everything else of that user. Both stand on
+    one line, which bash reads as a whole before it runs any of it: a command that does not parse runs without limits by not running.
     """
     wishes = {
         "c": 0,
@@ -37,8 +40,7 @@ def limited_shell(bash: str, limits: CommandLimits, command: str) -> list[str]:
         "f": limits.file_size // 1024,
     }
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in wishes.items()]
-    become = f'exec {bash} --noprofile --norc -c -- "$1"'
-    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, become]), "bash", command]
+    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, ":", command])]
 
 
 # --- cgroups, where we may make them
@@ -48,27 +50,56 @@ _PREFIX = "anycowork-"
 _JOIN = 'for group; do shift; [ "$group" = -- ] && break; echo $$ > "$group" || exit 125; done; exec "$@"'
 
 
+_idle: deque[tuple[int, CommandLimits, list[Path]]] = deque()  # whose they are: a forked server makes its own
+_numbers = count()
+
+
 @contextmanager
-def counted(name: str, limits: CommandLimits) -> Iterator[list[str]]:
-    """Words to put before a program so that it starts inside groups of its own; none where we may make no groups."""
-    made = _make_groups(f"{_PREFIX}{os.getpid()}-{name}", limits)
+def counted(limits: CommandLimits) -> Iterator[list[str]]:
+    """Words to put before a program so that it starts inside groups of its own; none where we may make no groups.
+
+    Groups that stand empty again are used again: making and removing them costs more than a short command does.
+    """
+    made = _idle_groups(limits) or _make_groups(f"{_PREFIX}{os.getpid()}-{next(_numbers)}", limits)
     try:
         joins = [str(group / "cgroup.procs") for group in made]
         yield ["/bin/sh", "-c", _JOIN, "sh", *joins, "--"] if joins else []
     finally:
-        for group in [*made, *_of_dead_servers(made)]:
-            _remove(group)
+        if made and all(map(_is_empty, made)):
+            _idle.append((os.getpid(), limits, made))
+        else:
+            for group in made:
+                _remove(group)
+
+
+def _idle_groups(limits: CommandLimits) -> list[Path]:
+    for _ in range(len(_idle)):
+        server, theirs, groups = _idle.popleft()
+        if (server, theirs) == (os.getpid(), limits) and all(map(_is_empty, groups)):
+            return groups
+        _idle.append((server, theirs, groups))
+    return []
+
+
+def _is_empty(group: Path) -> bool:
+    """Also of the dead that nobody has buried: they count as well."""
+    try:
+        return not (group / "cgroup.procs").read_bytes()
+    except OSError:
+        return False
 
 
 def can_count() -> bool:
     """Whether root's processes can be counted here."""
-    with counted("probe", CommandLimits()) as words:
+    with counted(CommandLimits()) as words:
         return bool(words)
 
 
 def _make_groups(name: str, limits: CommandLimits) -> list[Path]:
     if os.geteuid() != 0:
         return []
+    for group in _of_dead_servers():
+        _remove(group)
     if (_V2 / "cgroup.controllers").exists():
         found = _group(_V2 / name, {"pids.max": limits.processes, "memory.max": limits.memory})
         return [found] if found else []
@@ -93,9 +124,9 @@ def _group(path: Path, values: dict[str, int]) -> Path | None:
     return path
 
 
-def _of_dead_servers(made: list[Path]) -> list[Path]:
+def _of_dead_servers() -> list[Path]:
     """Groups of servers that are gone; those of the living may be about to be used."""
-    found = [left for group in made for left in group.parent.glob(f"{_PREFIX}*")]
+    found = [left for parent in (_V2, _PIDS_V1, _MEMORY_V1) for left in parent.glob(f"{_PREFIX}*")]
     return [left for left in found if not Path("/proc", left.name.split("-")[1]).exists()]
 
 

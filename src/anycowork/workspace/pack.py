@@ -4,10 +4,12 @@ A large content has a file of its own. What nobody needs is swept out by whoever
 entries only, and those are dropped when the pack is opened again. How a file looks inside is `packfile.py`'s.
 """
 
+import errno
 import hashlib
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,7 +46,36 @@ class _State:
     index: dict[str, Entry] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     current: str | None = None
-    unsynced: set[str] = field(default_factory=set)
+    unsynced: dict[str, int] = field(default_factory=dict)  # file: from which byte on
+
+
+class _Pen:
+    """The file that is being appended to, held open from one content to the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, int] = {}
+        weakref.finalize(self, _close_all, self._held)
+
+    def on(self, file: str) -> int:
+        if file not in self._held:
+            self.lift()
+            self._held[file] = os.open(self._folder / file, os.O_WRONLY | os.O_CLOEXEC)
+        return self._held[file]
+
+    def lift(self) -> None:
+        _close_all(self._held)
+
+
+def _require_named(fd: int, file: str) -> None:
+    """Somebody may have removed the folder under us: what is written then goes with the last descriptor. Raises: OSError."""
+    if os.fstat(fd).st_nlink == 0:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
+
+
+def _close_all(held: dict[str, int]) -> None:
+    while held:
+        os.close(held.popitem()[1])
 
 
 class Pack:
@@ -60,6 +91,7 @@ class Pack:
         self._known: _State | None = None
         self._fresh: dict[str, set[str]] = {}
         self._recorded: set[str] = set()
+        self._pen = _Pen(folder)
 
     @property
     def size(self) -> int:
@@ -105,13 +137,27 @@ class Pack:
         return digest, size
 
     def sync(self) -> None:
-        """Returns when all that was put is on the disk."""
+        """Returns when all that was put is on the disk; if the disk refuses, what was put since the last time is forgotten."""
         with self._lock:
             state = self._state()
             for file in sorted(state.unsynced):
-                with opened(self._folder / file, os.O_WRONLY) as fd:
+                fd = self._pen.on(file)
+                try:
+                    _require_named(fd, file)
                     os.fdatasync(fd)
-                state.unsynced.discard(file)
+                except OSError:
+                    self._forget_unsynced(state, file, fd)
+                    raise
+                del state.unsynced[file]
+
+    def _forget_unsynced(self, state: _State, file: str, fd: int) -> None:
+        """Asked a second time, the kernel would say that all is well: it has given those bytes up."""
+        start = state.unsynced.pop(file)
+        state.index = {d: entry for d, entry in state.index.items() if entry.file != file or entry.offset < start}
+        state.current = None
+        os.ftruncate(fd, start)
+        state.sizes[file] = start
+        self._pen.lift()
 
     # --- reading
 
@@ -167,6 +213,7 @@ class Pack:
             for digest, entry in state.index.items():
                 if digest in needed:
                     kept[entry.file][digest] = entry
+            self._pen.lift()
             state.current = None  # what is moved goes to a new file, never into one that is about to go
             used = {file: sum(HEADER_BYTES + entry.size for entry in held.values()) for file, held in kept.items()}
             for file in sorted(kept, key=lambda file: used[file] / max(1, state.sizes[file])):
@@ -193,15 +240,15 @@ class Pack:
     def _append(self, state: _State, digest: str, data: bytes) -> None:
         file = self._writable_file(state, len(data))
         offset = state.sizes[file]
-        with opened(self._folder / file, os.O_WRONLY) as fd:
-            try:
-                write_all(fd, header(digest, len(data)) + data, offset)
-            except OSError:
-                os.ftruncate(fd, offset)
-                raise
+        fd = self._pen.on(file)
+        try:
+            write_all(fd, header(digest, len(data)) + data, offset)
+        except OSError:
+            os.ftruncate(fd, offset)
+            raise
         state.sizes[file] = offset + HEADER_BYTES + len(data)
         state.index[digest] = Entry(file, offset + HEADER_BYTES, len(data))
-        state.unsynced.add(file)
+        state.unsynced.setdefault(file, offset)
 
     def _writable_file(self, state: _State, size: int) -> str:
         if state.current is not None and state.sizes[state.current] + size <= self._segment_bytes:

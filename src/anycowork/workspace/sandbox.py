@@ -17,14 +17,21 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
+from anycowork.workspace.copies import Copied, copy_workspace
+from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits, counted, limited_shell
 from anycowork.workspace.seccomp import filter_for, knows
-from anycowork.workspace.stage import Runner, Stage, Staging, remove_tree, runner_for
+from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
 from anycowork.workspace.started import Latch, SandboxFailed, Status
 from anycowork.workspace.transaction import Transaction
 
 _BASH = "/bin/bash"
+MOST_COPIED = 512 << 20
+
+
+class NeverBegan(SandboxFailed):
+    """The sandbox could not be set up, so the command never ran."""
 
 
 @dataclass(slots=True)
@@ -47,7 +54,11 @@ class Launch:
 
 
 class Sandbox:
-    """Runs on this machine with this bubblewrap. `toolchains` are folders that commands may read besides the system's."""
+    """Runs on this machine with this bubblewrap. `toolchains` are folders that commands may read besides the system's.
+
+    `layer` is what this machine can do. A workspace that no overlay can be laid over (one with mounts in it) is copied all the same,
+    as long as it has at most `most_copied` bytes.
+    """
 
     def __init__(
         self,
@@ -56,22 +67,38 @@ class Sandbox:
         *,
         limits: CommandLimits | None = None,
         toolchains: Sequence[str] = (),
+        layer: Layer = Layer.OVERLAY,
+        most_copied: int = MOST_COPIED,
     ) -> None:
         self.staging = staging
+        self.layer = layer
+        self.most_copied = most_copied
+        self._uncovered: set[str] = set()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
         self._toolchains = tuple(toolchains)
         self._copy: tempfile.TemporaryDirectory[str] | None = None
 
+    def layer_for(self, root: str) -> Layer:
+        return Layer.COPY if root in self._uncovered else self.layer
+
     @asynccontextmanager
-    async def begin(self, jail: Jail) -> AsyncIterator[Transaction]:
+    async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
         """The transaction of one command; at the end, what was not committed is dropped. Raises: ToolFault."""
-        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root)))
+        layer = layer or self.layer_for(jail.root)
+        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
         transaction = Transaction(stage, jail, self.staging)
         try:
+            if layer is Layer.COPY:
+                transaction.copied = await to_the_end(lambda: self._copy_of(jail.root, stage))
             yield transaction
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
+        if layer is Layer.COPY:
+            self._uncovered.add(jail.root)  # it went well: so shall the next command's
+
+    def _copy_of(self, root: str, stage: Stage) -> Copied:
+        return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
     @contextmanager
     def launch(
@@ -87,7 +114,7 @@ class Sandbox:
         """`held_back`: everything is set up, and the command begins only when it is let go. Raises: ToolFault."""
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
-            prefix = things.enter_context(counted(stage.id, self.limits))
+            prefix = things.enter_context(counted(self.limits))
             seccomp = things.enter_context(_pipe_with(filter_for(platform.machine())))
             stdin = things.enter_context(_pipe_with(b""))
             status = things.enter_context(Status.opened())
@@ -116,7 +143,7 @@ class Sandbox:
         with tempfile.TemporaryDirectory(prefix="anycowork-trial-") as root:
             stage: Stage | None = None
             try:
-                stage = self.staging.open(runner_for(root))
+                stage = self.staging.open(runner_for(root), self.layer)
                 with self.launch("echo ok > made", root, stage, cache_kept=False) as launch:
                     done = subprocess.run(
                         launch.argv,

@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol, assert_never
 
-from anycowork.domain.errors import NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.domain.errors import NoRoom, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import Image, Kind, Outlook, Restore, Restored, Snapshot, SnapshotMoment, Undo, absent
 from anycowork.domain.tools import Call
@@ -190,6 +191,7 @@ class PackedSnapshots:
             seen.append(now)
             todo.append(replace(undo, expected=now))
         self._require_kept(todo)
+        _require_room(folder, todo)
         targets = [undo.target for undo in todo]
         found = compare(seen, targets, old=lambda now: _live_content(folder, now), new=self._kept_content)
         return Outlook(tuple(todo), conflicts, frozenset(hopeless), found.files, found.text)
@@ -249,6 +251,18 @@ class PackedSnapshots:
                 return replace(taken, restores=cause.snapshot_id)
             case _:
                 assert_never(cause)
+
+
+def _require_room(folder: Folder, undos: Sequence[Undo]) -> None:
+    """Each file is written beside the one that it replaces, so there must be room for it before that one goes. Raises: NoRoom."""
+    files = [undo for undo in undos if undo.target.kind is Kind.FILE]
+    grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
+    needs = grows + max((undo.target.size for undo in files), default=0)
+    if needs > shutil.disk_usage(folder.root).free:
+        raise NoRoom(
+            f"The workspace's disk has no room for the {needs:,} bytes that bringing these files back takes. Nothing was changed."
+            " Free some space, then try again."
+        )
 
 
 def _conflict(undo: Undo, now: Image) -> str | None:

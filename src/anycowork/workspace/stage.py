@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,6 +26,13 @@ _RUNS = "runs"
 _HELD = "held"
 _CACHES = "caches"
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+
+
+class Layer(StrEnum):
+    """Where a command's writes go: over the workspace, which stays visible beneath, or into a private copy of all of it."""
+
+    OVERLAY = "overlay"
+    COPY = "copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,7 @@ class Stage:
     mounted_at: int
     etc: Path
     devices: Path | None = None
+    layer: Layer = Layer.OVERLAY
 
     @property
     def id(self) -> str:
@@ -82,7 +91,7 @@ class Staging:
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}")
         self._furnished: dict[Runner, Path] = {}
 
-    def open(self, runner: Runner) -> Stage:
+    def open(self, runner: Runner, layer: Layer = Layer.OVERLAY) -> Stage:
         """Raises: ToolFault if there is no room for one."""
         base = self._base(runner)
         folder = base / _RUNS / secrets.token_hex(8)
@@ -94,7 +103,7 @@ class Staging:
                 (folder / name).mkdir(mode=0o755 if name == "upper" else 0o700)
                 _give(folder / name, runner)
             devices = _devices(base / "dev") if runner.uid == 0 else None
-            return Stage(folder, runner, _next_tick(folder), etc, devices)
+            return Stage(folder, runner, next_tick(folder), etc, devices, layer)
         except OSError as error:
             raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None
 
@@ -191,7 +200,7 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _next_tick(folder: Path) -> int:
+def next_tick(folder: Path) -> int:
     """A moment of the file systems' clock that is later than every change made so far.
 
     File times are coarse: a change just before the mount could otherwise carry the same time as one just after it.
@@ -214,9 +223,12 @@ def _devices(folder: Path) -> Path | None:
         folder.mkdir(exist_ok=True)
         for name, (major, minor) in _DEVICES.items():
             node = folder / name
-            if not node.exists():
+            try:
+                mode = node.stat().st_mode
+            except FileNotFoundError:
                 os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(major, minor))
-            if stat.S_IMODE(node.stat().st_mode) != 0o666:
+                mode = node.stat().st_mode
+            if stat.S_IMODE(mode) != 0o666:
                 node.chmod(0o666)
         with (folder / "null").open("wb"):
             return folder

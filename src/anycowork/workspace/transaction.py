@@ -2,7 +2,7 @@
 
 import shutil
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +13,8 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
 from anycowork.workspace.commit import Applied, apply, manifest, seal
-from anycowork.workspace.delta import FILE, Delta, UnusableDelta, scan
+from anycowork.workspace.copies import Copied, scan_copy
+from anycowork.workspace.delta import FILE, FOLDER, Delta, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.stage import Stage, Staging, remove_tree, runner_for
 
@@ -37,17 +38,27 @@ class TooMuchToHold(ToolFault):
 
 @dataclass(slots=True)
 class Transaction:
-    """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish."""
+    """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
+
+    `copied` if the command works on a private copy of the workspace instead of an overlay.
+    """
 
     stage: Stage
     jail: Jail
     staging: Staging
+    copied: Copied | None = None
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
 
+    @property
+    def can_wait(self) -> bool:
+        """A layer can be taken up again at any time; what was changed in a private copy cannot be told from it later."""
+        return not self.copied
+
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
-        self.delta = scan(str(self.stage.upper), self.jail.root)
+        upper = str(self.stage.upper)
+        self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
         return self.delta
 
     def objection(self, permissions: frozenset[Permission], named: Callable[[str], bool]) -> Objection | None:
@@ -62,7 +73,7 @@ class Transaction:
         )
         if found is None or found.why is not Why.CONFLICT:
             return found
-        kept = self.staging.keep(self.stage.folder)
+        kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
         return Objection(found.why, found.paths, f"{found.says} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
@@ -100,14 +111,14 @@ class Transaction:
         try:
             applied = apply(self.stage.folder, self.jail, manifest(self.delta), seen=seen)
         except OSError as error:
-            kept = self.staging.keep(self.stage.folder)
+            kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
             self.pledged = False
             raise CommitFailed(
                 f"The disk refused while the command's changes were being made ({error.strerror}): some are made, the others "
                 f"are kept in '{kept}/upper'. Look at the files before going on."
             ) from None
         if applied.conflicts:
-            self.staging.keep(self.stage.folder)
+            _put_aside(self.staging, self.stage.folder, manifest(self.delta))
         self.pledged = False
         return applied
 
@@ -196,5 +207,24 @@ def finish(staging: Staging, jail: Jail, intent: Intent) -> RolledForward:
     except OSError as error:
         raise ToolFault(f"The disk refused while a command's changes were being finished: {error.strerror}.") from None
     if staging.found(intent.staged):
-        staging.keep(folder) if applied.conflicts else remove_tree(folder)
+        _put_aside(staging, folder, intent.paths) if applied.conflicts else remove_tree(folder)
     return RolledForward(tuple(applied.conflicts))
+
+
+def _put_aside(staging: Staging, folder: Path, intents: Iterable[PathIntent]) -> Path:
+    """Keeps what the command wrote, and not the rest of a private copy."""
+    upper, written = folder / "upper", folder / "written"
+    try:
+        written.mkdir(mode=0o700)
+        for item in intents:
+            staged, target = upper / item.path, written / item.path
+            if item.after == FOLDER:
+                target.mkdir(parents=True, exist_ok=True)
+            elif item.after is not None and (staged.is_symlink() or staged.is_file()):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                staged.rename(target)
+        remove_tree(upper)
+        written.rename(upper)
+    except OSError:
+        pass  # then more than that is kept
+    return staging.keep(folder)

@@ -2,12 +2,19 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.workspace.stage import Layer
 from support.hands import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
+def layer() -> Layer:
+    """What a command writes into; tests that hold for both kinds ask for both."""
+    return Layer.OVERLAY
+
+
+@pytest.fixture
+def bench(tmp_path: Path, layer: Layer) -> Bench:
     root, outside = tmp_path / "workspace", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
-    return Bench(root, outside)
+    return Bench(root, outside, layer=layer)

@@ -1,6 +1,7 @@
 """The pack gives back what was put, or says that it cannot; whatever a crash or a bad disk did to its files."""
 
 import os
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -118,3 +119,17 @@ def test_a_damaged_content_is_said_and_kept_anew_when_it_comes_again(tmp_path: P
         pack.read(digest)
     pack.put(b"x" * 90)
     assert pack.read(digest) == b"x" * 90
+
+
+def test_a_pack_whose_folder_was_removed_says_so_and_goes_on_anew(tmp_path: Path) -> None:
+    pack = pack_in(tmp_path / "pack")
+    pack.put(b"first")
+    pack.sync()
+    shutil.rmtree(tmp_path / "pack")
+    second = pack.put(b"second")
+    with pytest.raises(FileNotFoundError):
+        pack.sync()
+    assert not pack.has(second)
+    assert pack.put(b"second") == second
+    pack.sync()
+    assert pack.read(second) == pack_in(tmp_path / "pack").read(second) == b"second"

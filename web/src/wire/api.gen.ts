@@ -3125,6 +3125,11 @@ export interface components {
              * @enum {string}
              */
             level: "full" | "landlock" | "none";
+            /**
+             * Layer
+             * @description What commands write into: a layer over the workspace, or a private copy of it.
+             */
+            layer: ("overlay" | "copy") | null;
             /** Enforces */
             enforces: string[];
             /**

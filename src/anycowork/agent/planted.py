@@ -1,0 +1,116 @@
+"""Whether a call stands in text that others wrote: a file, a page, a program's output. Whoever planted it there must not steer.
+
+It is looked for as it is spelt, and as what it means: the same call with its keys in another order, spaced, or escaped again and again.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from anycowork.agent.reply import FoundCall
+
+_MARK = '"tool"'
+_DEEPEST = 3  # strings within strings within strings
+_MOST_READ = 4_000_000  # characters parsed of one text
+_ESCAPES = re.compile(r"\\+[nrtbf]?")
+_UNICODE = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_ONE_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_DECODER = json.JSONDecoder(strict=False)  # an unescaped string may hold line breaks
+
+
+class Planted:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self._spelt: list[str] = []
+        self._meant: set[bytes] = set()
+        self._too_much = False
+
+    def take(self, text: str) -> None:
+        bare = _bare(text)
+        if _MARK in bare:  # hardly any result holds the word that every call does
+            self._spelt.append(bare)
+        layers = list(_unescaped(text))
+        if not any(_MARK in layer for layer in layers):
+            return
+        for layer in layers:
+            if not self._take_calls(layer):
+                self._too_much = True  # then every call may stand in it
+
+    def holds(self, call: FoundCall) -> bool:
+        if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
+            return True
+        wanted = _bare(call.source) if self._spelt else ""
+        return any(wanted in text for text in self._spelt)
+
+    def _take_calls(self, text: str) -> bool:
+        """False if there is more in it than can be looked at."""
+        read, at = 0, text.find("{")
+        while at >= 0:
+            if read > _MOST_READ:
+                return False
+            try:
+                value, end = _DECODER.raw_decode(text, at)
+            except json.JSONDecodeError as error:
+                read += error.pos - at
+                at = text.find("{", at + 1)
+                continue
+            except (ValueError, RecursionError):
+                return False
+            read += end - at
+            self._take_value(value)
+            at = text.find("{", end)
+        return True
+
+    def _take_value(self, value: object) -> None:
+        waiting = [value]
+        while waiting:
+            match waiting.pop():
+                case {"tool": tool, "parameters": parameters, **more}:
+                    self._meant.add(_meaning(tool, parameters))
+                    waiting += [parameters, *more.values()]
+                case dict() as found:
+                    waiting += found.values()
+                case list() as found:
+                    waiting += found
+
+
+def _meaning(tool: object, parameters: object) -> bytes:
+    """Whatever the order of its keys, and whether or not it would have ended the turn."""
+    try:
+        return msgspec.json.encode([tool, parameters], order="sorted")
+    except UnicodeEncodeError:  # half of a surrogate pair: no call of ours
+        return b""
+
+
+def _unescaped(text: str) -> Iterator[str]:
+    """The text, and what it says when it is taken for the inside of a JSON string, of a string within one, …"""
+    for _ in range(_DEEPEST + 1):
+        yield text
+        if "\\" not in text:
+            return
+        text = _whole_pairs(_ONE_ESCAPE.sub(_letter, text))
+
+
+def _letter(found: re.Match[str]) -> str:
+    if found[1]:
+        return chr(int(found[1], 16))
+    return _LETTERS.get(found[2], found[2])
+
+
+def _bare(text: str) -> str:
+    """Without white space and backslashes: inside a JSON string the same call stands escaped, perhaps more than once."""
+    if "\\" in text:
+        text = _whole_pairs(_UNICODE.sub(lambda found: chr(int(found[1], 16)), text))
+        text = _ESCAPES.sub("", text)
+    return "".join(text.split())
+
+
+def _whole_pairs(text: str) -> str:
+    """Two halves of a surrogate pair are one character; a half alone stays what it is."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

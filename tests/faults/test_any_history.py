@@ -1,0 +1,113 @@
+"""Any sequence of file tools and real commands in their sandbox: going back to any moment of it gives that very tree."""
+
+import asyncio
+from pathlib import Path
+from shlex import quote
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from anycowork.domain.errors import OutsideWorkspace
+from anycowork.domain.snapshots import Snapshot
+from anycowork.workspace.stage import Layer
+from support.checkpoints import CHAT, Recorded, recorded, whole
+from support.spec import proves
+
+# Of these, build/ is ignored by git, and one name is awkward.
+NAMES = st.sampled_from(["a.txt", "d", "d/e.txt", "d/f", "d/f/g", "build", "build/out.o", "l", "é 'n\"\n$x"])
+MODES = st.sampled_from(["600", "644", "755", "1777", "500"])
+TEXTS = st.text(alphabet="ab é\n", max_size=20)
+
+
+def _deed(words: str) -> st.SearchStrategy[str]:
+    return st.builds(lambda *given: words.format(*map(quote, given)), *[NAMES] * words.count("{}"))
+
+
+DEEDS = st.one_of(
+    _deed("echo new > {}"),
+    _deed("echo more >> {}"),
+    _deed(r"printf 'bin\0\377\r' > {}"),
+    _deed("head -c 70000 /dev/urandom > {}"),
+    _deed("rm -rf {}"),
+    _deed("mv -T {} {}"),
+    _deed("mkdir -p {}"),
+    _deed('rm -rf {}; mkdir "$_"'),
+    _deed("ln -sfn {} {}"),
+    _deed("cp -a {} {}"),
+    _deed("touch -d 2001-01-01 {}"),
+    st.builds(lambda mode, name: f"chmod {mode} {quote(name)}", MODES, NAMES),
+)
+COMMANDS = st.lists(DEEDS, min_size=1, max_size=5).map("; ".join)
+STEPS = st.one_of(
+    st.tuples(st.just("execute_command"), COMMANDS, st.just("")),
+    st.tuples(st.just("execute_command"), COMMANDS, st.just("")),
+    st.tuples(st.just("create_file"), NAMES, TEXTS),
+    st.tuples(st.just("update_file"), NAMES, TEXTS),
+    st.tuples(st.just("move_file"), NAMES, NAMES),
+    st.tuples(st.just("delete_file"), NAMES, st.just("")),
+)
+
+
+@proves("SNAP-1", "SNAP-2", "SNAP-4")
+@pytest.mark.parametrize("layer", Layer, ids=str)
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(STEPS, min_size=2, max_size=6), chosen=st.integers(0, 100))
+def test_going_back_to_any_moment_of_any_history_gives_that_very_tree(
+    layer: Layer, steps: list[tuple[str, str, str]], chosen: int
+) -> None:
+    with TemporaryDirectory() as folder:
+        asyncio.run(_any_history(Path(folder), layer, steps, chosen))
+
+
+async def _any_history(folder: Path, layer: Layer, steps: list[tuple[str, str, str]], chosen: int) -> None:
+    async with recorded(folder, layer=layer) as house:
+        _furnish(house.root)
+        moments = []
+        for step in steps:
+            was = whole(house.root)
+            if (before := await _taken(house, *step)) is not None:
+                moments.append((before, was))
+            else:
+                assert whole(house.root) == was, f"{step} changed something that was not kept"
+        if not moments:
+            return
+        latest = whole(house.root)
+        before, was = moments[chosen % len(moments)]
+        answer = await house.restore(before)
+        assert whole(house.root) == was and not answer.done.conflicts
+        assert (house.root / ".git/config").read_text() == "[core]\n"
+        if answer.undo_snapshot is not None:
+            await house.restore(answer.undo_snapshot)
+            assert whole(house.root) == latest
+
+
+def _furnish(root: Path) -> None:
+    for path, text in {"d/e.txt": "to begin with\n", ".gitignore": "build/\n", ".git/config": "[core]\n"}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    (root / "build").mkdir()
+    (root / "build/out.o").write_bytes(b"\0old")
+
+
+async def _taken(house: Recorded, tool: str, first: str, second: str) -> Snapshot | None:
+    """The snapshot before the step; None if it was refused or changed nothing."""
+    if tool == "execute_command":
+        return await house.command(first)
+    parameters = {"path": first}
+    if tool in ("create_file", "update_file"):
+        parameters["content"] = second
+    elif tool == "move_file":
+        parameters["to"] = second
+    if tool == "update_file":
+        house.bench.read.clear()
+        if (house.root / first).is_file() and not (house.root / first).is_symlink():
+            await house.bench.call("read_file", path=first)
+    try:
+        if not await house.call(tool, **parameters):
+            return None
+    except OutsideWorkspace:  # a name, or a link on the way, that no tool follows
+        return None
+    listed, _ = await house.database.store.snapshots_page(CHAT, limit=2)
+    return listed[0]

@@ -1,0 +1,220 @@
+"""A disk that really is full, under the snapshots, the pack, a restore and a command's commit: nothing half-written, and it heals.
+
+The disk is a small file system of the test's own, so this needs root; `test_snapshots.py` and `test_disk.py` do without.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from anycowork.domain.errors import NoRoom, NotKept, ToolFault
+from anycowork.domain.tools import Intent
+from anycowork.workspace import snapshots, transaction
+from anycowork.workspace.copies import CannotCopy
+from anycowork.workspace.pack import Pack
+from anycowork.workspace.stage import Layer
+from anycowork.workspace.transaction import CommitFailed
+from support.checkpoints import Recorded, recorded, whole
+from support.disks import as_root, mounted
+from support.hands import Bench
+from support.spec import proves
+
+pytestmark = as_root
+DISK = 1 << 20
+LARGE = 300_000
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    point = tmp_path / "disk"
+    point.mkdir()
+    with mounted(point, "-t", "tmpfs", "-o", f"size={DISK}", "none"):
+        yield point
+
+
+def fill(disk: Path, *, leaving: int = 0) -> Path:
+    """Nothing more than `leaving` bytes goes onto the disk until the file is removed again."""
+    ballast = disk / "ballast"
+    with ballast.open("wb") as file:
+        free = shutil.disk_usage(disk).free - leaving
+        file.write(b"\0" * max(0, free))
+    return ballast
+
+
+def random_file(path: Path, size: int = LARGE) -> bytes:
+    data = os.urandom(size)
+    path.write_bytes(data)
+    return data
+
+
+# --- keeping
+
+
+@proves("SNAP-1", "OPS-2")
+@pytest.mark.parametrize("own_file_bytes", [1, 1 << 22], ids=["in a file of its own", "appended"])
+async def test_what_cannot_be_kept_for_want_of_room_is_not_changed(
+    tmp_path: Path, disk: Path, own_file_bytes: int
+) -> None:
+    pack = Pack(disk / "pack", own_file_bytes=own_file_bytes)
+    async with recorded(tmp_path / "house", pack=pack) as house:
+        content = random_file(house.root / "large.bin")
+        (house.root / "small.txt").write_text("small")
+        kept = await house.change(["small.txt"], (house.root / "small.txt").unlink)
+        ballast = fill(disk, leaving=LARGE // 2)
+        with pytest.raises(NotKept, match=r"No space left on device.* Nothing was changed"):
+            await house.begin(["large.bin"])
+        assert (house.root / "large.bin").read_bytes() == content
+        assert not list((disk / "pack").glob("*.tmp"))
+        await house.restore(kept)
+        assert (house.root / "small.txt").read_text() == "small", "what was kept before is whole"
+        ballast.unlink()
+        before = await house.change(["large.bin"], (house.root / "large.bin").unlink)
+        await house.restore(before)
+        assert (house.root / "large.bin").read_bytes() == content
+    again = Pack(disk / "pack", own_file_bytes=own_file_bytes)
+    assert all(b"".join(again.chunks(image.hash)) for image in before.images if image.hash)
+
+
+def test_what_the_disk_gave_up_while_syncing_is_forgotten_and_kept_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = Pack(tmp_path / "pack")
+    first = pack.put(b"first")
+    pack.sync()
+    second = pack.put(b"second")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", _refuse)
+        with pytest.raises(OSError, match="No space"):
+            pack.sync()
+    assert pack.read(first) == b"first" and not pack.has(second)
+    assert pack.put(b"second") == second
+    pack.sync()
+    for opened in (pack, Pack(tmp_path / "pack")):
+        assert opened.read(first) == b"first" and opened.read(second) == b"second"
+
+
+def _refuse(fd: int) -> None:
+    raise OSError(28, os.strerror(28))
+
+
+# --- going back
+
+
+async def _changed(house: Recorded) -> str:
+    """Three files, each replaced by less; the snapshot before them all."""
+    first = None
+    for name in ("a.bin", "b.bin", "c.bin"):
+        random_file(house.root / name, 100_000)
+    for name in ("a.bin", "b.bin", "c.bin"):
+        before = await house.change([name], lambda name=name: (house.root / name).write_text(f"small {name}"))  # type: ignore[misc]
+        first = first or before.id
+    assert first is not None
+    return first
+
+
+@pytest.fixture
+def house_on_disk(tmp_path: Path, disk: Path) -> Path:
+    """A house whose workspace alone lies on the small disk."""
+    folder = tmp_path / "house"
+    folder.mkdir()
+    (disk / "workspace").mkdir()
+    return folder
+
+
+@pytest.fixture
+def bound(house_on_disk: Path, disk: Path) -> Iterator[Path]:
+    point = house_on_disk / "workspace"
+    point.mkdir()
+    with mounted(point, "--bind", disk / "workspace"):
+        yield house_on_disk
+
+
+@proves("SNAP-2", "OPS-2")
+async def test_a_restore_without_room_is_refused_before_anything_is_touched(disk: Path, bound: Path) -> None:
+    async with recorded(bound) as house:
+        first = await _changed(house)
+        now = whole(house.root)
+        ballast = fill(disk, leaving=150_000)
+        with pytest.raises(NoRoom, match=r"no room for the .* bytes .*Nothing was changed.* Free some"):
+            await house.restore(first)
+        assert whole(house.root) == now
+        ballast.unlink()
+        await house.restore(first)
+        assert {len(content or b"") for _, content in whole(house.root).values()} == {100_000}
+
+
+@proves("SNAP-2", "OPS-2")
+async def test_a_disk_that_fills_during_a_restore_leaves_whole_files_and_the_rest_is_restored_later(
+    disk: Path, bound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshots, "_require_room", lambda folder, undos: None)  # somebody fills it after that look
+    async with recorded(bound) as house:
+        first = await _changed(house)
+        small = whole(house.root)
+        ballast = fill(disk, leaving=150_000)
+        answer = await house.restore(first)
+        reasons = answer.done.conflicts or {}
+        assert set(answer.done.restored) == {"a.bin"} and set(reasons) == {"b.bin", "c.bin"}
+        assert all("No space left on device" in reason for reason in reasons.values())
+        now = whole(house.root)
+        assert len(now["a.bin"][1] or b"") == 100_000 and {**now, "a.bin": None} == {**small, "a.bin": None}
+        ballast.unlink()
+        await house.restore(first)
+        assert {len(content or b"") for _, content in whole(house.root).values()} == {100_000}
+
+
+# --- a command's changes
+
+COMMAND = "for i in 1 2 3 4; do head -c 100000 /dev/urandom > new$i; done; echo changed > a.txt"
+
+
+@pytest.fixture
+def bench(tmp_path: Path, disk: Path) -> Bench:
+    """Workspace on the small disk; what commands write waits on another one."""
+    (disk / "a.txt").write_text("old\n")
+    return Bench(disk, tmp_path)
+
+
+@proves("SNAP-4", "OPS-2")
+async def test_a_commit_without_room_is_refused_before_anything_is_written_down(bench: Bench, disk: Path) -> None:
+    before = whole(disk)
+    with pytest.raises(ToolFault, match="no room for what the command changed"):
+        await bench.call("execute_command", command=COMMAND)
+    assert whole(disk) == before and bench.intended == []
+    assert list((disk.parent / "data/staging/runs").iterdir()) == []
+
+
+@proves("SNAP-4", "OPS-2")
+async def test_a_disk_that_fills_during_a_commit_leaves_whole_files_and_keeps_all_that_was_written(
+    bench: Bench, disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction, "_SPARE", 0)
+
+    async def intend(intent: Intent) -> None:
+        fill(disk, leaving=250_000)  # after every look at the room
+
+    with pytest.raises(CommitFailed, match=r"No space left on device.*some are made, the others are kept in"):
+        await bench.call("execute_command", bench.hands(intend=intend), command=COMMAND)
+    found = whole(disk)
+    assert not [path for path in found if path.endswith(".tmp")]
+    assert {len(content or b"") for path, (_, content) in found.items() if path.startswith("new")} == {100_000}
+    assert found["a.txt"][1] in (b"old\n", b"changed\n")
+    [kept] = (disk.parent / "data/staging/kept").iterdir()
+    assert {path.name for path in (kept / "upper").iterdir()} >= {"new1", "new2", "new3", "new4"}
+    (disk / "ballast").unlink()
+    assert (await bench.call("execute_command", command="echo fine")).content == "fine\nexit code 0"
+
+
+@proves("SNAP-4", "OPS-2")
+async def test_a_disk_without_room_for_a_copy_runs_no_command(tmp_path: Path, disk: Path) -> None:
+    root = tmp_path / "elsewhere" / "workspace"
+    root.mkdir(parents=True)
+    random_file(root / "large.bin", 2 * DISK)
+    bench = Bench(root, tmp_path, layer=Layer.COPY)
+    bench.sandbox.staging._private = disk / "staging"
+    with pytest.raises(CannotCopy, match="the disk has no room"):
+        await bench.call("execute_command", command="touch made")
+    assert set(whole(root)) == {"large.bin"} and not list((disk / "staging/runs").iterdir())
