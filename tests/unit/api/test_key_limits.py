@@ -198,13 +198,19 @@ async def test_without_a_price_tokens_are_counted_and_that_is_said(tmp_path):
 async def test_64_requests_at_once_never_take_more_than_the_limit(tmp_path):
     """All of them are inside before any is answered: only reservations can hold them back."""
     async with at_home(tmp_path) as guest:
-        app, hold = await program(guest, tokens_per_day=450), asyncio.Event()
+        app, hold, refusals = await program(guest, tokens_per_day=450), asyncio.Event(), asyncio.Semaphore(0)
         guest.model.mind = lambda body: Reply(chunks=["a", "b"], usage=USAGE, hold=hold)
+
+        async def ask():
+            answer = await app.ask({**SMALL, "stream": True})
+            refusals.release()
+            return answer
+
         async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(app.ask({**SMALL, "stream": True})) for _ in range(64)]
+            asked = [tasks.create_task(ask()) for _ in range(64)]
+            for _ in range(64 - 9):
+                await refusals.acquire()
             await guest.model.asked(9)
-            while sum(task.done() for task in asked) < 64 - 9:
-                await asyncio.sleep(0)
             hold.set()
         statuses = [task.result().status for task in asked]
         refused = next(task.result() for task in asked if task.result().status == 429)
