@@ -10,7 +10,7 @@ import type { components } from "../wire/api.gen";
 import { api, given, once } from "../wire/client";
 
 type ClientKey = components["schemas"]["KeyShape"];
-type NewKey = components["schemas"]["NewKey"];
+export type NewKey = components["schemas"]["NewKey"];
 
 const KEYS = ["keys"];
 
@@ -37,10 +37,12 @@ export function Keys() {
           {keys.map((key) => (
             <li key={key.id} className="flex items-center gap-3 px-4 py-2 text-sm">
               <KeyRound size={15} aria-hidden className="shrink-0 text-ink-3" />
-              <span className="min-w-0 flex-1 truncate">{key.name}</span>
-              <time dateTime={key.created_at} className="text-xs text-ink-3">
-                since {new Date(key.created_at).toLocaleDateString()}
-              </time>
+              <span className="min-w-0 flex-1">
+                <span className="block truncate">{key.name}</span>
+                <span className="block truncate text-xs text-ink-3">
+                  since {new Date(key.created_at).toLocaleDateString()} · {key.today.requests} {key.today.requests === 1 ? "request" : "requests"} today
+                </span>
+              </span>
               <IconButton label={`Revoke the key ${key.name}`} onClick={() => void revoke(key)} className="hover:!text-bad">
                 <Trash2 size={15} aria-hidden />
               </IconButton>

@@ -1,7 +1,7 @@
 import { PanelLeft } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Rules } from "../rules/Rules";
-import { useOffers, useWorkspaces } from "../state/queries";
+import { useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
 import { IconButton } from "../ui/Button";
 import { say } from "../ui/toasts";
@@ -14,8 +14,7 @@ import { Sandbox } from "./Sandbox";
 
 /** `part` is the section that a link leads to. */
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
-  const offers = useOffers();
-  useJump(part, offers.size > 0);
+  useJump(part);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="flex h-14 shrink-0 items-center gap-2 px-2 sm:px-4">
@@ -36,16 +35,12 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else.">
           <Folders />
         </Section>
-        {offers.has("/rules") && (
-          <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
-            <Rules />
-          </Section>
-        )}
-        {offers.has("/keys") && (
-          <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
-            <Keys />
-          </Section>
-        )}
+        <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
+          <Rules />
+        </Section>
+        <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
+          <Keys />
+        </Section>
         <Section id="safety" title="Safety" about="What holds a command that an agent runs.">
           <Sandbox />
         </Section>
@@ -61,13 +56,13 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
 }
 
 /** Once per link: what is read later must not pull the reader back. */
-function useJump(part: string | null, ready: boolean): void {
+function useJump(part: string | null): void {
   const jumped = useRef<string | null>(null);
   useEffect(() => {
-    if (!part || !ready || jumped.current === part) return;
+    if (!part || jumped.current === part) return;
     jumped.current = part;
     document.getElementById(part)?.scrollIntoView();
-  }, [part, ready]);
+  }, [part]);
 }
 
 function Section({ id, title, about, children }: { id: string; title: string; about: string; children: ReactNode }) {
