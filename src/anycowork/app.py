@@ -15,6 +15,7 @@ from anycowork.agent.asking import Asking
 from anycowork.agent.checking import Checker
 from anycowork.agent.loop import Agent
 from anycowork.agent.recorder import Recorder
+from anycowork.agent.referring import Referrer
 from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
@@ -276,6 +277,7 @@ def build_agent(
         asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
+        referrer=Referrer(recorder=recorder, toolrunner=toolrunner),
         clock=clock,
         limits=limits,
     )

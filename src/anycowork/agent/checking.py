@@ -5,7 +5,7 @@ from anycowork.agent.moment import Moment
 from anycowork.agent.recorder import Recorder
 from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.plan import PlanStep
-from anycowork.domain.tools import Status
+from anycowork.domain.tools import Parameters, Provenance, Status
 
 CHECK_WITH = "execute_command"
 _MOST_SHOWN = 300
@@ -23,10 +23,11 @@ class Checker:
         """
         failed = []
         for step in _unproved(moment):
-            call = self._recorder.check_call(moment, step, tool=CHECK_WITH)
+            command: Parameters = {"command": step.check}
+            call = self._recorder.own_call(moment, CHECK_WITH, command, Provenance(check=True), step=step.id)
             if not await self._toolrunner.passes_unasked(moment, call):
                 continue
-            await self._recorder.check(moment, call)
+            await self._recorder.own(moment, call, check=step.id)
             if isinstance(parked := await self._toolrunner.run(moment), Parked):
                 return parked
             call = moment.call(call.id)

@@ -12,6 +12,7 @@ from anycowork.agent.checking import Checker
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.agent.recorder import Recorder
+from anycowork.agent.referring import Referrer
 from anycowork.agent.reply import (
     Answer,
     Calls,
@@ -42,6 +43,7 @@ class Agent:
         asking: Asking,
         toolrunner: ToolRunner,
         checker: Checker,
+        referrer: Referrer,
         clock: Clock,
         limits: Callable[[], Limits],
     ) -> None:
@@ -50,6 +52,7 @@ class Agent:
         self._asking = asking
         self.toolrunner = toolrunner
         self._checker = checker
+        self._referrer = referrer
         self._clock = clock
         self._limits = limits
 
@@ -68,6 +71,7 @@ class Agent:
         moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
         try:
             async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
+                await self._referrer.read_named(moment)
                 while await self._step(moment, limits):
                     pass
         except TimeoutError:

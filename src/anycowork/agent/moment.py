@@ -58,6 +58,10 @@ class Moment:
         self.pending, self.announcements = [], []
         return writes, drafts
 
+    def request(self) -> str:
+        """The words that began the turn."""
+        return next((m.content for m in reversed(self.history) if m.id == self.turn.message_id), "")
+
     def seconds_at(self, now: float) -> float:
         """Time at work in this turn; waiting for a person is not in it."""
         return self.seconds_before + now - self.started

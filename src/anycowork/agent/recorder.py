@@ -1,6 +1,7 @@
 """What came of a reply, written down: message, event, usage and the turn's new state in one transaction."""
 
 import msgspec
+from pydantic import JsonValue
 
 from anycowork.agent.listening import Heard
 from anycowork.agent.moment import Moment
@@ -11,11 +12,11 @@ from anycowork.domain.chats import ChatState, EndReason, TurnState
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import Question, Review
 from anycowork.domain.roles import Permission
-from anycowork.domain.tools import Call, Provenance
+from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace
 
 EVERYTHING = frozenset(Permission)  # a turn's own call has no ceiling but its role
@@ -77,10 +78,10 @@ class Recorder:
         await self._write(moment, *prose, *messages, *note, *calls, events=events)
         moment.issue(calls)
 
-    async def check(self, moment: Moment, call: Call) -> None:
-        """The house's own call, in the name of the plan's step. What the model said last is not written yet: it may be the answer."""
+    async def own(self, moment: Moment, call: Call, **marks: JsonValue) -> None:
+        """A call of the house's own, marked as such. What the model said last is not written yet: it may be the answer."""
         message = self._call_message(moment, call, None)
-        message = replace(message, payload={**(message.payload or {}), "check": call.plan_step})
+        message = replace(message, payload={**(message.payload or {}), **marks})
         pending, announcements = moment.take_pending()
         events = (*announcements, announce.tool_call(call))
         await self._journal.write(Change(moment.chat.id, (*pending, message, call), events))
@@ -132,7 +133,10 @@ class Recorder:
             provenance=provenance,
         )
 
-    def check_call(self, moment: Moment, step: PlanStep, *, tool: str) -> Call:
+    def own_call(
+        self, moment: Moment, tool: str, parameters: Parameters, provenance: Provenance, *, step: str | None = None
+    ) -> Call:
+        """A call that the house makes itself, for the role of the turn; not issued yet."""
         return Call(
             id=self._clock.new_id(),
             chat_id=moment.chat.id,
@@ -140,11 +144,11 @@ class Recorder:
             batch_id=self._clock.new_id(),
             ordinal=len(moment.calls),
             tool=tool,
-            parameters={"command": step.check},
+            parameters=parameters,
             role_at_issue=moment.role.name,
             ceiling=EVERYTHING,
-            provenance=Provenance(check=True),
-            plan_step=step.id,
+            provenance=provenance,
+            plan_step=step,
         )
 
     def _call_message(self, moment: Moment, call: Call, heard: Heard | None) -> Message:

@@ -99,7 +99,8 @@ class CallState(StrEnum):
 
 @value
 class Provenance:
-    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan.
+    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan,
+    or as a `reference` in the person's own words.
 
     `workflow` names the one that a call is a step of: then a person's file said it, not a model.
     """
@@ -107,6 +108,7 @@ class Provenance:
     whole_reply: bool = True
     in_tool_result: bool = False
     check: bool = False
+    reference: bool = False
     workflow: str | None = None
 
     @property

@@ -6,6 +6,7 @@ from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Part, Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
+SUMMARY = "[A summary stands here for what came before in this chat:]"
 TURN_OVER = "[The turn ended here.]"
 
 
@@ -53,6 +54,11 @@ class Conversation:
             turns[-1] = Said(one.role, words, (*last.parts, *one.parts))
 
 
+def is_summary(message: Message) -> bool:
+    """It stands for everything before it, as far as a model is shown."""
+    return message.payload is not None and message.payload.get("summary") is True
+
+
 def _is_result(message: Message) -> bool:
     return message.message_type is MessageType.TOOL_RESULT
 
@@ -84,6 +90,8 @@ def _word(payload: Json, key: str) -> str | None:
 def _spoken(message: Message) -> Said | None:
     if message.role is Speaker.SYSTEM or not message.content.strip():
         return None
+    if is_summary(message):
+        return _one(USER, f"{SUMMARY}\n\n{message.content}")
     return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import Part, Said
 from anycowork.domain.values import value
-from anycowork.prompts.conversation import SYSTEM, USER, Conversation
+from anycowork.prompts.conversation import SYSTEM, USER, Conversation, is_summary
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, Fitting, Weighed, weighed
 from anycowork.prompts.tokens import FRAME, tokens
 
@@ -51,11 +51,18 @@ class Window:
     def extend(self, messages: Sequence[Message]) -> None:
         self._length += len(messages)
         for message in messages:
+            if is_summary(message):
+                self._begin_anew()
             item = weighed(message, ratio=self._ratio, result_cap=self._result_cap)
             if item.said is not None:
                 self._items.append(item)
                 self._whole.add(item.shown, item.said)
                 self._tokens += item.tokens
+
+    def _begin_anew(self) -> None:
+        """What came before is not shown any more; it is stored as ever."""
+        self._items, self._whole, self._tokens = [], Conversation(), 0
+        self._fitting, self._fitted = None, 0
 
     def shown(self, *, budget: int, system: str = "") -> Shown:
         """As `optimize_history_by_tokens`."""

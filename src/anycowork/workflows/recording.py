@@ -19,6 +19,8 @@ from anycowork.domain.question import read_question
 from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.workflows import Ask, Prompt, Run, RunStatus, ShowChanges, ToolUse
 
+COMPACTING = "compact_chat"  # built in, and built-ins cannot be shadowed: no file can make words stand for a chat
+
 
 class StepRecorder(Recorder):
     """The agent's recorder while a workflow runs: the end of a step is the turn's end only at the last one.
@@ -42,6 +44,8 @@ class StepRecorder(Recorder):
             self.run = self.run.onward()
             await self._write(moment, *messages, *also, self.run, events=events)
             return
+        if self.run.workflow == COMPACTING and reason is EndReason.ANSWERED:
+            messages = tuple(replace(message, payload={"summary": True}) for message in messages)
         await self._finish(moment, RunStatus.COMPLETED, reason, *messages, also=also, events=events)
 
     async def decline(self, moment: Moment) -> None:
