@@ -1,7 +1,7 @@
 import { PanelLeft } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Rules } from "../rules/Rules";
-import { useWorkspaces } from "../state/queries";
+import { useOffers, useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
 import { IconButton } from "../ui/Button";
 import { say } from "../ui/toasts";
@@ -14,6 +14,7 @@ import { Sandbox } from "./Sandbox";
 
 /** `part` is the section that a link leads to. */
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
+  const offers = useOffers();
   useJump(part);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
