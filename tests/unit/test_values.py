@@ -28,6 +28,12 @@ class Point:
 
 
 @value
+class Letter:
+    words: str
+    sealed: int = field(default=0, compare=False, repr=False)
+
+
+@value
 class Marker:
     """Without fields: only that it is there counts."""
 
@@ -47,6 +53,12 @@ def test_values_with_equal_fields_are_equal_and_a_field_may_stay_out_of_the_hash
     assert Point(1, 2) == Point(1, y=2) != Point(2, 1)
     assert hash(Point(1, notes={"a": "b"})) == hash(Point(1))
     assert Marker() == Marker() != Point(1)
+
+
+def test_a_field_may_stay_out_of_what_is_compared_and_shown() -> None:
+    assert Letter("a", 1) == Letter("a", 2) != Letter("b", 1)
+    assert hash(Letter("a", 1)) == hash(Letter("a", 2)) and Letter("a") != Marker()
+    assert repr(Letter("a", 1)) == "Letter(words='a')"
 
 
 @pytest.mark.parametrize("change", [replace, dataclasses.replace])

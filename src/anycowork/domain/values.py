@@ -23,6 +23,10 @@ def value(cls: type[T]) -> type[T]:
     own = {name: it for name, it in vars(cls).items() if name not in replaced}
     known = fields(dataclass(frozen=True)(cls))  # type: ignore[arg-type]  # a dataclass now, which its type does not tell
     own |= {"__hash__": cls.__hash__, "__dataclass_fields__": {one.name: one for one in known}}
+    if not all(one.compare for one in known):
+        own |= {"__eq__": cls.__eq__}
+    if not all(one.repr for one in known):
+        own |= {"__repr__": cls.__repr__}
     kinds = [_described(one) for one in known]
     return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=own)  # type: ignore[return-value]  # the same fields, methods and name
 
