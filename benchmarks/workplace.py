@@ -33,6 +33,7 @@ from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
+from anycowork.serving import settle_memory
 from anycowork.store.opening import Database, open_store
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workflows.registry import WorkflowBook
@@ -238,6 +239,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 clock=clock,
                 find_workspace=find_workspace,
             )
+            settle_memory()
             yield Workplace(database, hub, desk, resting)
     finally:
         await database.aclose()

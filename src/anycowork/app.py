@@ -47,7 +47,7 @@ from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.serving import Place, serve_app
+from anycowork.serving import Place, serve_app, settle_memory
 from anycowork.settings import Settings
 from anycowork.store.opening import Database, open_store
 from anycowork.supplies import Supplies
@@ -320,6 +320,7 @@ async def serve(
                 ready(info)
 
         async with open_house(settings, clock, token=token) as house:
+            settle_memory()
             await serve_app(house.app, place, stopping=house.stopping, ready=announce, heed_signals=heed_signals)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import aiohttp
 import uvicorn
@@ -36,6 +37,24 @@ async def test_events_arrive_at_once_and_an_open_stream_does_not_hold_up_the_end
         async with asyncio.timeout(5):
             await stream.content.read()
         assert stream.content.at_eof()
+
+
+@proves("SEC-1")
+async def test_a_guesser_cannot_choose_whose_guesses_are_slowed_down(rooms):
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    async with (
+        served(create_api(replace(rooms, sleep=sleep)), rooms.stopping) as url,
+        aiohttp.ClientSession() as session,
+    ):
+        for guess in range(3):
+            headers = {"authorization": f"Bearer guess-{guess}", "x-forwarded-for": f"10.0.0.{guess}"}
+            async with session.get(f"{url}/roles", headers=headers) as refused:
+                assert refused.status == 401
+    assert slept == [0.1, 0.2, 0.4]
 
 
 @proves("SEC-2")
