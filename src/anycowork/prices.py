@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from anycowork.domain import metering
 from anycowork.settings import Price, ProviderEntry
 
 FREE_PROVIDERS = frozenset({"guide", "local"})
-_MILLION = 1_000_000
 
 
 def price_of(providers: Iterable[ProviderEntry], model: str) -> Price | None:
@@ -18,6 +18,5 @@ def price_of(providers: Iterable[ProviderEntry], model: str) -> Price | None:
 
 def cost(price: Price, *, prompt: int, completion: int, cached: int) -> float:
     """US dollars. `cached` is the part of the prompt that the provider had kept."""
-    kept = min(cached, prompt)
-    kept_price = price.input if price.cached is None else price.cached
-    return ((prompt - kept) * price.input + kept * kept_price + completion * price.output) / _MILLION
+    used = metering.Used(prompt, completion, cached)
+    return metering.Price(price.input, price.output, price.cached).of(used) / metering.NANOS
