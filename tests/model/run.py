@@ -66,23 +66,20 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
         wanted.results.unlink(missing_ok=True)
     done = _stored(wanted.results)
     tasks = [task for task in TASKS if wanted.half in ("all", task.half) and wanted.only in task.name]
+    names = ("bare", "workplace") if wanted.way == "both" else (wanted.way,)
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
-        for name in ("bare", "workplace") if wanted.way == "both" else (wanted.way,):
-            left = [task for task in tasks if not any((r.task, r.way) == (task.name, name) for r in done)]
-            if not left:
-                continue
-            async with _WAYS[name](wanted, Path(home)) as way:
-                for task in left:
-                    result = await _measured(task, name, way, Path(home) / name, wanted.seconds)
-                    done.append(result)
-                    with wanted.results.open("a") as file:
-                        file.write(json.dumps(result.to_json()) + "\n")
-                    sys.stdout.write(
-                        f"{name:<10} {task.role:<9} {task.name:<24} {result.verdict} {result.seconds:.0f} s\n"
-                    )
-                    sys.stdout.flush()
-    names = {task.name for task in tasks}
-    return [result for result in done if result.task in names]
+        async with AsyncExitStack() as stack:
+            ways = {name: await stack.enter_async_context(_WAYS[name](wanted, Path(home))) for name in names}
+            for task, name in [(task, name) for task in tasks for name in names]:
+                if any((result.task, result.way) == (task.name, name) for result in done):
+                    continue
+                result = await _measured(task, name, ways[name], Path(home) / name, wanted.seconds)
+                done.append(result)
+                with wanted.results.open("a") as file:
+                    file.write(json.dumps(result.to_json()) + "\n")
+                sys.stdout.write(f"{name:<10} {task.role:<9} {task.name:<24} {result.verdict} {result.seconds:.0f} s\n")
+                sys.stdout.flush()
+    return [result for result in done if any(result.task == task.name for task in tasks)]
 
 
 async def _measured(task: Task, name: str, way: Way, root: Path, seconds: float) -> Result:
