@@ -57,13 +57,12 @@ class Asking:
             offers=self._prompts.offers(moment.role) if options.calling is Calling.NATIVE else (),
         )
 
-    def _schema(self, moment: Moment, options: ModelOptions, circling: str | None) -> Json | None:
+    def _schema(self, moment: Moment, options: ModelOptions, circling: frozenset[str]) -> Json | None:
         match options.calling:
             case Calling.TEXT | Calling.NATIVE:
                 return None
             case Calling.SCHEMA:
-                without = frozenset({circling} if circling else ())
-                return self._prompts.replies(moment.role, brief=options.brief, without=without)
+                return self._prompts.replies(moment.role, brief=options.brief, without=circling)
             case _:
                 assert_never(options.calling)
 
@@ -100,7 +99,8 @@ def _with_the_request(moment: Moment, result: Message) -> Message:
     if not request or len(request) > LONGEST_REMINDER:
         return result
     return replace(
-        result, content=f"{result.content}\n\n[Asked: {request} Is a part of it not done yet? Then call a tool.]"
+        result,
+        content=f"{result.content}\n\n[Asked: {request} If you can answer now, answer; if a part is not done yet, call the next tool.]",
     )
 
 

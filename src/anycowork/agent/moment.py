@@ -153,18 +153,24 @@ class Moment:
                 return self._refused_before(call)
         return None
 
-    def circling(self) -> str | None:
-        """The tool of the newest call, if that very call was made just before it too; None if the turn moves on."""
-        settled = [call for call in self.calls[-2:] if call.state is CallState.SETTLED]
-        if not settled:
-            return None
-        last = settled[-1]
-        same = len(settled) == 2 and (last.tool, last.parameters) == (settled[0].tool, settled[0].parameters)
-        return last.tool if same or _was_a_repeat(last) else None
+    def circling(self) -> frozenset[str]:
+        """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
+        settled = [call for call in self.calls if call.state is CallState.SETTLED]
+        changed = [at for at, call in enumerate(settled) if call.intent is not None and _succeeded(call)]
+        since = settled[changed[-1] + 1 :] if changed else settled
+        if not since:
+            return frozenset()
+        last = since[-1]
+        again = any((call.tool, call.parameters) == (last.tool, last.parameters) for call in since[:-1])
+        return frozenset(call.tool for call in since) if again or _was_a_repeat(last) else frozenset()
 
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
         return next(same, None)
+
+
+def _succeeded(call: Call) -> bool:
+    return call.result is not None and call.result.status is Status.OK
 
 
 def _was_a_repeat(call: Call) -> bool:

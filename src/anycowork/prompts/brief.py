@@ -6,14 +6,14 @@ from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.prompts.catalogue import shortened
 from anycowork.prompts.prose import prose
-from anycowork.prompts.replies import needed
+from anycowork.prompts.replies import callable_tools, needed
 
 LONGEST = 90  # characters of a tool's description
 
 
 def brief_prompt(base: str | None, role: RoleDefinition, specs: Sequence[ToolSpec]) -> str:
     """`base` is what a person wrote instead of our own opening. The same arguments give the same bytes, so that a cache of them holds."""
-    granted = [spec for spec in specs if role.grants(spec.permissions)]
+    granted = callable_tools(role, specs)
     tools = "\n".join(["Tools:", *map(_line, granted)]) if granted else ""
     return "\n\n".join(
         part for part in (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role)) if part
