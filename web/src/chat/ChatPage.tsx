@@ -7,6 +7,7 @@ import { openChat, useLive } from "../state/live";
 import { useOffers } from "../state/queries";
 import type { ChatView } from "../state/reduce";
 import { CHATS } from "../state/sidebar";
+import { closeWorkflows, useOpening } from "../workflows/opening";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
 import { attempt, say } from "../ui/toasts";
@@ -18,6 +19,7 @@ import { Header } from "./Header";
 import { NoChat } from "./NoChat";
 
 const Checkpoints = lazy(() => import("../snapshots/Checkpoints"));
+const Workflows = lazy(() => import("../workflows/Workflows"));
 const PlanAgainstActual = lazy(() => import("../plans/PlanAgainstActual"));
 
 interface Props {
@@ -72,6 +74,7 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />
       <RemoveDialog open={dialog === "remove"} chatId={chatId} onClose={() => setDialog(null)} />
+      {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
       {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
     </main>
   );
@@ -83,6 +86,21 @@ function Looks({ view, open, onClose }: { view: ChatView; open: Open; onClose: (
     <Suspense fallback={null}>
       {open === "checkpoints" && <Checkpoints chatId={view.id} messages={view.messages} open idle={view.state === "idle"} moment={view.news} onClose={onClose} />}
       {open === "audit" && <PlanAgainstActual chatId={view.id} open moment={view.news} onClose={onClose} />}
+    </Suspense>
+  );
+}
+
+function Selector({ view, workspace, onSwitch }: { view: ChatView; workspace: string; onSwitch: (role: string) => void }) {
+  const { open, at } = useOpening();
+  useEffect(() => closeWorkflows, [view.id]);
+  if (!open) return null;
+  const started = () => {
+    closeWorkflows();
+    setTimeout(focusComposer); // once the dialog is gone: it keeps the focus while it is there
+  };
+  return (
+    <Suspense fallback={null}>
+      <Workflows chatId={view.id} workspace={workspace} role={view.role} busy={view.state !== "idle"} at={at} onSwitch={onSwitch} onStarted={started} onClose={closeWorkflows} />
     </Suspense>
   );
 }

@@ -1,8 +1,10 @@
 // Where a person writes. Enter sends, Shift+Enter makes a line; what is not sent is kept. Stop stands where Send stands.
-import { ArrowUp, Square } from "lucide-react";
+import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
 import { HOTKEYS, shown } from "../ui/hotkeys";
+import { Completion, useCompletion } from "../workflows/Completion";
+import { openWorkflows } from "../workflows/opening";
 import type { ChatState } from "../wire/nouns";
 
 interface Props {
@@ -11,6 +13,8 @@ interface Props {
   placeholder: string;
   /** What was sent in this chat, oldest first: the arrow keys bring it back. */
   sent: readonly string[];
+  /** Whether there are workflows to run. */
+  workflows: boolean;
   onSend: (words: string) => Promise<boolean>;
   onStop: () => void;
 }
@@ -36,7 +40,7 @@ export function focusComposer(): void {
   document.getElementById("composer")?.focus();
 }
 
-export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, workflows, onSend, onStop }: Props) {
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
   const [back, setBack] = useState(0);
@@ -47,6 +51,7 @@ export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: P
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
+  const completing = useCompletion(chatId, words, workflows && idle, write);
   const submit = async () => {
     if (!idle || sending || !words.trim()) return;
     setSending(true);
@@ -58,6 +63,7 @@ export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: P
   };
   const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
+    if (completing.onKey(event)) return event.preventDefault();
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       void submit();
@@ -71,41 +77,50 @@ export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: P
     if (event.key === "Escape") field.current?.blur();
   };
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-      className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
-    >
-      <div className="flex items-end gap-2">
-        <textarea
-          id="composer"
-          ref={field}
-          rows={1}
-          value={words}
-          aria-label="Message"
-          aria-describedby={idle ? undefined : "composer-state"}
-          placeholder={placeholder}
-          onChange={({ target }) => write(target.value)}
-          onKeyDown={onKey}
-          className="max-h-48 min-h-10 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
-        />
-        {idle ? (
-          <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
-            <ArrowUp size={18} aria-hidden />
-          </button>
-        ) : (
-          <button type="button" onClick={onStop} title={`Stop (${shown(HOTKEYS.stop.keys)})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
-            <Square size={13} fill="currentColor" aria-hidden /> Stop
-          </button>
+    <>
+      <Completion found={completing.found} at={completing.at} choose={completing.choose} />
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void submit();
+        }}
+        className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
+      >
+        <div className="flex items-end gap-2">
+          {workflows && (
+            <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+              <Workflow size={18} aria-hidden />
+            </button>
+          )}
+          <textarea
+            id="composer"
+            ref={field}
+            rows={1}
+            value={words}
+            aria-label="Message"
+            aria-describedby={idle ? undefined : "composer-state"}
+            placeholder={placeholder}
+            {...completing.aria}
+            onChange={({ target }) => write(target.value)}
+            onKeyDown={onKey}
+            className="max-h-48 min-h-10 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
+          />
+          {idle ? (
+            <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
+              <ArrowUp size={18} aria-hidden />
+            </button>
+          ) : (
+            <button type="button" onClick={onStop} title={`Stop (${shown(HOTKEYS.stop.keys)})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
+              <Square size={13} fill="currentColor" aria-hidden /> Stop
+            </button>
+          )}
+        </div>
+        {!idle && (
+          <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
+            {WAITING[state]}
+          </p>
         )}
-      </div>
-      {!idle && (
-        <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
-          {WAITING[state]}
-        </p>
-      )}
-    </form>
+      </form>
+    </>
   );
 }

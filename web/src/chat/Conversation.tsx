@@ -7,7 +7,7 @@ import { PlanDock } from "../plans/PlanDock";
 import { lookOf } from "../roles/theme";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useRoles } from "../state/queries";
+import { useOffers, useRoles } from "../state/queries";
 import type { ChatView, PlanStanding } from "../state/reduce";
 import { type Row, rowsOf, withDrafts } from "../state/rows";
 import { planInHand, planStanding, questionStanding } from "../state/standing";
@@ -37,6 +37,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
   const render = useRows(view, onCompare);
   const tail = view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} />;
   const plan = planInHand(view);
+  const workflows = useOffers().has("/workflows");
   const sent = useMemo(() => view.messages.filter(({ role, payload }) => role === "user" && !payload).map(({ content }) => content), [view.messages]);
   return (
     <>
@@ -53,7 +54,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
       <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
         {plan && onCompare && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions))} />
-        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} onSend={(words) => attempt(acts.send(view.id, words))} onStop={onStop} />
+        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} workflows={workflows} onSend={(words) => attempt(acts.send(view.id, words))} onStop={onStop} />
       </div>
     </>
   );

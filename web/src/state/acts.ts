@@ -53,6 +53,16 @@ export async function registerWorkspace(root: string): Promise<string> {
   return (await given(api.POST("/workspaces", { params: { header: once() }, body: { root } as never }))).root;
 }
 
+/** Exactly this content of this file; no hash takes the trust back. */
+export async function trust(workspace: string, path: string, sha256: string | null): Promise<void> {
+  await given(api.POST("/workspaces", { params: { header: once() }, body: { trust: { workspace, path, sha256 } } }));
+}
+
+export async function runWorkflow(chatId: string, name: string, parameters: Record<string, string | boolean>): Promise<void> {
+  const params = { path: { name }, header: once() };
+  await given(api.POST("/workflows/{name}/execute", { params, body: { context_id: chatId, parameters } }));
+}
+
 export async function changeSettings(changes: Record<string, unknown>): Promise<void> {
   await given(api.PUT("/settings", { body: changes as never }));
 }

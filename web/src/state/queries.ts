@@ -22,6 +22,16 @@ export function useWorkspaces() {
   return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, ...SELDOM });
 }
 
+/** What there is to run in this chat; asked for when somebody looks, since files change under it. */
+export function useWorkflows(chatId: string, wanted = true) {
+  return useQuery({
+    queryKey: ["workflows", chatId],
+    queryFn: () => given(api.GET("/workflows", { params: { query: { context_id: chatId } } })),
+    staleTime: 5_000,
+    enabled: wanted,
+  });
+}
+
 export function useSettings() {
   return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), ...SELDOM });
 }

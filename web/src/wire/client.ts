@@ -11,6 +11,8 @@ export class Refusal extends Error {
     readonly code: string,
     message: string,
     readonly param: string | null,
+    /** What is wrong with each parameter, where the server tells them all. */
+    readonly faults: Readonly<Record<string, string>> = {},
   ) {
     super(message);
   }
@@ -33,7 +35,12 @@ export async function given<T>(asked: Answer<T>): Promise<T> {
 export function refusalOf(status: number, body: unknown): Refusal {
   const error = loose(loose(body)["error"]);
   const message = text(error["message"]) || `The server answered with ${status}.`;
-  return new Refusal(status, text(error["code"]) || "unknown", message, text(error["param"]) || null);
+  return new Refusal(status, text(error["code"]) || "unknown", message, text(error["param"]) || null, faultsOf(loose(body)["faults"]));
+}
+
+function faultsOf(told: unknown): Record<string, string> {
+  const faults = Array.isArray(told) ? told.map(loose) : [];
+  return Object.fromEntries(faults.map(({ param, message }) => [text(param), text(message)]));
 }
 
 /** Sent with every POST: the same wish twice, after a lost answer, is done once. */

@@ -13,6 +13,10 @@ export type Approval = Schemas["ApprovalShape"];
 export type Decision = Schemas["Decision"];
 export type Role = Schemas["RoleShape"];
 export type Workspace = Schemas["WorkspaceShape"];
+export type Supplied = Schemas["SuppliedShape"];
+export type Workflow = Schemas["WorkflowShape"];
+export type Parameter = Schemas["ParameterShape"];
+export type FileFault = Schemas["FileFaultShape"];
 export type MessageType = Schemas["MessageType"];
 export type Message = Schemas["MessageShape"] & { reasoning?: string | null };
 

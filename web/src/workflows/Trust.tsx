@@ -1,0 +1,92 @@
+// A file that came with the folder and steers agents: read it, then trust exactly what was read. A change asks again.
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { ShieldCheck, ShieldQuestion } from "lucide-react";
+import { useState } from "react";
+import { Output } from "../messages/Output";
+import * as acts from "../state/acts";
+import { Button } from "../ui/Button";
+import { Fold } from "../ui/Fold";
+import { api, given, Refusal } from "../wire/client";
+import type { Supplied } from "../wire/nouns";
+
+interface Props {
+  workspace: string;
+  file: Pick<Supplied, "path" | "sha256" | "trusted">;
+  /** In the selector it is read at once. */
+  initiallyOpen?: boolean;
+}
+
+export function Trust({ workspace, file, initiallyOpen = false }: Props) {
+  const queries = useQueryClient();
+  const [problem, setProblem] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const say = async (sha256: string | null) => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await acts.trust(workspace, file.path, sha256);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      setProblem(error.message);
+    } finally {
+      await Promise.all(["workflows", "workspaces", "supplied"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+      setBusy(false);
+    }
+  };
+  return (
+    <div className="text-sm">
+      <p className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        {file.trusted ? <ShieldCheck size={16} aria-hidden className="shrink-0 text-good" /> : <ShieldQuestion size={16} aria-hidden className="shrink-0 text-warn" />}
+        <code className="min-w-0 font-mono text-[13px] break-all">{file.path}</code>
+        <code title={`SHA-256 ${file.sha256}`} className="font-mono text-xs text-ink-3">
+          {file.sha256.slice(0, 12)}
+        </code>
+        <span className={file.trusted ? "text-good" : "text-warn"}>{file.trusted ? "trusted" : "not trusted: it is not used"}</span>
+      </p>
+      <Fold className="-ml-1.5" initiallyOpen={initiallyOpen} summary="Look">
+        {() => <Look workspace={workspace} file={file} />}
+      </Fold>
+      {problem && (
+        <p role="alert" className="mb-2 break-words text-bad">
+          {problem}
+        </p>
+      )}
+      {file.trusted ? (
+        <Button look="quiet" className="-ml-3" disabled={busy} onClick={() => void say(null)}>
+          Trust it no longer
+        </Button>
+      ) : (
+        <Button disabled={busy} icon={<ShieldCheck size={15} aria-hidden />} onClick={() => void say(file.sha256)}>
+          Trust this content
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** What is shown is what would be trusted, or nothing is shown. */
+function Look({ workspace, file: { path, sha256 } }: Pick<Props, "workspace" | "file">) {
+  const { data, isPending } = useQuery({ queryKey: ["supplied", workspace, path, sha256], queryFn: () => contentOf(workspace, path, sha256) });
+  if (isPending) return <p className="py-1 text-ink-3">Reading…</p>;
+  if (data == null)
+    return (
+      <p className="py-1 break-words text-ink-2">
+        This page cannot show it. Open{" "}
+        <code className="font-mono text-[13px] break-all">
+          {workspace}/{path}
+        </code>{" "}
+        before you trust it.
+      </p>
+    );
+  return <Output text={data} label={`Content of ${path}`} />;
+}
+
+/** Null where the server gives the text of another content or another file of that name. */
+async function contentOf(workspace: string, path: string, sha256: string): Promise<string | null> {
+  const query = { workspace };
+  const { workflows } = await given(api.GET("/workflows", { params: { query } }));
+  const meant = workflows.find((each) => each.source === "workspace" && each.path === path);
+  if (!meant) return null;
+  const page = await given(api.GET("/workflows/{name}", { params: { path: { name: meant.name }, query } }));
+  return page.source === "workspace" && page.path === path && page.sha256 === sha256 ? page.content : null;
+}
