@@ -9,10 +9,12 @@ import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
 import { useOffers, useRoles } from "../state/queries";
 import type { ChatView, PlanStanding } from "../state/reduce";
+import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
 import { type Row, rowsOf, withDrafts } from "../state/rows";
 import { planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
-import type { PlanStep } from "../wire/nouns";
+import { RunLine } from "../workflows/RunLine";
+import type { Message, PlanStep } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
 import { DraftRow } from "./DraftRow";
 import { Hint } from "./Hint";
@@ -34,11 +36,18 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
   const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
   const rows = useMemo(() => withDrafts(settled, view.drafts), [settled, view.drafts]);
   useSeek(target);
-  const render = useRows(view, onCompare);
-  const tail = view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} />;
+  const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
+  const render = useRows(view, runs, onCompare);
+  const run = runInHand(runs, view.state);
+  const tail = (
+    <div className="space-y-2">
+      {run && <RunLine run={run} waits={view.state !== "running"} />}
+      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} />}
+    </div>
+  );
   const plan = planInHand(view);
   const workflows = useOffers().has("/workflows");
-  const sent = useMemo(() => view.messages.filter(({ role, payload }) => role === "user" && !payload).map(({ content }) => content), [view.messages]);
+  const sent = useMemo(() => view.messages.filter(isOwn).map(({ content }) => content), [view.messages]);
   return (
     <>
       <Transcript
@@ -61,7 +70,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
 }
 
 /** One row as its card. */
-function useRows(view: ChatView, onCompare: (() => void) | null): (row: Row) => React.ReactNode {
+function useRows(view: ChatView, runs: Runs, onCompare: (() => void) | null): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const execute = useCallback((id: string, steps: PlanStep[] | null) => void attempt(acts.approvePlan(view.id, id, steps)), [view.id]);
@@ -79,6 +88,7 @@ function useRows(view: ChatView, onCompare: (() => void) | null): (row: Row) => 
             thought={thinking[row.key] ?? null}
             plan={row.message.message_type === "plan" ? planStanding(view, row.key) : UNPLANNED}
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
+            run={runs[row.message.turn_id ?? ""] ?? null}
             busy={view.state !== "idle"}
             onExecute={execute}
             onAnswer={answer}
@@ -92,6 +102,12 @@ function useRows(view: ChatView, onCompare: (() => void) | null): (row: Row) => 
       }
     }
   };
+}
+
+/** What the person wrote, not what was sent in their name. */
+function isOwn(message: Message): boolean {
+  const run = runOf(message);
+  return message.role === "user" && (run ? isOrder(message, run) : !message.payload);
 }
 
 const UNPLANNED: PlanStanding = { state: "open", approved: null };

@@ -5,7 +5,7 @@ import { type Message, readPlan } from "../wire/nouns";
 import { Card } from "./Card";
 
 const card = (parts: Partial<Message>) =>
-  show(<Card message={message(parts)} thought={null} plan={{ state: "open", approved: null }} question={{ state: "open" }} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />);
+  show(<Card message={message(parts)} thought={null} plan={{ state: "open", approved: null }} question={{ state: "open" }} run={null} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />);
 
 it.each(["hologram", undefined, null])("shows a message of type %s as text", (type) => {
   card({ message_type: type as never, content: "still here" });
@@ -27,7 +27,7 @@ it("shows a plan as a plan and a question as a question", () => {
 it("shows an approved plan as it was approved", () => {
   const approved = readPlan({ goal: "Go", steps: [{ action: "Second thoughts" }] });
   show(
-    <Card message={message({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never })} thought={null} plan={{ state: "approved", approved }} question={{ state: "open" }} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />,
+    <Card message={message({ message_type: "plan", payload: { goal: "Go", steps: [{ action: "First" }] } as never })} thought={null} plan={{ state: "approved", approved }} question={{ state: "open" }} run={null} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />,
   );
   expect(screen.getByText("Second thoughts")).toBeTruthy();
   expect(screen.queryByText("First")).toBeNull();

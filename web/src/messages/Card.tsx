@@ -2,6 +2,7 @@
 import { memo } from "react";
 import { Calm } from "../ui/Calm";
 import type { PlanStanding } from "../state/reduce";
+import { type Run, isOrder, runOf } from "../state/runs";
 import type { QuestionStanding } from "../state/standing";
 import { type Message, type PlanStep, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
@@ -12,6 +13,7 @@ import { PlanCard } from "./PlanCard";
 import { QuestionCard } from "./QuestionCard";
 import { ReviewCard } from "./ReviewCard";
 import { RoleChangeCard } from "./RoleChangeCard";
+import { OrderCard, StepCard } from "./RunCards";
 import { TaskAssignmentCard } from "./TaskAssignmentCard";
 import { TaskExecutionCard } from "./TaskExecutionCard";
 import { TaskResultCard } from "./TaskResultCard";
@@ -22,6 +24,8 @@ export interface CardProps {
   thought: number | null;
   plan: PlanStanding;
   question: QuestionStanding;
+  /** How far the workflow is that this message belongs to. */
+  run: Run | null;
   busy: boolean;
   onExecute: (messageId: string, steps: PlanStep[] | null) => void;
   onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
@@ -71,8 +75,10 @@ function Shown(props: CardProps) {
   }
 }
 
-function textual({ message }: CardProps) {
+function textual({ message, run }: CardProps) {
   const payload = loose(message.payload);
+  const then = message.role === "user" ? runOf(message) : null;
+  if (then) return isOrder(message, then) ? <OrderCard message={message} run={run ?? then} /> : <StepCard message={message} run={then} />;
   if (message.role === "user" && text(payload["plan_id"])) return <ApprovedPlanCard message={message} />;
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
   if (fault) return <ErrorCard message={message} fault={fault} />;

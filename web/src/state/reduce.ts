@@ -12,6 +12,7 @@ import {
   readPlan,
   text,
 } from "../wire/nouns";
+import { type Run, type Runs, readRun } from "./runs";
 
 /** A message that is still being said. Offsets on the wire count code points, so `length` does too. */
 export interface Draft {
@@ -54,6 +55,8 @@ export interface ChatView {
   ending: EndReason | null;
   /** Which plan step a call belongs to, as the server told. */
   steps: Readonly<Record<string, string>>;
+  /** How far each workflow is, as the server told. */
+  runs: Runs;
 }
 
 /** Seconds of thinking per message. Only who watched knows them, so they are no part of the view. */
@@ -75,6 +78,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     turn: null,
     ending: null,
     steps: {},
+    runs: {},
   };
 }
 
@@ -121,12 +125,13 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return { ...view, spent: event.seq };
     case "tool-call":
       return event.step_id && event.call_id ? { ...view, steps: { ...view.steps, [event.call_id]: event.step_id } } : view;
+    case "workflow-progress":
+      return withRun(view, readRun(event.workflow));
     case "tool-result":
     case "task-started":
     case "task-completed":
     case "job-updated":
     case "job-completed":
-    case "workflow-progress":
     case "snapshot":
     case "error":
       return view; // what a person sees of these comes as messages, or on screens of their own
@@ -142,6 +147,10 @@ function withMessage(view: ChatView, message: Message): ChatView {
   const messages = at < 0 ? [...view.messages, message] : view.messages.with(at, message);
   const drafts = message.role === "user" ? view.drafts : view.drafts.filter(({ turnId }) => turnId !== message.turn_id);
   return { ...view, messages, drafts };
+}
+
+function withRun(view: ChatView, run: Run | null): ChatView {
+  return run ? { ...view, runs: { ...view.runs, [run.run_id]: run } } : view;
 }
 
 function without(approvals: readonly Approval[], id: string): readonly Approval[] {

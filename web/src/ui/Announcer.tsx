@@ -32,6 +32,8 @@ export function boundary(before: ChatView, now: ChatView): string | null {
     const [approval] = now.approvals.slice(-1);
     return `Approval needed: ${approval?.tool.replaceAll("_", " ")} ${approval?.resource}. ${now.approvals.length} waiting.`;
   }
+  const run = now.state.startsWith("awaiting") ? null : runBoundary(before, now);
+  if (run) return run;
   if (now.state === before.state) return null;
   switch (now.state) {
     case "running":
@@ -47,4 +49,12 @@ export function boundary(before: ChatView, now: ChatView): string | null {
       return unreachable;
     }
   }
+}
+
+/** A step's beginning, and the end of the run. */
+function runBoundary(before: ChatView, now: ChatView): string | null {
+  const run = Object.values(now.runs).find(({ run_id }) => now.runs[run_id] !== before.runs[run_id]);
+  if (!run) return null;
+  if (run.status === "running") return `${run.name}: step ${run.step} of ${run.of}, ${run.title}.`;
+  return `${run.name} ${run.status === "completed" ? "has finished" : `ended: ${run.status}`}. ${run.error ?? ""}`.trim();
 }
