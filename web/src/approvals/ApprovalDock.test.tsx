@@ -1,4 +1,4 @@
-import { act, fireEvent, screen } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { approval, expectAccessible, show } from "../testing/room";
@@ -34,13 +34,15 @@ it("names tool, thing, risk and reason", async () => {
 
 it("says of changes that wait that the command has run, and shows them", () => {
   dock(approval({ tool: "execute_command", parameters: { command: "make" }, held: true, diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" }));
-  expect(screen.getByText("has run: keep its changes?")).toBeTruthy();
-  expect(screen.getByLabelText("What would change")).toBeTruthy();
+  expect(screen.getByText(/It has run; its changes wait for your word/)).toBeTruthy();
+  expect(screen.getByLabelText("What it changed")).toBeTruthy();
 });
 
-it("says where a command goes over the network", () => {
-  dock(approval({ tool: "execute_command", parameters: { command: "curl x" }, network: ["example.org:443", "example.org:80"] }));
-  expect(screen.getByText("example.org:443, example.org:80")).toBeTruthy();
+it("says where a command goes over the network", async () => {
+  const { container } = dock(approval({ tool: "execute_command", parameters: { command: "curl x" }, network: ["example.org:443", "example.org:80"] }));
+  const hosts = within(screen.getByRole("list", { name: "It wants to reach:" })).getAllByRole("listitem");
+  expect(hosts.map(({ textContent }) => textContent)).toEqual(["example.org:443", "example.org:80"]);
+  await expectAccessible(container);
 });
 
 it.each(["y", "Enter"])("allows with %s", async (key) => {

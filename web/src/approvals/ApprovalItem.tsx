@@ -1,6 +1,6 @@
 // One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
 import clsx from "clsx";
-import { Globe } from "lucide-react";
+import { Globe, Hourglass } from "lucide-react";
 import { DiffView } from "../messages/DiffView";
 import { Output } from "../messages/Output";
 import { lookOfTool, subjectOf } from "../messages/tools";
@@ -17,6 +17,7 @@ interface Props {
 
 export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
   const { Icon, does } = lookOfTool(approval.tool);
+  const changes = approval.held ? "What it changed" : "What would change";
   return (
     <li
       aria-current={current || undefined}
@@ -29,23 +30,33 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
           <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
         </span>
         <RiskMark risk={approval.risk} />
-        {approval.held && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">has run: keep its changes?</span>}
         {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
       </div>
-      {approval.network.length > 0 && (
-        <p className="mt-0.5 flex items-start gap-1.5 text-sm">
-          <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-ink-2" />
-          <span className="min-w-0 break-all">
-            Reaches <code className="font-mono text-[13px]">{approval.network.join(", ")}</code>
-          </span>
+      {approval.held && (
+        <p className="mt-1 flex items-start gap-1.5 text-sm">
+          <Hourglass size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
+          It has run; its changes wait for your word. Denied, they are thrown away.
         </p>
+      )}
+      {approval.network.length > 0 && (
+        <div className="mt-1 flex items-start gap-1.5 text-sm">
+          <Globe size={16} aria-hidden className="mt-0.5 shrink-0 text-warn" />
+          <span id={`reach-${approval.id}`}>It wants to reach:</span>
+          <ul aria-labelledby={`reach-${approval.id}`} className="min-w-0">
+            {approval.network.map((host) => (
+              <li key={host} className="font-mono text-[13px] leading-6 break-all">
+                {host}
+              </li>
+            ))}
+          </ul>
+        </div>
       )}
       {approval.reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{approval.reasons.join(" · ")}</p>}
       {approval.diff ? (
         alone ? (
-          <DiffView text={approval.diff} label="What would change" />
+          <DiffView text={approval.diff} label={changes} />
         ) : (
-          <Fold summary="What would change">{() => <DiffView text={approval.diff ?? ""} label="What would change" />}</Fold>
+          <Fold summary={changes}>{() => <DiffView text={approval.diff ?? ""} label={changes} />}</Fold>
         )
       ) : (
         <Fold className="-ml-1.5" summary={<span className="text-xs">Parameters of {approval.tool}</span>}>

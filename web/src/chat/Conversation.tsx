@@ -5,6 +5,7 @@ import { Card } from "../messages/Card";
 import { WorkCard } from "../messages/WorkCard";
 import { PlanDock } from "../plans/PlanDock";
 import { lookOf } from "../roles/theme";
+import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
 import { useOffers, useRoles } from "../state/queries";
@@ -62,11 +63,17 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
       />
       <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
         {plan && onCompare && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
-        <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions))} />
+        <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
         <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} workflows={workflows} onSend={(words) => attempt(acts.send(view.id, words))} onStop={onStop} />
       </div>
     </>
   );
+}
+
+/** A standing answer is said with every rule that it made, and the way to take them back. */
+function tellKept(rules: readonly unknown[]): void {
+  const words = keptWords(rules);
+  if (words) say(words, "info", { label: "Rules", run: () => (location.hash = "#/settings/rules") });
 }
 
 /** One row as its card. */

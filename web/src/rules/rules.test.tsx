@@ -4,7 +4,7 @@ import { expectAccessible, show } from "../testing/room";
 import { Verdict } from "./Explain";
 import { Foreseen } from "./Foreseen";
 import { supposedParameters } from "./supposed";
-import { ruleWords } from "./words";
+import { keptWords, ruleWords } from "./words";
 
 it.each([
   ["execute_command", "git  status", { command: "git  status" }],
@@ -33,4 +33,12 @@ it("puts the calls that a rule would have changed first", () => {
   expect(screen.getAllByRole("listitem")[0]?.textContent).toContain("changed.txt");
   expect(screen.getByRole("status").textContent).toContain("2 of the last 9 calls, 1 differently");
   expect(screen.getByText("It matches much.")).toBeTruthy();
+});
+
+it("says every rule that a decision made", () => {
+  const run = { tool: "execute_command", resource: "curl *", effect: "allow" };
+  const reach = { tool: "network", resource: "example.org:443", effect: "allow" };
+  expect(keptWords([])).toBeNull();
+  expect(keptWords([run])).toBe("Kept as a rule: allow execute_command on curl *.");
+  expect(keptWords([run, reach])).toBe("Kept as 2 rules: allow execute_command on curl *; allow network on example.org:443.");
 });

@@ -5,6 +5,7 @@ import { useOffers, useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
 import { IconButton } from "../ui/Button";
 import { say } from "../ui/toasts";
+import { Trust } from "../workflows/Trust";
 import { Answers } from "./Answers";
 import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
@@ -33,7 +34,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
             <LocalModels />
           </Section>
         )}
-        <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else.">
+        <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else. What a folder brings along to steer them is used once you trusted its content.">
           <Folders />
         </Section>
         <Section id="rules" title="Rules" about="Standing answers. A denial wins over everything; where no rule speaks, you are asked.">
@@ -76,14 +77,23 @@ function Section({ id, title, about, children }: { id: string; title: string; ab
   );
 }
 
-function Folders() {
-  const { data: workspaces = [] } = useWorkspaces();
+export function Folders() {
+  const { data: workspaces = [] } = useWorkspaces(0);
   return (
     <div className="rounded-2xl border border-line bg-surface p-4">
       <ul className="mb-4 space-y-1">
-        {workspaces.map(({ root }) => (
-          <li key={root} className="truncate font-mono text-[13px]">
-            {root}
+        {workspaces.map(({ root, supplies }) => (
+          <li key={root}>
+            <p className="truncate font-mono text-[13px]">{root}</p>
+            {supplies.length > 0 && (
+              <ul aria-label={`Supplied by ${root}`} className="my-2 space-y-3 border-l border-line pl-3.5">
+                {supplies.map((file) => (
+                  <li key={file.path}>
+                    <Trust workspace={root} file={file} />
+                  </li>
+                ))}
+              </ul>
+            )}
           </li>
         ))}
       </ul>

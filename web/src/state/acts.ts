@@ -26,8 +26,10 @@ export async function switchRole(chatId: string, role: string, confirm: boolean)
   await given(api.PUT("/context/{chat_id}/role", { params: { path: { chat_id: chatId } }, body: { role: role as never, confirm } }));
 }
 
-export async function decide(chatId: string, decisions: Decided[]): Promise<void> {
-  await given(api.POST("/context/{chat_id}/approvals", { params: at(chatId), body: { decisions } }));
+/** The standing rules that the decisions made; for a call with network also those about where it goes. */
+export async function decide(chatId: string, decisions: Decided[]): Promise<readonly unknown[]> {
+  const { approvals } = await given(api.POST("/context/{chat_id}/approvals", { params: at(chatId), body: { decisions } }));
+  return approvals.flatMap(({ rules }) => rules);
 }
 
 export async function answer(chatId: string, messageId: string, given_: { value: string } | { custom: string }): Promise<void> {

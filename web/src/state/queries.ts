@@ -18,8 +18,9 @@ export function useProviders() {
   });
 }
 
-export function useWorkspaces() {
-  return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, ...SELDOM });
+/** `staleTime` 0 for who shows what the folders supply: files change under the page. */
+export function useWorkspaces(staleTime = SELDOM.staleTime) {
+  return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, staleTime });
 }
 
 /** What there is to run in this chat; asked for when somebody looks, since files change under it. */
