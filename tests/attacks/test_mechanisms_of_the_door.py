@@ -207,7 +207,7 @@ def no_bounds_for_client_keys(patch: pytest.MonkeyPatch) -> None:
 
 
 SERVER = [
-    Mechanism("checking the host", rebind_a_name, without(hosts.Neighbourhood, "_check_host", lambda self, host: None)),
+    Mechanism("checking the host", rebind_a_name, without(hosts.Neighbourhood, "check_host", lambda self, scope: None)),
     Mechanism(
         "checking the origin", post_from_another_site, without(hosts, "_check_origin", lambda scope, host, by_cookie: None)
     ),

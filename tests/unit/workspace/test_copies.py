@@ -14,7 +14,7 @@ from anycowork import containment, machine
 from anycowork.containment import find_containment
 from anycowork.domain.tools import ToolResult
 from anycowork.machine import Bubblewrap, SandboxLevel
-from anycowork.workspace.bwrap import Around, bwrap_words
+from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
 from anycowork.workspace.commit import apply, manifest
 from anycowork.workspace.copies import CannotCopy, Copied, copy_workspace, scan_copy
 from anycowork.workspace.delta import Delta
@@ -269,7 +269,7 @@ def test_a_machine_without_overlays_has_the_full_level_on_copies_and_says_so(
 def test_the_words_for_a_copy_need_no_overlay_and_show_the_copy_alone(stage: Stage, root: Path) -> None:
     for kept in (True, False):
         around = Around(str(root), stage, root.parent / "cache", cache_kept=kept)
-        words = bwrap_words("bwrap", around, CommandLimits(), seccomp_fd=5, status_fd=6)
+        words = bwrap_words("bwrap", around, CommandLimits(), Descriptors(seccomp=5, status=6))
         assert not [word for word in words if "overlay" in word]
         assert words[words.index(str(stage.upper)) - 1 :][:3] == ["--bind", str(stage.upper), str(root)]
 
