@@ -18,6 +18,8 @@ from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
 from anycowork.prompts.window import Window
 
+_CIRCLE = 12  # calls: a model that comes back to one within so many goes round
+
 
 @dataclass(slots=True)
 class Moment:
@@ -155,13 +157,16 @@ class Moment:
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
-        settled = [call for call in self.calls if call.state is CallState.SETTLED]
-        changed = [at for at, call in enumerate(settled) if call.intent is not None and _succeeded(call)]
-        since = settled[changed[-1] + 1 :] if changed else settled
+        since: list[Call] = []
+        for call in reversed(self.calls[-_CIRCLE:]):
+            if call.intent is not None and _succeeded(call):
+                break
+            if call.state is CallState.SETTLED:
+                since.append(call)
         if not since:
             return frozenset()
-        last = since[-1]
-        again = any((call.tool, call.parameters) == (last.tool, last.parameters) for call in since[:-1])
+        last = since[0]
+        again = any((call.tool, call.parameters) == (last.tool, last.parameters) for call in since[1:])
         return frozenset(call.tool for call in since) if again or _was_a_repeat(last) else frozenset()
 
     def _refused_before(self, call: Call) -> Call | None:
