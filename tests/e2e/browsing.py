@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright
 
 from anycowork.api.page import has_web_ui
 from support.house import TOKEN, Guest, at_home
@@ -88,6 +88,16 @@ async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
     await page.get_by_label("Message", exact=True).fill(words)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/#/chat/**")
+
+
+async def press_until(page: Page, key: str, shown: Locator) -> None:
+    """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
+    for _ in range(20):
+        await page.keyboard.press(key)
+        if await shown.is_visible():
+            return
+        await page.wait_for_timeout(100)
+    raise AssertionError(f"{key} did nothing")
 
 
 async def violations(page: Page) -> list[str]:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, press_until, start_chat, violations
 from support.house import at_home
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -66,7 +66,7 @@ async def test_a_newcomer_walks_from_the_first_page_to_a_changed_file_without_a_
         await expect(page.get_by_label("Approvals")).to_contain_text("hello.txt")
         assert await violations(page) == []
         await page.evaluate("document.activeElement.blur()")
-        await _press_until(page, "y", page.get_by_text("Replaced"))
+        await press_until(page, "y", page.get_by_text("Replaced"))
         assert (guest.workspace / "hello.txt").read_text().strip() == "Good night!"
 
 
@@ -87,12 +87,12 @@ async def test_a_batch_of_approvals_is_decided_by_keyboard_alone(tmp_path):
         dock = page.get_by_label("Approvals")
         await expect(dock).to_contain_text("3 calls wait for you")
         await page.evaluate("document.activeElement.blur()")
-        await _press_until(page, "n", page.get_by_label("A word to the agent"))
+        await press_until(page, "n", page.get_by_label("A word to the agent"))
         await page.keyboard.type("not this one")
         await page.keyboard.press("Enter")
         await expect(dock).to_contain_text("2 calls wait for you")
         await page.evaluate("document.activeElement.blur()")
-        await _press_until(page, "Shift+Y", page.get_by_text("Two of three."))
+        await press_until(page, "Shift+Y", page.get_by_text("Two of three."))
         assert sorted(file.name for file in guest.workspace.iterdir()) == ["three.txt", "two.txt"]
         assert "not this one" in json.dumps(guest.model.requests[-1])
 
@@ -323,13 +323,3 @@ async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tm
         await page.get_by_role("button", name=re.compile("^Revoke: allow create_file")).click()
         await expect(page.get_by_text("No rules yet")).to_be_visible()
         assert (await guest.ask("GET", "/rules"))["rules"] == []
-
-
-async def _press_until(page, key, shown) -> None:
-    """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
-    for _ in range(20):
-        await page.keyboard.press(key)
-        if await shown.is_visible():
-            return
-        await page.wait_for_timeout(100)
-    raise AssertionError(f"{key} did nothing")

@@ -1,5 +1,5 @@
 import { Button } from "../ui/Button";
-import { Dialog } from "../ui/Dialog";
+import { Dialog, wantsFocus } from "../ui/Dialog";
 import { useRoles } from "../state/queries";
 import { lookOf } from "./theme";
 
@@ -20,7 +20,7 @@ export function SwitchDialog({ role, words, onConfirm, onClose }: Props) {
       <div className="mt-5 flex justify-end gap-2">
         <Button onClick={onClose}>Keep working</Button>
         <span data-colour={colour}>
-          <Button look="role" icon={<Icon size={15} aria-hidden />} onClick={onConfirm} autoFocus>
+          <Button look="role" icon={<Icon size={15} aria-hidden />} onClick={onConfirm} ref={wantsFocus}>
             Stop and switch
           </Button>
         </span>

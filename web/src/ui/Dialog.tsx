@@ -47,3 +47,8 @@ export function Dialog({ title, open, onClose, children, wide = false, bare = fa
     </dialog>
   );
 }
+
+/** The ref of what has the focus when its dialog opens: React's `autoFocus` comes before that, and leaves nothing that a dialog looks for. */
+export function wantsFocus(node: HTMLElement | null): void {
+  node?.setAttribute("autofocus", "");
+}

@@ -2,7 +2,7 @@
 import clsx from "clsx";
 import { CornerDownLeft } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useState } from "react";
-import { Dialog } from "./Dialog";
+import { Dialog, wantsFocus } from "./Dialog";
 
 export interface Command {
   id: string;
@@ -47,7 +47,7 @@ function Chooser({ commands, onRun }: { commands: readonly Command[]; onRun: (co
   return (
     <div>
       <input
-        autoFocus
+        ref={wantsFocus}
         role="combobox"
         aria-expanded
         aria-controls="palette-list"

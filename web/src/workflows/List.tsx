@@ -2,6 +2,7 @@
 import clsx from "clsx";
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { useRoles } from "../state/queries";
+import { wantsFocus } from "../ui/Dialog";
 import { Fold } from "../ui/Fold";
 import type { FileFault, Workflow } from "../wire/nouns";
 import { grouped, lacking, matching } from "./choosing";
@@ -35,7 +36,7 @@ export function List({ workflows, faults, role, onChoose }: Props) {
     <>
       <input
         autoFocus
-        ref={(field) => field?.setAttribute("autofocus", "") /* what a dialog looks for when it opens */}
+        ref={wantsFocus}
         role="combobox"
         aria-expanded
         aria-controls="workflow-list"

@@ -1,5 +1,6 @@
 // One parameter as the field that suits its type, with its help below and what is wrong with it.
 import { useId } from "react";
+import { wantsFocus } from "../ui/Dialog";
 import { INPUT } from "../ui/Field";
 import type { Parameter } from "../wire/nouns";
 
@@ -20,7 +21,7 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
     "aria-invalid": fault !== null,
     "aria-describedby": about || undefined,
     autoFocus: first,
-    ref: (field: HTMLElement | null) => void (first && field?.setAttribute("autofocus", "")), // what a dialog looks for when it opens
+    ref: first ? wantsFocus : null,
   };
   const isSwitch = parameter.type === "boolean" && !parameter.choices;
   return (

@@ -5,6 +5,7 @@ import { lookOf } from "../roles/theme";
 import * as acts from "../state/acts";
 import { useRoles } from "../state/queries";
 import { Button } from "../ui/Button";
+import { wantsFocus } from "../ui/Dialog";
 import { Refusal } from "../wire/client";
 import type { Workflow } from "../wire/nouns";
 import { lacking, rolesFor } from "./choosing";
@@ -71,7 +72,7 @@ export function RunForm({ chatId, workflow, role, busy, onSwitch, onStarted, onB
       )}
       <Steps workflow={workflow} />
       <footer className="flex flex-wrap items-center gap-2">
-        <Button look="primary" type="submit" icon={<Play size={14} aria-hidden />} disabled={sending || busy} autoFocus={parameters.length === 0}>
+        <Button look="primary" type="submit" icon={<Play size={14} aria-hidden />} disabled={sending || busy} autoFocus={parameters.length === 0} ref={parameters.length === 0 ? wantsFocus : null}>
           Run
         </Button>
         <Button look="quiet" onClick={onBack}>

@@ -1,0 +1,124 @@
+"""Workflows in a real browser: found, filled in and run by keyboard alone, trusted before they run, and followed to their end."""
+
+import re
+
+from playwright.async_api import expect
+
+from e2e.browsing import PHONE, at_the_page, press_until, start_chat, violations
+from support.scripted_model import call
+from support.spec import proves
+from support.workflows import supplied
+
+RELEASE = """+++
+description = "Write the notes of a release."
+needs = ["read_files", "create_files"]
+
+[[parameters]]
+name = "version"
+description = "the version that is released"
++++
+
+## Write the notes of {{version}}
+
+Write NOTES.md for version {{version}}.
+"""
+
+
+@proves("UI-5", "UI-6")
+async def test_a_workflow_is_found_filled_in_and_run_by_keyboard_alone(tmp_path):
+    replies = ["Hello.", "The project is laid out.", "It is checked."]
+    async with at_the_page(tmp_path, replies=replies) as (page, guest):
+        await start_chat(page, "good day")
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        message = page.get_by_label("Message", exact=True)
+        await message.focus()
+        await page.keyboard.type("/cre")
+        options = page.get_by_role("listbox", name="Workflows").get_by_role("option")
+        await expect(options.first).to_contain_text("/create_project")
+        assert await violations(page) == []
+        await page.keyboard.press("Enter")
+
+        form = page.get_by_role("form", name="create_project")
+        name = form.get_by_role("textbox", name="name")
+        await expect(name).to_be_focused()
+        await page.keyboard.press("Enter")  # nothing stands in it yet
+        await expect(name).to_have_attribute("aria-invalid", "true")
+        assert await violations(page) == []
+        await page.keyboard.type("clock")
+        await page.keyboard.press("Tab")
+        await page.keyboard.type("static")
+        await page.keyboard.press("Tab")
+        await page.keyboard.type("It shows the time.")
+        await page.keyboard.press("Enter")
+        await expect(form).to_be_hidden()
+
+        await expect(page.get_by_label("Approvals")).to_contain_text("clock/README.md")
+        going = page.get_by_role("note", name="Workflow").last
+        await expect(going).to_contain_text("create_project · step 1 of 3 · Begin with the README · waits for you")
+        await expect(message).to_be_focused()
+        await page.keyboard.press("Escape")
+        await press_until(page, "y", page.get_by_role("button", name="Step 2 of 3 · Lay out the project"))
+        ordered = page.get_by_role("note", name="Workflow").first
+        await expect(ordered).to_contain_text("create_project · 3 of 3 steps · completed")
+        assert "It shows the time." in (guest.workspace / "clock" / "README.md").read_text()
+        await expect(page.get_by_text("It is checked.")).to_be_visible()
+        assert await violations(page) == []
+
+        await page.reload()
+        await expect(ordered).to_contain_text("create_project · 3 of 3 steps · completed")
+
+
+@proves("UI-5")
+async def test_the_selector_offers_the_role_that_a_workflow_needs(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."], dark=True) as (page, _):
+        await start_chat(page, "good day", role="Planner")
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        await page.keyboard.press("Control+k")
+        await expect(page.get_by_role("combobox", name="What do you want to do?")).to_be_focused()
+        await page.keyboard.type("workflows")
+        await page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="Workflows")
+        find = dialog.get_by_role("combobox", name="Find a workflow")
+        await expect(find).to_be_focused()
+        await expect(dialog.get_by_role("group", name="understand")).to_contain_text("explain_code")
+        assert await violations(page) == []
+        await page.keyboard.type("create_project")
+        await page.keyboard.press("Enter")
+        form = page.get_by_role("form", name="create_project")
+        await expect(form.get_by_role("note")).to_contain_text("Planner may not run this")
+        assert await violations(page) == []
+        await form.get_by_role("button", name="Switch to Actor").click()
+        await expect(form.get_by_role("note")).to_be_hidden()
+        await expect(page.get_by_role("button", name=re.compile("^Role: Actor"))).to_be_attached()
+
+
+@proves("UI-5")
+async def test_what_a_folder_supplies_is_read_and_trusted_before_it_runs_and_again_after_a_change(tmp_path):
+    async with at_the_page(
+        tmp_path, replies=["Hello.", call("create_file", path="NOTES.md", content="1.2\n")], viewport=PHONE
+    ) as (page, guest):
+        supplied(guest.workspace, release=RELEASE)
+        await start_chat(page, "good day")
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        await page.get_by_role("button", name="Workflows", exact=True).click()
+        await expect(page.get_by_role("combobox", name="Find a workflow")).to_be_focused()
+        await page.keyboard.type("release")
+        await page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="release")
+        await expect(dialog.get_by_label("Content of .anycowork/workflows/release.md")).to_contain_text(
+            "Write NOTES.md"
+        )
+        assert await violations(page) == []
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await dialog.get_by_role("button", name="Trust this content").click()
+        await dialog.get_by_role("textbox", name="version").fill("1.2")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_label("Approvals")).to_contain_text("NOTES.md")
+
+        supplied(guest.workspace, release=RELEASE.replace("Write NOTES.md", "Write anything"))
+        await page.goto(page.url.split("#")[0] + "#/settings/folders")
+        folders = page.get_by_role("region", name="Folders")
+        await expect(folders).to_contain_text("not trusted: it is not used")
+        await folders.get_by_role("button", name="Look").click()
+        await expect(folders).to_contain_text("Write anything")
+        assert await violations(page) == []
