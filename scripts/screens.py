@@ -113,6 +113,10 @@ CARRIED_OUT = [
     call("update_file", path="README.md", edits=[{"find": "every hour", "replace": "every hour, as text or JSON"}]),
     "Two of three steps are done; the station itself was not run.",
 ]
+STEER = call("execute_command", command="echo 'Reports are JSON.' > AGENTS.md && echo kept")
+FETCH = call(
+    "execute_command", command="curl -sS https://sensors.example/list", network=["sensors.example", "cdn.example"]
+)
 DIAGRAM = """The sensor is read once an hour:
 
 ```mermaid
@@ -213,6 +217,26 @@ async def diagram(page: Page) -> None:
     await expect(page.locator("iframe[data-drawn=true]")).to_be_visible(timeout=30_000)
 
 
+async def workflows(page: Page) -> None:
+    await answer(page)
+    await page.get_by_role("button", name="Workflows", exact=True).click()
+    await expect(page.get_by_role("group", name="understand")).to_be_visible()
+
+
+async def workflow_form(page: Page) -> None:
+    await answer(page)
+    await page.get_by_label("Message", exact=True).fill("/create")
+    await expect(page.get_by_role("listbox", name="Workflows")).to_be_visible()
+    await page.keyboard.press("Enter")
+    await page.get_by_role("textbox", name="name").fill("dashboard")
+
+
+async def held(page: Page) -> None:
+    await start_chat(page, "Write the station's rules for agents")
+    await page.get_by_role("button", name="Allow once").click()
+    await expect(page.get_by_text("It has run; its changes wait for your word")).to_be_visible()
+
+
 async def usage(page: Page) -> None:
     await answer(page)
     await page.get_by_role("button", name=re.compile("^Used in this chat")).click()
@@ -250,6 +274,10 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "plan-actual": (plan_actual, [json.dumps(PLAN), *CARRIED_OUT]),
     "plan-followed": (plan_followed, [json.dumps(PLAN), *CARRIED_OUT]),
     "diagram": (diagram, [DIAGRAM]),
+    "workflows": (workflows, [ANSWER]),
+    "workflow-form": (workflow_form, [ANSWER]),
+    "held": (held, [STEER]),
+    "network": (approval, [FETCH]),
     "usage": (usage, [ANSWER]),
     "rules": (rules, [ANSWER]),
     "keys": (keys, []),

@@ -288,6 +288,7 @@ async def test_a_refusal_by_the_role_offers_the_switch(tmp_path):
         await expect(page.get_by_role("button", name=re.compile("^Role: Actor"))).to_be_visible()
 
 
+@proves("UI-5")
 async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tmp_path):
     replies = [call("create_file", path="a.txt", content="first\n"), "Written."]
     async with at_the_page(tmp_path, replies=replies) as (page, guest):
@@ -307,6 +308,7 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         assert (guest.workspace / "a.txt").read_text() == "first\n"
 
 
+@proves("UI-5")
 async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tmp_path):
     replies = [
         call("create_file", path="notes/a.txt", content="1"),
