@@ -33,7 +33,9 @@ it("names tool, thing, risk and reason", async () => {
 });
 
 it("says of changes that wait that the command has run, and shows them", () => {
-  dock(approval({ tool: "execute_command", parameters: { command: "make" }, held: true, diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" }));
+  dock(approval({ tool: "execute_command", parameters: { command: "make" }, held: true, reasons: ["It has run, and its changes wait for your word."], diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" }));
+  expect(screen.getByText("Keep what it changed?")).toBeTruthy();
+  expect(screen.getAllByText(/It has run/)).toHaveLength(1);
   expect(screen.getByText(/It has run; its changes wait for your word/)).toBeTruthy();
   expect(screen.getByLabelText("What it changed")).toBeTruthy();
 });

@@ -39,7 +39,7 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
     <section id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 rounded-2xl border border-line-strong bg-surface shadow-lg">
       <header className="flex items-center gap-2 px-4 pt-3 text-sm font-semibold">
         <Hand size={16} aria-hidden className="text-warn" />
-        {many ? `${approvals.length} calls wait for you` : "May the agent do this?"}
+        {many ? `${approvals.length} calls wait for you` : current.held ? "Keep what it changed?" : "May the agent do this?"}
       </header>
       <ul className="max-h-[42vh] space-y-1 overflow-y-auto px-1.5 py-1.5">
         {approvals.map((approval, place) => (

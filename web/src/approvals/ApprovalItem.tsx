@@ -17,6 +17,7 @@ interface Props {
 
 export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
   const { Icon, does } = lookOfTool(approval.tool);
+  const reasons = approval.held ? approval.reasons.filter((reason) => !reason.startsWith("It has run")) : approval.reasons; // said once
   const changes = approval.held ? "What it changed" : "What would change";
   return (
     <li
@@ -51,7 +52,7 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
           </ul>
         </div>
       )}
-      {approval.reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{approval.reasons.join(" · ")}</p>}
+      {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{reasons.join(" · ")}</p>}
       {approval.diff ? (
         alone ? (
           <DiffView text={approval.diff} label={changes} />

@@ -29,7 +29,7 @@ export async function switchRole(chatId: string, role: string, confirm: boolean)
 /** The standing rules that the decisions made; for a call with network also those about where it goes. */
 export async function decide(chatId: string, decisions: Decided[]): Promise<readonly unknown[]> {
   const { approvals } = await given(api.POST("/context/{chat_id}/approvals", { params: at(chatId), body: { decisions } }));
-  return approvals.flatMap(({ rules }) => rules);
+  return approvals.flatMap((decided) => decided.rules ?? []); // left out where none was made
 }
 
 export async function answer(chatId: string, messageId: string, given_: { value: string } | { custom: string }): Promise<void> {
