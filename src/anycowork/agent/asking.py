@@ -6,7 +6,7 @@ from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
 from anycowork.domain.journal import Change, Reserve, Spend
-from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Calling, Clock, Journal, ModelOptions, ModelRequest, Providers, UsageChunk
 from anycowork.domain.values import replace
 from anycowork.prompts.book import PromptBook
@@ -17,7 +17,6 @@ ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
-LONGEST_REMINDER = 300  # characters of a request that a small model is reminded of at every result
 FILES_HEAD = "[Files in the workspace:"
 
 
@@ -47,6 +46,7 @@ class Asking:
     def _request(self, moment: Moment, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
         """A model that goes round in a circle is asked differently, once: being told of it does not help a weak one."""
         circling = moment.circling()
+        moment.brief = options.brief
         return ModelRequest(
             model=model,
             messages=shown.messages,
@@ -62,7 +62,8 @@ class Asking:
             case Calling.TEXT | Calling.NATIVE:
                 return None
             case Calling.SCHEMA:
-                return self._prompts.replies(moment.role, brief=options.brief, without=circling)
+                only = moment.owed() if options.brief and moment.pushed_back else frozenset()
+                return self._prompts.replies(moment.role, brief=options.brief, without=circling, only=only)
             case _:
                 assert_never(options.calling)
 
@@ -71,7 +72,7 @@ class Asking:
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
         new = moment.history[len(moment.window) :]
-        moment.window.extend([_as_shown(moment, one, options) for one in new])
+        moment.window.extend([_with_files(moment, one) if one.id == moment.turn.message_id else one for one in new])
         return moment.window.shown(budget=room, system=await self._told(moment, options))
 
     async def _told(self, moment: Moment, options: ModelOptions) -> str:
@@ -83,25 +84,6 @@ class Asking:
                 prompt_id, moment.role, brief=options.brief, offered=offered
             )
         return moment.system_prompt
-
-
-def _as_shown(moment: Moment, message: Message, options: ModelOptions) -> Message:
-    if message.id == moment.turn.message_id:
-        return _with_files(moment, message)
-    if options.brief and message.turn_id == moment.turn.id and message.message_type is MessageType.TOOL_RESULT:
-        return _with_the_request(moment, message)
-    return message
-
-
-def _with_the_request(moment: Moment, result: Message) -> Message:
-    """A small model that has done one part of three takes the work for done, unless the request stands before it again."""
-    request = next((one.content for one in moment.history if one.id == moment.turn.message_id), "")
-    if not request or len(request) > LONGEST_REMINDER:
-        return result
-    return replace(
-        result,
-        content=f"{result.content}\n\n[Asked: {request} If you can answer now, answer; if a part is not done yet, call the next tool.]",
-    )
 
 
 def _with_files(moment: Moment, request: Message) -> Message:

@@ -146,6 +146,9 @@ class Agent:
         """Why these words are not taken for the end; None if they are. Said once: the second time they stand."""
         if not text.strip():
             return "The reply was empty. Answer in words, or call a tool."
+        if moment.brief and not moment.pushed_back and moment.owed():
+            moment.pushed_back = True
+            return f"That is not all of it. Asked was: {moment.request()}"
         failed = moment.last_failure()
         if failed is None or moment.pushed_back or not claims_success(text):
             return None

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
 from anycowork.agent.planted import Planted
+from anycowork.agent.promises import not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import RepeatedCall
@@ -35,6 +36,7 @@ class Moment:
     system_prompt: str | None = None
     listener: Listener | None = None
     pushed_back: bool = False
+    brief: bool = False  # the model that answers is a small one
     started: float = 0.0
     seconds_before: float = 0.0
     pending: list[Write] = field(default_factory=list)
@@ -154,6 +156,10 @@ class Moment:
             if status is Status.OK:
                 return self._refused_before(call)
         return None
+
+    def owed(self) -> frozenset[str]:
+        """Tools of which the request needs one that no call of the turn was made with."""
+        return frozenset() if self.plan else not_tried(self._user_text, {call.tool for call in self.calls}, self.role)
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""

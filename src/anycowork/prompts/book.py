@@ -28,8 +28,8 @@ class PromptBook:
             return brief_prompt(base, role, toolbox.specs())
 
         @lru_cache(maxsize=64)
-        def replies(role: RoleDefinition, brief: bool, without: frozenset[str]) -> Json:
-            return reply_schema(role, toolbox.specs(), brief=brief, without=without)
+        def replies(role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str]) -> Json:
+            return reply_schema(role, toolbox.specs(), brief=brief, without=without, only=only)
 
         @lru_cache(maxsize=64)
         def offers(role: RoleDefinition) -> tuple[Offer, ...]:
@@ -82,9 +82,16 @@ class PromptBook:
         """The tools that the role grants, and no other, for a model that calls natively."""
         return self._offers(role)
 
-    def replies(self, role: RoleDefinition, *, brief: bool, without: frozenset[str] = frozenset()) -> Json:
+    def replies(
+        self,
+        role: RoleDefinition,
+        *,
+        brief: bool,
+        without: frozenset[str] = frozenset(),
+        only: frozenset[str] = frozenset(),
+    ) -> Json:
         """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
-        return self._replies(role, brief, without)
+        return self._replies(role, brief, without, only)
 
 
 def _built_in() -> SystemPrompt:

@@ -23,10 +23,16 @@ _TEXT: Json = {"type": "string", "minLength": 1}
 
 
 def reply_schema(
-    role: RoleDefinition, specs: Sequence[ToolSpec], *, brief: bool = False, without: Collection[str] = ()
+    role: RoleDefinition,
+    specs: Sequence[ToolSpec],
+    *,
+    brief: bool = False,
+    without: Collection[str] = (),
+    only: Collection[str] = (),
 ) -> Json:
     """One branch for each form of each tool that the role grants, except those named in `without`; then what the role may say.
 
+    With `only` a call of one of these tools is all that can be said, if the role grants one of them.
     With `brief` a call has its required parameters alone: what a small model adds is wrong more often than useful.
     The same arguments give the same bytes.
     """
@@ -36,7 +42,15 @@ def reply_schema(
         if role.grants(spec.permissions) and spec.name not in without
         for form in (spec.forms or (spec.schema,))
     ]
-    return {"anyOf": [*calls, *_documents(role), _object({ANSWER: _TEXT})]}
+    due = [call for call in calls if _tool_of(call) in only]
+    return {"anyOf": due or [*calls, *_documents(role), _object({ANSWER: _TEXT})]}
+
+
+def _tool_of(call: JsonValue) -> JsonValue:
+    assert isinstance(call, dict) and isinstance(call["properties"], dict)
+    tool = call["properties"]["tool"]
+    assert isinstance(tool, dict)
+    return tool["const"]
 
 
 def callable_tools(role: RoleDefinition, specs: Sequence[ToolSpec]) -> list[ToolSpec]:

@@ -13,6 +13,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import PathText
+from anycowork.tools.reading import suggestion
 from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import changing
@@ -145,7 +146,7 @@ def _kind(folder: Folder, place: Place) -> str:
     """Raises: FileMissing; WrongKind for anything but a file or a folder."""
     found = folder.jail.stat(place)
     if found is None:
-        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place)}")
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise WrongKind(
             f"'{shown(place.path)}' is a {kind_of(found.st_mode)}; file tools move and delete files and folders only."

@@ -38,6 +38,7 @@ _SIGNATURES = (
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
 )
+_LOOKED_AT = 500  # files whose names are compared with one that is missing
 
 
 def prepared_for_reading(tool: str, path: str, parameters: Parameters, hands: Hands) -> Prepared:
@@ -45,7 +46,7 @@ def prepared_for_reading(tool: str, path: str, parameters: Parameters, hands: Ha
     folder = folder_of(hands)
     place, found = folder.jail.find(path)
     if found is None:
-        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {_suggestion(folder, place)}")
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place)}")
     return Prepared(tool=tool, parameters=parameters, resource=place.resource, payload=place)
 
 
@@ -118,7 +119,11 @@ class GetFileInfo(BuiltIn[GetFileInfoParameters]):
         return await reading(lambda: _info(folder, place))
 
 
-def _suggestion(folder: Folder, place: Place) -> str:
+def suggestion(folder: Folder, place: Place) -> str:
+    """What may have been meant by a path that is not there: the same name elsewhere, else a name like it in the same folder."""
+    elsewhere = [path for path in folder.overview(_LOOKED_AT).splitlines() if path.endswith(f"/{place.name}")]
+    if elsewhere:
+        return f"Did you mean '{elsewhere[0]}'?"
     try:
         names = folder.jail.names(place.parent)
     except ToolFault:

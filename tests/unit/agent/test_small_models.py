@@ -73,3 +73,19 @@ async def test_a_small_model_is_shown_short_results_and_what_is_stored_is_whole(
         await chat.send("read long.txt")
         assert len((await chat.of_type("tool_result"))[0]["content"]) >= len(long)
     assert len(model.requests[1]["messages"][-1]["content"]) < 5_000
+
+
+@proves("LOOP-10")
+async def test_a_small_model_that_answers_before_doing_what_was_asked_can_only_do_it(tmp_path: Path) -> None:
+    done = json.dumps({"answer": "Created and ran it."})
+    replies = [call("read_file", path="a.py"), done, call("execute_command", command="cat a.py"), done]
+    async with (
+        ScriptedModel(replies) as model,
+        at_home(tmp_path, files={"a.py": "print(1)\n"}, **small(model.base_url)) as guest,
+    ):
+        chat = await guest.chat()
+        assert (await chat.send("Run a.py."))["state"] == "awaiting_approval"
+        await chat.decide()
+        assert (await chat.last())["content"] == "Created and ran it."
+    assert [len(tools_allowed(request)) for request in model.requests][2] == 1
+    assert model.requests[2]["messages"][-1]["content"].endswith("Asked was: Run a.py.")
