@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Page, expect
 
+from anycowork.domain.journal import Change
+from anycowork.domain.messages import Message, MessageType, Speaker
 from e2e.browsing import at_the_page
 from support.longchat import fill
 from support.spec import proves
@@ -116,3 +118,18 @@ async def wheel(page: Page, by: int) -> None:
     await page.mouse.move(700, 400)
     await page.mouse.wheel(0, by)
     await page.wait_for_function(AT_REST)
+
+
+@proves("UI-5")
+async def test_messages_without_the_newer_fields_render_beside_new_ones(tmp_path):
+    async with at_the_page(tmp_path, replies=["A new answer."]) as (page, guest):
+        chat = await guest.chat()
+        kinds = [(Speaker.USER, MessageType.TEXT), *((Speaker.ASSISTANT, kind) for kind in MessageType)]
+        old = [Message(f"old-{at}", chat.id, by, f"Old words {at}.", kind) for at, (by, kind) in enumerate(kinds)]
+        await guest.house.database.journal.write(Change(chat.id, tuple(old)))
+        await page.goto(page.url.split("#")[0].split("?")[0] + f"#/chat/{chat.id}")
+        for at in range(len(old)):
+            await expect(page.get_by_label("Conversation").get_by_text(f"Old words {at}.")).to_be_visible()
+        await page.get_by_label("Message", exact=True).fill("and now?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("A new answer.")).to_be_visible()
