@@ -8,6 +8,7 @@ from support.workflows import listed, progress, started, supplied, trust, writte
 
 OWN = '+++\ndescription = "Own."\ncategory = "house"\n+++\n## Go\n\nSay who wrote this: {whose}.\n'
 BUILT_IN = {
+    "compact_chat",
     "create_project",
     "explain_code",
     "fix_failing_test",
