@@ -17,6 +17,7 @@ ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
+A_REQUEST = 4  # words; fewer may be a greeting, which needs no look at the files
 FILES_HEAD = "[Files in the workspace:"
 
 
@@ -62,10 +63,18 @@ class Asking:
             case Calling.TEXT | Calling.NATIVE:
                 return None
             case Calling.SCHEMA:
-                only = moment.owed() if options.brief and moment.pushed_back else frozenset()
+                only = self._due(moment) if options.brief else frozenset()
                 return self._prompts.replies(moment.role, brief=options.brief, without=circling, only=only)
             case _:
                 assert_never(options.calling)
+
+    def _due(self, moment: Moment) -> frozenset[str]:
+        """The tools of which a small model must call one now: before its first answer, and once when its answer was not taken."""
+        pushed, moment.must_call = moment.must_call, False
+        if pushed:
+            return moment.owed() or self._prompts.tools(moment.role)
+        looks_first = not moment.calls and len(moment.request().split()) >= A_REQUEST
+        return self._prompts.tools(moment.role) if looks_first else frozenset()
 
     async def _shown(self, moment: Moment, options: ModelOptions) -> Shown:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))

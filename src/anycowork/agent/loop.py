@@ -146,14 +146,18 @@ class Agent:
         """Why these words are not taken for the end; None if they are. Said once: the second time they stand."""
         if not text.strip():
             return "The reply was empty. Answer in words, or call a tool."
-        if moment.brief and not moment.pushed_back and moment.owed():
-            moment.pushed_back = True
-            return f"That is not all of it. Asked was: {moment.request()}"
-        failed = moment.last_failure()
-        if failed is None or moment.pushed_back or not claims_success(text):
+        if moment.pushed_back:
             return None
-        moment.pushed_back = True
-        return f"The last step failed ({failed.tool}): {failed.result.content[:300] if failed.result else ''} It is not done."
+        failed = moment.last_failure()
+        given_up = moment.brief and failed is not None and failed.tool != "execute_command"
+        if failed is not None and (given_up or claims_success(text)):
+            moment.pushed_back = moment.must_call = True
+            said = failed.result.content[:300] if failed.result else ""
+            return f"The last step failed ({failed.tool}): {said} It is not done."
+        if moment.brief and moment.owed():
+            moment.pushed_back = moment.must_call = True
+            return f"That is not all of it. Asked was: {moment.request()}"
+        return None
 
     async def _fault(self, moment: Moment, limits: Limits, heard: Heard | None, problem: str) -> bool:
         log.warning("turn %s: reply not taken (%s): %r", moment.turn.id, problem, heard.text if heard else "")

@@ -36,6 +36,7 @@ class Moment:
     system_prompt: str | None = None
     listener: Listener | None = None
     pushed_back: bool = False
+    must_call: bool = False  # a small model's answer was not taken: next it can only call
     brief: bool = False  # the model that answers is a small one
     started: float = 0.0
     seconds_before: float = 0.0

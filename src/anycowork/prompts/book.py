@@ -18,6 +18,7 @@ class PromptBook:
 
     def __init__(self, written: SystemPrompts, toolbox: Toolbox) -> None:
         self._written = written
+        self._specs = toolbox.specs
 
         @lru_cache(maxsize=64)
         def together(base: str, role: RoleDefinition, offered: bool = False) -> Enhanced:
@@ -81,6 +82,10 @@ class PromptBook:
     def offers(self, role: RoleDefinition) -> tuple[Offer, ...]:
         """The tools that the role grants, and no other, for a model that calls natively."""
         return self._offers(role)
+
+    def tools(self, role: RoleDefinition) -> frozenset[str]:
+        """The names of those that the role grants."""
+        return frozenset(spec.name for spec in self._specs() if role.grants(spec.permissions))
 
     def replies(
         self,

@@ -14,7 +14,7 @@ from anycowork.domain.tools import ToolSpec
 ANSWER = "answer"  # the key that an answer in words comes under
 # What a decoder's grammar cannot hold cheaply, or what only explains: parameters are checked again when the call is read.
 _LEFT_OUT = frozenset(
-    {"description", "default", "title", "minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"}
+    {"description", "default", "title", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"}
 )
 _MOST_STEPS = 8
 # Measured: a small model calls these where another tool was right, and then again.
