@@ -89,3 +89,33 @@ async def test_a_small_model_that_answers_before_doing_what_was_asked_can_only_d
         assert (await chat.last())["content"] == "Created and ran it."
     assert [len(tools_allowed(request)) for request in model.requests][2] == 1
     assert model.requests[2]["messages"][-1]["content"].endswith("Asked was: Run a.py.")
+
+
+async def test_a_small_model_looks_before_its_first_answer_but_may_return_a_greeting(tmp_path: Path) -> None:
+    async with (
+        ScriptedModel([call("list_directory", path="."), ANSWER, ANSWER]) as model,
+        at_home(tmp_path, **small(model.base_url)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("What is in this folder?")
+        await chat.send("Thank you!")
+    may_answer = [
+        any("answer" in branch["properties"] for branch in request["response_format"]["json_schema"]["schema"]["anyOf"])
+        for request in model.requests
+    ]
+    assert may_answer == [False, True, True]
+
+
+@proves("LOOP-10")
+async def test_a_small_model_does_not_rest_on_a_failed_step(tmp_path: Path) -> None:
+    gave_up = json.dumps({"answer": "I do not see it."})
+    replies = [call("read_file", path="b.txt"), gave_up, call("read_file", path="old/b.txt"), ANSWER]
+    async with (
+        ScriptedModel(replies) as model,
+        at_home(tmp_path, files={"old/b.txt": "1\n"}, **small(model.base_url)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("What does b.txt say?")
+        assert (await chat.last())["content"] == "It is 1."
+    assert "Did you mean 'old/b.txt'?" in model.requests[1]["messages"][-1]["content"]
+    assert "failed (read_file)" in model.requests[2]["messages"][-1]["content"]
