@@ -36,7 +36,7 @@ def desk(shared: tuple[Desk, Served], models: ScriptedModel) -> Desk:
 def test_list_shows_each_by_category_with_how_to_type_it(desk: Desk) -> None:
     done = desk.type("workflow", "list")
     assert done.returncode == 0
-    assert "understand\n  explain_code " in done.stdout
+    assert "understand\n  compact_chat " in done.stdout and "\n  explain_code " in done.stdout
     assert "/explain_code path=<path> [depth=brief|thorough]" in done.stdout
 
 
