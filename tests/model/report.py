@@ -30,8 +30,8 @@ def table(results: list[Result]) -> str:
     return "\n".join([_header(), *(_row(title, some) for title, some in _groups(results))])
 
 
-def page(results: list[Result], *, model: str, machine: str, day: str) -> str:
-    """Only what was measured is in it; a task that did not run is counted nowhere."""
+def page(results: list[Result], *, model: str, machine: str, day: str, note: str = "") -> str:
+    """Only what was measured is in it; a task that did not run is counted nowhere. `note` is the measurer's own remark."""
     singles = sorted({(r.half, r.role, r.task) for r in results})
     lines = [
         "# What the local model can do here",
@@ -39,7 +39,8 @@ def page(results: list[Result], *, model: str, machine: str, day: str) -> str:
         f"Measured on {day} with `{model}` at temperature 0 ({machine}) by `make test-model ARGS=--write`.",
         "The same model answers in AnyCowork and in a bare loop: same tools by name and schema, same constrained decoding,",
         "ten steps each, and nothing else of what the workplace does. Prompts and loop were improved with the half `tune`",
-        "in sight; the half `report` was not looked at. A task counts as passed when a program finds the right files and words.",
+        "in sight; the half `report` is kept for measuring. A task counts as passed when a program finds the right files and words.",
+        *(["", note] if note else []),
         "",
         "| | AnyCowork | bare loop |",
         "|---|---|---|",

@@ -38,7 +38,8 @@ def main() -> int:
     results = asyncio.run(_run(wanted))
     sys.stdout.write(f"{table(results)}\n")
     if wanted.write:
-        PAGE.write_text(page(results, model=wanted.model, machine=_machine(), day=datetime.now(UTC).date().isoformat()))
+        day = datetime.now(UTC).date().isoformat()
+        PAGE.write_text(page(results, model=wanted.model, machine=_machine(), day=day, note=wanted.note))
         sys.stdout.write(f"Written: {PAGE}\n")
     return 0
 
@@ -57,6 +58,7 @@ def _arguments() -> argparse.Namespace:
     words.add_argument("--seconds", type=float, default=300.0, help="for one task")
     words.add_argument("--results", type=Path, default=HERE.parents[1] / ".venv" / "model-results.jsonl")
     words.add_argument("--again", action="store_true", help="forget what was measured before")
+    words.add_argument("--note", default="", help="a remark for the page: the engine, the load")
     words.add_argument("--write", action="store_true", help="write docs/model-results.md")
     return words.parse_args()
 
