@@ -101,4 +101,4 @@ def test_new_writes_a_file_that_runs_and_never_overwrites(desk: Desk, models: Sc
 def test_without_a_server_a_command_brings_its_own(tmp_path: Path, models: ScriptedModel) -> None:
     alone = Desk(tmp_path, models.base_url)
     done = alone.type("workflow", "list", "--json")
-    assert done.returncode == 0 and len(json.loads(done.stdout)["workflows"]) == 7
+    assert done.returncode == 0 and len(json.loads(done.stdout)["workflows"]) == 8
