@@ -92,7 +92,7 @@ async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
 
 async def press_until(page: Page, key: str, shown: Locator) -> None:
     """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
-    for _ in range(20):
+    for _ in range(100):
         await page.keyboard.press(key)
         if await shown.is_visible():
             return
