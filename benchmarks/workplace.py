@@ -12,21 +12,12 @@ from anycowork.chats.desk import FrontDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper
 from anycowork.clock import SystemClock
+from anycowork.domain.asking import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
 from anycowork.domain.chats import Chat, ChatConfig, Limits
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import (
-    Chunk,
-    Finished,
-    Hands,
-    ModelOptions,
-    ModelRequest,
-    Prepared,
-    Provider,
-    TextChunk,
-    UsageChunk,
-)
+from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec

@@ -29,8 +29,9 @@ from anycowork.clock import SystemClock
 from anycowork.containment import find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.approvals import AskWhen
+from anycowork.domain.asking import Providers
 from anycowork.domain.chats import Limits
-from anycowork.domain.ports import Clock, Providers, Snapshots, Workspaces
+from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
 from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub

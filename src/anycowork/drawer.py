@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from anycowork.containment import Containment
 from anycowork.domain.approvals import AskWhen
+from anycowork.domain.asking import Calling, ModelOptions
 from anycowork.domain.chats import Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
-from anycowork.domain.ports import Calling, ModelOptions
 from anycowork.domain.usage import ModelUsage
 from anycowork.prices import cost, price_of
 from anycowork.providers.config import ProviderConfig, usual_context

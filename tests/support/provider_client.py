@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from anycowork.domain.ports import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
+from anycowork.domain.asking import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.openai_compatible import OpenAICompatible
 from anycowork.providers.pool import HttpPool

@@ -5,9 +5,10 @@ from typing import assert_never
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
+from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, UsageChunk
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Calling, Clock, Journal, ModelOptions, ModelRequest, Providers, UsageChunk
+from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
 from anycowork.prompts.book import PromptBook
 from anycowork.prompts.tokens import tokens

@@ -6,18 +6,10 @@ from typing import assert_never
 
 from anycowork.agent.reply import safe_to_show
 from anycowork.agent.thinking import Piece, ThinkSplitter
+from anycowork.domain.asking import CallChunk, Finished, ModelRequest, Provider, ReasoningChunk, TextChunk, UsageChunk
 from anycowork.domain.errors import Runaway
 from anycowork.domain.events import EventType
-from anycowork.domain.ports import (
-    CallChunk,
-    Finished,
-    Journal,
-    ModelRequest,
-    Provider,
-    ReasoningChunk,
-    TextChunk,
-    UsageChunk,
-)
+from anycowork.domain.ports import Journal
 
 LONGEST_REPLY = 400_000  # characters of answer and thinking together
 _TAIL, _REPEATS = 240, 12

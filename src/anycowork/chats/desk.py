@@ -15,6 +15,7 @@ from anycowork.chats.plans import approved_plan, execution_request, proposed_pla
 from anycowork.chats.turns import TurnKeeper
 from anycowork.domain import announce
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
+from anycowork.domain.asking import Providers
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.errors import (
     AlreadyAnswered,
@@ -38,7 +39,7 @@ from anycowork.domain.journal import (
     Write,
 )
 from anycowork.domain.messages import Json, MessageType, Speaker
-from anycowork.domain.ports import Clock, Journal, Providers, Store
+from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role

@@ -2,9 +2,10 @@
 
 from functools import lru_cache
 
+from anycowork.domain.asking import Offer
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Offer, SystemPrompts, Toolbox
+from anycowork.domain.ports import SystemPrompts, Toolbox
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.prompts.brief import brief_prompt

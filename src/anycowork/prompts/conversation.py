@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from anycowork.domain.asking import Part, Said
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.ports import Part, Said
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
 SUMMARY = "[A summary stands here for what came before in this chat:]"

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from anycowork.domain.asking import Said
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.ports import Said
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import result_of, said
 from anycowork.prompts.cutting import cut_middle

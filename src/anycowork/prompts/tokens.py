@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from anycowork.domain.ports import Said
+from anycowork.domain.asking import Said
 
 BYTES_PER_TOKEN = 4
 FRAME = 4  # what a provider's chat format adds around one message

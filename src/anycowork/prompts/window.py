@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from anycowork.domain.asking import Part, Said
 from anycowork.domain.messages import Message
-from anycowork.domain.ports import Part, Said
 from anycowork.domain.values import value
 from anycowork.prompts.conversation import SYSTEM, USER, Conversation, is_summary
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, Fitting, Weighed, weighed

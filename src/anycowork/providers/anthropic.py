@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from anycowork.domain.asking import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
 from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault, Unreachable
-from anycowork.domain.ports import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.model_list import AUTO

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from anycowork.domain.asking import Chunk, Finished, UsageChunk
 from anycowork.domain.errors import BrokenStream
-from anycowork.domain.ports import Chunk, Finished, UsageChunk
 from anycowork.providers.deltas import DONE, Delta, Unreadable, read_delta, read_whole
 from anycowork.providers.native import CallPieces
 from anycowork.providers.retries import TryAgain

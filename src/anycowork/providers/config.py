@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
+from anycowork.domain.asking import ModelOptions
 from anycowork.domain.errors import Invalid
 from anycowork.domain.metering import Price
-from anycowork.domain.ports import ModelOptions
 
 Kind = Literal["openai", "anthropic", "local", "guide"]
 CONTEXT_TOKENS = 32_768

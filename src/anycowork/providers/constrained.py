@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from enum import Enum, auto
 
-from anycowork.domain.ports import Chunk, TextChunk
+from anycowork.domain.asking import Chunk, TextChunk
 
 _OPENING = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
 _BEGINS = re.compile(r'\s*(\{\s*("(a(n(s(w(e(r("\s*(:\s*)?)?)?)?)?)?)?)?)?)?')

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from anycowork.domain.asking import ReasoningChunk, TextChunk, UsageChunk
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import ReasoningChunk, TextChunk, UsageChunk
 
 DONE = b"[DONE]"
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from anycowork.domain.asking import CallChunk, Part, Said
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import CallChunk, Part, Said
 from anycowork.providers.deltas import well_formed
 
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from anycowork.domain.asking import Chunk, ModelRequest
 from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, RejectedRequest, Unreachable
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Chunk, ModelRequest
 from anycowork.providers.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.constrained import plain_words
 from anycowork.providers.deltas import well_formed

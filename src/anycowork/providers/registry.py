@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 
+from anycowork.domain.asking import ModelOptions, Provider
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import ModelOptions, Provider
 from anycowork.providers.anthropic import Anthropic
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig

@@ -6,8 +6,8 @@ from itertools import count
 
 from hypothesis import strategies as st
 
+from anycowork.domain.asking import Said
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.domain.ports import Said
 
 _ids = count()
 

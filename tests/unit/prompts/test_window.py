@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anycowork.domain.asking import Said
 from anycowork.domain.messages import Message, MessageType
-from anycowork.domain.ports import Said
 from anycowork.prompts.conversation import conversation, said
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fitting
 from anycowork.prompts.tokens import TokenRatio, request_tokens, tokens

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.asking import Chunk, Finished, ModelRequest, Said
 from anycowork.domain.errors import (
     BadKey,
     BrokenStream,
@@ -14,7 +15,6 @@ from anycowork.domain.errors import (
     RateLimited,
     Unreachable,
 )
-from anycowork.domain.ports import Chunk, Finished, ModelRequest, Said
 from anycowork.providers.anthropic import Anthropic
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.discovery import from_environment

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from anycowork.domain.asking import Finished
 from anycowork.domain.errors import (
     BadKey,
     BrokenStream,
@@ -14,7 +15,6 @@ from anycowork.domain.errors import (
     RejectedRequest,
     Unreachable,
 )
-from anycowork.domain.ports import Finished
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff, retry_after
 from anycowork.providers.upstream import Upstream

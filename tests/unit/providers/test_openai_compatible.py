@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anycowork.domain.ports import Finished, ModelRequest, Said, TextChunk, UsageChunk
+from anycowork.domain.asking import Finished, ModelRequest, Said, TextChunk, UsageChunk
 from anycowork.providers.deltas import read_delta
 from anycowork.providers.model_list import chat_model
 from anycowork.providers.pool import HttpPool

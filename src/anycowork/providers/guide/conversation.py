@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from anycowork.domain.asking import Said
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import Said
 from anycowork.providers.guide.understanding import understand
 
 

@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from anycowork.domain.asking import Calling, Chunk, ModelOptions, ModelRequest
 from anycowork.domain.errors import NoSuchModel, Unreachable
-from anycowork.domain.ports import Calling, Chunk, ModelOptions, ModelRequest
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.local.shelf import Weights

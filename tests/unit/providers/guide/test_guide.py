@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.agent.reply import Answer, read_reply
+from anycowork.domain.asking import Finished, ModelRequest, Said, TextChunk
 from anycowork.domain.plan import read_plan
-from anycowork.domain.ports import Finished, ModelRequest, Said, TextChunk
 from anycowork.domain.question import read_question, read_review
 from anycowork.providers.guide.conversation import read_conversation
 from anycowork.providers.guide.provider import Guide

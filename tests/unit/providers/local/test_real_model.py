@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.ports import ModelRequest, Said
+from anycowork.domain.asking import ModelRequest, Said
 from anycowork.providers.local.provider import LocalProvider
 from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import Supervisor, engine_installed

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.domain.asking import ModelRequest, Said
 from anycowork.domain.errors import Conflict, NoSuchModel, Unreachable
-from anycowork.domain.ports import ModelRequest, Said
 from anycowork.providers.local.memory import NotEnoughMemory
 from anycowork.providers.local.provider import LocalProvider
 from anycowork.providers.local.shelf import Weights
