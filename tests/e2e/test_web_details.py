@@ -38,6 +38,7 @@ async def test_the_end_stays_in_view_until_one_scrolls_up(tmp_path):
         await expect(page.get_by_text("line 119", exact=True)).to_be_in_viewport()
         await page.mouse.move(700, 400)
         await page.mouse.wheel(0, -2000)
+        await expect(page.get_by_text("line 119", exact=True)).not_to_be_in_viewport()
         await expect(page.get_by_role("button", name="Latest")).to_be_visible()
         held.set()
         await expect(page.get_by_role("button", name="Send")).to_be_visible()

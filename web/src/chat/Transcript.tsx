@@ -24,8 +24,8 @@ const TAIL = "tail";
 
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
   const list = useRef<VListHandle>(null);
-  const [atEnd, setAtEnd] = useState(true);
-  const sticking = useSticking(list, target === null, [rows, tail]);
+  const [away, setAway] = useState(false);
+  const sticking = useSticking(target === null, [rows, tail]);
   const shift = useShift(first);
   const aimed = target ? rowHolding(rows, target) : -1;
   useAim(list, target, aimed, sticking.release);
@@ -40,13 +40,15 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     const handle = list.current;
     if (!handle) return;
     const end = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
-    sticking.scrolled(offset, end);
-    setAtEnd(end);
+    setAway(!sticking.scrolled(offset, end));
     more();
+  };
+  const onWheel = ({ deltaY }: { deltaY: number }) => {
+    if (deltaY < 0 && list.current && list.current.scrollOffset > 0) sticking.release(); // before an answer streaming in pulls back down
   };
   return (
     <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
-      <VList ref={list} data={items} shift={shift} onScroll={onScroll} tabIndex={0} className="h-full outline-offset-[-2px]">
+      <VList ref={list} data={items} shift={shift} onScroll={onScroll} onWheel={onWheel} tabIndex={0} className="h-full outline-offset-[-2px]">
         {(item: Row | typeof TAIL, at: number) =>
           item === TAIL ? (
             <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
@@ -64,7 +66,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           Older messages…
         </p>
       )}
-      {!atEnd && (
+      {away && (
         <button
           type="button"
           onClick={sticking.toEnd}
@@ -80,13 +82,15 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
 type List = { readonly current: VListHandle | null };
 
 /** Keeps the end in view until the reader scrolls up, and again once the end is reached. */
-function useSticking(list: List, initially: boolean, growth: readonly unknown[]) {
+function useSticking(initially: boolean, growth: readonly unknown[]) {
   const box = useRef<HTMLDivElement>(null);
   const sticks = useRef(initially);
   const lastOffset = useRef(0);
   const stick = useCallback(() => {
-    if (sticks.current) list.current?.scrollTo(list.current.scrollSize);
-  }, [list]);
+    const scroller = box.current?.firstElementChild;
+    // not the list's own scrollTo: it goes on aiming at the end for a while, against a reader who scrolls up meanwhile
+    if (sticks.current && scroller) scroller.scrollTop = scroller.scrollHeight;
+  }, []);
   useLayoutEffect(stick, [...growth, stick]);
   useEffect(() => {
     const content = box.current?.firstElementChild?.firstElementChild;
@@ -99,6 +103,7 @@ function useSticking(list: List, initially: boolean, growth: readonly unknown[])
     if (end) sticks.current = true;
     else if (offset < lastOffset.current) sticks.current = false; // a growing end is no scrolling up
     lastOffset.current = offset;
+    return sticks.current;
   };
   const release = useCallback(() => void (sticks.current = false), []);
   const toEnd = () => {
