@@ -130,7 +130,9 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
         await expect(page.get_by_text("The server does not answer.")).to_be_hidden(timeout=15_000)
         await expect(page.get_by_text("word299")).to_be_visible(timeout=15_000)
         assert await page.locator(".prose").inner_text() == words
-        assert await page.get_by_label("Conversation").get_by_text("say it", exact=True).count() == 1
+        await page.mouse.move(700, 400)
+        await page.mouse.wheel(0, -2000)
+        await expect(page.get_by_label("Conversation").get_by_text("say it", exact=True)).to_have_count(1)
 
 
 @proves("UI-6", "EVT-2")

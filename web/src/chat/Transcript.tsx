@@ -25,7 +25,7 @@ const TAIL = "tail";
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
   const list = useRef<VListHandle>(null);
   const [away, setAway] = useState(false);
-  const sticking = useSticking(target === null, [rows, tail]);
+  const sticking = useSticking(target === null, rows, tail);
   const shift = useShift(first);
   const aimed = target ? rowHolding(rows, target) : -1;
   useAim(list, target, aimed, sticking.release);
@@ -44,11 +44,13 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     more();
   };
   const onWheel = ({ deltaY }: { deltaY: number }) => {
-    if (deltaY < 0 && list.current && list.current.scrollOffset > 0) sticking.release(); // before an answer streaming in pulls back down
+    sticking.hand();
+    if (deltaY < 0 && list.current && list.current.scrollOffset > 0) sticking.release(); // before an answer that streams in pulls back
   };
+  const { hand } = sticking;
   return (
     <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
-      <VList ref={list} data={items} shift={shift} onScroll={onScroll} onWheel={onWheel} tabIndex={0} className="h-full outline-offset-[-2px]">
+      <VList ref={list} data={items} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={hand} onKeyDown={hand} tabIndex={0} className="h-full outline-offset-[-2px]">
         {(item: Row | typeof TAIL, at: number) =>
           item === TAIL ? (
             <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
@@ -81,17 +83,28 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
 
 type List = { readonly current: VListHandle | null };
 
-/** Keeps the end in view until the reader scrolls up, and again once the end is reached. */
-function useSticking(initially: boolean, growth: readonly unknown[]) {
+/** Keeps the end in view until the reader scrolls up, and again once the end is reached or words of one's own are sent. */
+function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) {
   const box = useRef<HTMLDivElement>(null);
   const sticks = useRef(initially);
+  const byHand = useRef(false); // a page that shrinks moves what is shown as well, and that is no wish
   const lastOffset = useRef(0);
   const stick = useCallback(() => {
     const scroller = box.current?.firstElementChild;
     // not the list's own scrollTo: it goes on aiming at the end for a while, against a reader who scrolls up meanwhile
     if (sticks.current && scroller) scroller.scrollTop = scroller.scrollHeight;
   }, []);
-  useLayoutEffect(stick, [...growth, stick]);
+  const toEnd = useCallback(() => {
+    sticks.current = true;
+    stick();
+  }, [stick]);
+  const sent = useRef<string | undefined>(undefined);
+  useLayoutEffect(() => {
+    const own = rows.findLast(isOwn)?.key;
+    if (sent.current && own !== sent.current && isOwn(rows.at(-1))) sticks.current = true;
+    sent.current = own;
+  }, [rows]);
+  useLayoutEffect(stick, [rows, tail, stick]);
   useEffect(() => {
     const content = box.current?.firstElementChild?.firstElementChild;
     if (!content) return;
@@ -101,17 +114,17 @@ function useSticking(initially: boolean, growth: readonly unknown[]) {
   }, [stick]);
   const scrolled = (offset: number, end: boolean) => {
     if (end) sticks.current = true;
-    else if (offset < lastOffset.current) sticks.current = false; // a growing end is no scrolling up
+    else if (byHand.current && offset < lastOffset.current) sticks.current = false;
+    if (end) byHand.current = false;
     lastOffset.current = offset;
     return sticks.current;
   };
   const release = useCallback(() => void (sticks.current = false), []);
-  const toEnd = () => {
-    sticks.current = true;
-    stick();
-  };
-  return { box, scrolled, release, toEnd };
+  const hand = useCallback(() => void (byHand.current = true), []);
+  return { box, scrolled, release, toEnd, hand };
 }
+
+const isOwn = (row: Row | undefined): boolean => row?.kind === "message" && row.message.role === "user";
 
 /** True in the one render in which older rows came in front: the view stays on what was being read. */
 function useShift(first: string | null): boolean {
