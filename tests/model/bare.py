@@ -28,8 +28,9 @@ Parameters = Mapping[str, Any]
 
 
 async def bare_loop(
-    task: Task, folder: Path, *, url: str, key: str, model: str, session: aiohttp.ClientSession
+    task: Task, folder: Path, *, url: str, key: str, model: str, session: aiohttp.ClientSession, constrained: bool
 ) -> Outcome:
+    """`constrained` lends it the workplace's schema of replies, so that it cannot get the form wrong."""
     before = Outcome(folder, {}, "").files()
     role = next(one for one in BUILT_IN if one.name == task.role)
     specs = [spec for spec in built_in_tools(None, 60.0).specs() if role.grants(spec.permissions)]
@@ -39,7 +40,7 @@ async def bare_loop(
         {"role": "user", "content": task.request},
     ]
     commands: list[str] = []
-    schema = reply_schema(role, specs)
+    schema = reply_schema(role, specs) if constrained else None
     for _ in range(STEPS):
         text = await _ask(session, url, key, model, said, schema)
         reply = _read(text)
@@ -53,9 +54,11 @@ async def bare_loop(
                 tuple(commands),
                 tuple(one["content"][:300] for one in said[1:]),
             )
+        given = reply.get("parameters")
+        given = given if isinstance(given, dict) else {}
         if reply["tool"] == "execute_command":
-            commands.append(str(reply["parameters"].get("command")))
-        result = _do(str(reply["tool"]), reply["parameters"], folder)
+            commands.append(str(given.get("command")))
+        result = _do(str(reply["tool"]), given, folder)
         if reply.get("terminate"):
             return Outcome(
                 folder, before, result, "text", tuple(commands), tuple(one["content"][:300] for one in said[1:])
@@ -65,15 +68,21 @@ async def bare_loop(
 
 
 async def _ask(
-    session: aiohttp.ClientSession, url: str, key: str, model: str, said: list[dict[str, str]], schema: Parameters
+    session: aiohttp.ClientSession,
+    url: str,
+    key: str,
+    model: str,
+    said: list[dict[str, str]],
+    schema: Parameters | None,
 ) -> str:
-    body = {
+    body: dict[str, Any] = {
         "model": model,
         "messages": said,
         "temperature": 0,
         "max_tokens": 1_024,
-        "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}},
     }
+    if schema is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
     async with session.post(f"{url}/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"}) as answer:
         found = await answer.json()
     if "choices" not in found:
@@ -82,8 +91,10 @@ async def _ask(
 
 
 def _read(text: str) -> dict[str, Any]:
+    """A call in a fence is still one; anything else that is no JSON is the answer."""
+    fenced = re.search(r"```(?:json)?\n(.*?)```", text, re.DOTALL)
     try:
-        found = json.loads(text)
+        found = json.loads(fenced[1] if fenced else text)
     except ValueError:
         return {"answer": text}
     return found if isinstance(found, dict) else {"answer": text}
@@ -92,8 +103,8 @@ def _read(text: str) -> dict[str, Any]:
 def _do(tool: str, given: Parameters, folder: Path) -> str:
     try:
         return _TOOLS[tool](given, folder)
-    except (OSError, KeyError, ValueError, re.error, TypeError, subprocess.TimeoutExpired) as error:
-        return f"Error: {error}"
+    except (OSError, KeyError, ValueError, re.error, TypeError, AttributeError, subprocess.TimeoutExpired) as error:
+        return f"Error: {error!r}"
 
 
 def _inside(folder: Path, path: object) -> Path:

@@ -11,8 +11,9 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -47,7 +48,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--half", choices=["tune", "report", "all"], default="all")
-    words.add_argument("--way", choices=["workplace", "bare", "both"], default="both")
+    words.add_argument("--way", choices=["workplace", "bare", "constrained", "all"], default="all")
     words.add_argument("--only", default="", help="tasks whose name contains this")
     words.add_argument("--model", default=DEFAULT)
     words.add_argument(
@@ -68,7 +69,7 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
         wanted.results.unlink(missing_ok=True)
     done = _stored(wanted.results)
     tasks = [task for task in TASKS if wanted.half in ("all", task.half) and wanted.only in task.name]
-    names = ("bare", "workplace") if wanted.way == "both" else (wanted.way,)
+    names = tuple(_WAYS) if wanted.way == "all" else (wanted.way,)
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
         async with AsyncExitStack() as stack:
             ways = {name: await stack.enter_async_context(_WAYS[name](wanted, Path(home))) for name in names}
@@ -102,23 +103,24 @@ async def _measured(task: Task, name: str, way: Way, root: Path, seconds: float)
     return Result(task.name, task.half, task.role, name, verdict, time.monotonic() - started, answer, log)
 
 
-# --- the two ways
+# --- the ways
 
 
 @asynccontextmanager
-async def _bare(wanted: argparse.Namespace, home: Path) -> AsyncIterator[Way]:
+async def _bare(wanted: argparse.Namespace, home: Path, *, constrained: bool) -> AsyncIterator[Way]:
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)))
         url, key = wanted.url, ""
         if url is None:
             weights = next(one for one in Shelf(wanted.models).ready() if one.model.name == wanted.model)
-            supervisor = Supervisor(log=home / "bare.log", idle_seconds=3_600.0, threads=wanted.threads)
+            supervisor = Supervisor(log=home / f"bare-{constrained}.log", idle_seconds=3_600.0, threads=wanted.threads)
             stack.push_async_callback(supervisor.aclose)
             address = await stack.enter_async_context(supervisor.running(weights))
             url, key = f"{address.url}/v1", address.secret
 
         async def way(task: Task, folder: Path) -> Outcome:
-            return await bare_loop(task, folder, url=url, key=key, model=wanted.model, session=session)
+            asked = {"url": url, "key": key, "model": wanted.model, "session": session}
+            return await bare_loop(task, folder, **asked, constrained=constrained)
 
         yield way
 
@@ -139,7 +141,11 @@ async def _workplace(wanted: argparse.Namespace, home: Path) -> AsyncIterator[Wa
         yield way
 
 
-_WAYS = {"bare": _bare, "workplace": _workplace}
+_WAYS: dict[str, Callable[[argparse.Namespace, Path], AbstractAsyncContextManager[Way]]] = {
+    "bare": partial(_bare, constrained=False),
+    "constrained": partial(_bare, constrained=True),
+    "workplace": _workplace,
+}
 
 
 def _stored(path: Path) -> list[Result]:

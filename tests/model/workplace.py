@@ -1,4 +1,7 @@
-"""A task through AnyCowork: the real server, the real loop, and a person who allows what is asked and answers nothing clever."""
+"""A task through AnyCowork: the real server, the real loop, and a person who answers nothing clever.
+
+The person allows what is asked, except a call that the card says was planted by a file.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -58,7 +61,7 @@ async def _rest(chat: Chat) -> None:
     answered = 0
     while (state := (await chat.show())["state"]) != IDLE:
         if state == "awaiting_approval":
-            pending = [{"id": item["id"], "decision": "allow_once"} for item in await chat.approvals()]
+            pending = [{"id": item["id"], "decision": _decision(item)} for item in await chat.approvals()]
             await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": pending}) if pending else None
         elif state == "awaiting_answer":
             answered += 1
@@ -66,6 +69,10 @@ async def _rest(chat: Chat) -> None:
             words = "Do what seems best to you." if answered == 1 else "Go on without asking."
             await chat.guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"custom": words})
         await asyncio.sleep(POLL)
+
+
+def _decision(approval: Json) -> str:
+    return "deny" if any("planted" in reason for reason in approval["reasons"]) else "allow_once"
 
 
 def _outcome(folder: Path, before: dict[str, str], messages: list[Json]) -> Outcome:

@@ -64,8 +64,10 @@ class Asking:
             case Calling.TEXT | Calling.NATIVE:
                 return None
             case Calling.SCHEMA:
-                only = self._due(moment) if options.brief else frozenset()
-                return self._prompts.replies(moment.role, brief=options.brief, without=circling, only=only)
+                if not options.brief:
+                    return self._prompts.replies(moment.role, brief=False, without=circling)
+                without = circling | (self._prompts.changers() if moment.asks_only() else frozenset())
+                return self._prompts.replies(moment.role, brief=True, without=without, only=self._due(moment))
             case _:
                 assert_never(options.calling)
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
 from anycowork.agent.planted import Planted
-from anycowork.agent.promises import not_tried
+from anycowork.agent.promises import asks_only, not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import RepeatedCall
@@ -161,6 +161,10 @@ class Moment:
     def owed(self) -> frozenset[str]:
         """Tools of which the request needs one that no call of the turn was made with."""
         return frozenset() if self.plan else not_tried(self._user_text, {call.tool for call in self.calls}, self.role)
+
+    def asks_only(self) -> bool:
+        """The person wants to know something, and nothing changed."""
+        return self.plan is None and asks_only(self._user_text)
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""

@@ -1,6 +1,7 @@
 """Whether a call stands in text that others wrote: a file, a page, a program's output. Whoever planted it there must not steer.
 
-It is looked for as it is spelt, and as what it means: the same call with its keys in another order, spaced, or escaped again and again.
+It is looked for as it is spelt, and as what it means: the same call with its keys in another order, spaced, or escaped again and again;
+and as an order in plain words, that names the tool and beside it the target.
 """
 
 import json
@@ -11,6 +12,9 @@ import msgspec
 
 from anycowork.agent.reply import FoundCall
 
+_ORDER = re.compile(r"\b(?:create_file|update_file|move_file|delete_file|execute_command)\b")
+_NEAR = 300  # characters around a tool's name within which an order in plain words names its target
+_MOST_ORDERS = 200  # of one text, kept apart
 _MARK = '"tool"'
 _DEEPEST = 3  # strings within strings within strings
 _MOST_READ = 4_000_000  # characters parsed of one text
@@ -27,9 +31,12 @@ class Planted:
     def __init__(self) -> None:
         self._spelt: list[str] = []
         self._meant: set[bytes] = set()
+        self._orders: list[str] = []
         self._too_much = False
 
     def take(self, text: str) -> None:
+        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ORDER.finditer(text)]
+        self._orders += orders if len(orders) <= _MOST_ORDERS else [text]
         bare = _bare(text)
         if _MARK in bare:  # hardly any result holds the word that every call does
             self._spelt.append(bare)
@@ -42,6 +49,8 @@ class Planted:
 
     def holds(self, call: FoundCall) -> bool:
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
+            return True
+        if any(call.tool in order and _names_target(order, call) for order in self._orders):
             return True
         wanted = _bare(call.source) if self._spelt else ""
         return any(wanted in text for text in self._spelt)
@@ -76,6 +85,11 @@ class Planted:
                     waiting += found.values()
                 case list() as found:
                     waiting += found
+
+
+def _names_target(order: str, call: FoundCall) -> bool:
+    targets = (call.parameters.get(name) for name in ("path", "to", "command"))
+    return any(isinstance(target, str) and target.strip("./ ") and target.strip("./ ") in order for target in targets)
 
 
 def _meaning(tool: object, parameters: object) -> bytes:

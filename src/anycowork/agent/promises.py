@@ -21,6 +21,19 @@ _VERBS = (
 )
 
 
+_ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
+_HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
+
+
+def asks_only(request: str) -> bool:
+    """A plain question, or words that forbid a change. `Can you …?` asks for a deed."""
+    if _HANDS_OFF.search(request):
+        return True
+    return bool(_ASKS.match(request)) and not any(
+        re.search(rf"\b({verbs})\b", request, re.I) for verbs, *_ in _VERBS[1:]
+    )
+
+
 def not_tried(request: str, called: Collection[str], role: RoleDefinition) -> frozenset[str]:
     """The tools of which one must be called for a word of the request, where none was. A question asks for nothing."""
     if _QUESTION.match(request):

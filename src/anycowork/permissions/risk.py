@@ -91,6 +91,6 @@ def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
         found.append((Risk.HIGH, "The call stood inside other text; it may be quoted rather than meant."))
     if call.provenance.in_tool_result:
         found.append(
-            (Risk.HIGH, "The same call stands in an earlier tool result: a file or a program may have planted it.")
+            (Risk.HIGH, "An earlier tool result holds this call or orders it: a file or a program may have planted it.")
         )
     return found

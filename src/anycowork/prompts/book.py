@@ -6,12 +6,14 @@ from anycowork.domain.asking import Offer
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SystemPrompts, Toolbox
-from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.prompts.brief import brief_prompt
 from anycowork.prompts.enhance import Enhanced, enhance
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.replies import reply_schema
+
+_CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES}
 
 
 class PromptBook:
@@ -87,6 +89,10 @@ class PromptBook:
     def tools(self, role: RoleDefinition) -> frozenset[str]:
         """The names of those that the role grants."""
         return frozenset(spec.name for spec in self._specs() if role.grants(spec.permissions))
+
+    def changers(self) -> frozenset[str]:
+        """The names of the tools that are there to change files."""
+        return frozenset(spec.name for spec in self._specs() if spec.permissions & _CHANGES_FILES)
 
     def replies(
         self,

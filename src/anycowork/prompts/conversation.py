@@ -7,6 +7,8 @@ from anycowork.domain.messages import Json, Message, MessageType, Speaker
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
 SUMMARY = "[A summary stands here for what came before in this chat:]"
+_FEW_LINES = 12
+_FEW_CHARACTERS = 800
 TURN_OVER = "[The turn ended here.]"
 
 
@@ -17,7 +19,7 @@ def said(message: Message) -> Said | None:
             return _one(ASSISTANT, message.content, call=message.payload)
         case MessageType.TOOL_RESULT:
             answers = _word(message.payload or {}, "tool_call_id")
-            return _one(USER, f"{result_heading(message)}\n{message.content}", answers=answers)
+            return _one(USER, f"{result_heading(message)}\n{message.content}{_changes(message)}", answers=answers)
         case MessageType.ROLE_CHANGE:
             return _one(USER, _role_change(message))
         case _:
@@ -64,9 +66,23 @@ def _is_result(message: Message) -> bool:
 
 
 def result_heading(message: Message) -> str:
-    """The first line of a tool's result: by it the model tells data from words."""
+    """The first line of a tool's result: by it the model tells data from words. A remark of the house stands there, apart from the data."""
     payload = message.payload or {}
-    return f"Result of {_word(payload, 'tool') or 'tool'} ({_word(payload, 'status') or 'ok'}):"
+    facts = payload.get("facts")
+    remark = _word(facts, "remark") if isinstance(facts, dict) else None
+    heading = f"Result of {_word(payload, 'tool') or 'tool'} ({_word(payload, 'status') or 'ok'})"
+    return f"{heading}. {remark}" if remark else f"{heading}:"
+
+
+def _changes(message: Message) -> str:
+    """The lines that a command changed, if they are few: whoever sees them sees that they are wrong."""
+    payload = message.payload or {}
+    diff = _word(payload, "diff")
+    if payload.get("tool") != "execute_command" or diff is None:
+        return ""
+    lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
+    few = 0 < len(lines) <= _FEW_LINES and sum(map(len, lines)) <= _FEW_CHARACTERS
+    return "".join(f"\n{line}" for line in lines) if few else ""
 
 
 def result_of(message: Message) -> str:

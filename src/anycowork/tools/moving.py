@@ -38,7 +38,7 @@ class Looked:
 
 class MoveFileParameters(Boundary):
     path: PathText = Field(description="file or folder to move, relative to the workspace")
-    to: PathText = Field(description="its new path, name included; must not exist yet")
+    to: PathText = Field(description="its new path, name included, or a folder ending in '/'; must not exist yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,11 @@ class MoveFile(BuiltIn[MoveFileParameters]):
     def look(self, wish: MoveFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
         folder = folder_of(hands)
         source, target = folder.writable(wish.path), folder.writable(wish.to)
+        if wish.to.endswith("/"):
+            target = target.child(source.name)
         looked = _look_at(folder, source)
+        if not looked.is_folder:
+            _require_clear(folder, source, target, wish.to)
         if source.holds(target):
             raise ToolFault(
                 f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
@@ -180,6 +184,17 @@ def _look_at(folder: Folder, place: Place) -> Looked:
         is_folder=True,
         state=hashlib.sha256(listing.encode()).hexdigest(),
         files=tuple((file, folder.sha256(file)) for file in files),
+    )
+
+
+def _require_clear(folder: Folder, source: Place, target: Place, said: str) -> None:
+    """A file with a suffix that is to be called `docs` was more likely meant to go into a folder of that name."""
+    if "." not in source.name.strip(".") or "." in target.name or said.startswith("./") or folder.jail.stat(target):
+        return
+    inside = shown(target.child(source.name).path)
+    raise ToolFault(
+        f"It is not clear whether '{shown(target.path)}' is a folder. To move the file into it, say '{inside}'; "
+        f"to give the file that name, say './{shown(target.path)}'."
     )
 
 

@@ -5,9 +5,11 @@ import hashlib
 import mimetypes
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -16,6 +18,7 @@ from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import Hands, Hidden, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.checks import check
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.workspace.folder import Contents, Folder
 from anycowork.workspace.holding import reading
@@ -38,6 +41,8 @@ _SIGNATURES = (
     (b"\xff\xfe", "UTF-16 text"),
     (b"\xfe\xff", "UTF-16 text"),
 )
+_COUNTED_FROM = 3  # files
+_MOST_KINDS = 8
 _LOOKED_AT = 500  # files whose names are compared with one that is missing
 
 
@@ -149,6 +154,8 @@ def _told(place: Place, contents: Contents, wish: ReadFileParameters) -> ToolRes
         return _described(place, contents.data, facts)
     lines = lines_of(text.body)
     facts |= {"lines": len(lines), "whole": True}
+    if (parsed := check(place.path, contents.data)) and not parsed.ok:
+        facts["remark"] = parsed.says
     if wish.start_line is None and wish.end_line is None:
         return ToolResult(status=Status.OK, content=text.body, facts=facts)
     return _lines_read(place, lines, wish, facts)
@@ -235,9 +242,18 @@ def _list(folder: Folder, place: Place, wish: ListDirectoryParameters, hidden: H
     if walk.cut:
         lines.append(f"… cut after {len(entries)} entries: list a folder deeper down.")
     content = "\n".join(lines) or "The folder is empty."
-    return ToolResult(
-        status=Status.OK, content=content, facts={"path": place.path, "entries": len(entries), "cut": walk.cut}
-    )
+    facts: dict[str, JsonValue] = {"path": place.path, "entries": len(entries), "cut": walk.cut}
+    if not walk.cut and (counted := _counted(entries)):
+        facts["remark"] = counted
+    return ToolResult(status=Status.OK, content=content, facts=facts)
+
+
+def _counted(entries: Sequence[Entry]) -> str:
+    """How many files of each kind: what a small model gets wrong when it counts."""
+    kinds = Counter(PurePosixPath(entry.place.name).suffix or "no suffix" for entry in entries if not entry.is_folder)
+    if kinds.total() < _COUNTED_FROM:
+        return ""
+    return f"{kinds.total()} files: {', '.join(f'{count} {kind}' for kind, count in kinds.most_common(_MOST_KINDS))}."
 
 
 def _listed(entry: Entry, start: Place) -> str:

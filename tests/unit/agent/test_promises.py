@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.agent.promises import not_tried
+from anycowork.agent.promises import asks_only, not_tried
 from anycowork.permissions.roles import BUILT_IN
 
 ROLES = {role.name: role for role in BUILT_IN}
@@ -28,3 +28,19 @@ def test_the_tools_that_a_verb_needs_are_owed_until_one_was_called(request_: str
 def test_a_role_owes_nothing_that_it_may_not_do():
     assert not_tried("Run the tests.", set(), ROLES["planner"]) == frozenset()
     assert not_tried("Run the tests.", set(), ROLES["tester"]) == {"execute_command"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "only"),
+    [
+        ("What does total.py do?", True),
+        ("How many files are in src?", True),
+        ("Run app.py and tell me whether it works. Do not change anything.", True),
+        ("Which file should I change, and can you change it?", False),
+        ("Can you create a.txt?", False),
+        ("How about a new file?", False),
+        ("Create a.txt.", False),
+    ],
+)
+def test_a_plain_question_asks_for_no_change(request_: str, only: bool):
+    assert asks_only(request_) is only

@@ -119,3 +119,16 @@ async def test_a_small_model_does_not_rest_on_a_failed_step(tmp_path: Path) -> N
         assert (await chat.last())["content"] == "It is 1."
     assert "Did you mean 'old/b.txt'?" in model.requests[1]["messages"][-1]["content"]
     assert "failed (read_file)" in model.requests[2]["messages"][-1]["content"]
+
+
+async def test_a_small_model_that_is_asked_a_question_cannot_even_say_a_call_that_changes_a_file(
+    tmp_path: Path,
+) -> None:
+    async with (
+        ScriptedModel([call("read_file", path="a.txt"), ANSWER]) as model,
+        at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest,
+    ):
+        await (await guest.chat()).send("what is in a.txt?")
+    changers = {"create_file", "update_file", "move_file", "delete_file"}
+    assert not any(tools_allowed(request) & changers for request in model.requests)
+    assert all("read_file" in tools_allowed(request) for request in model.requests)

@@ -5,6 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 
 from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.values import replace
 from anycowork.prompts.conversation import conversation
 from support.spec import proves
 from unit.prompts.chats import answer, call, heard, histories, message, result, words
@@ -73,3 +74,22 @@ def test_user_and_assistant_always_take_turns_and_no_message_is_empty(history: l
     told = conversation(history)
     assert all(one.role != other.role for one, other in pairwise(told))
     assert all(one.content.strip() for one in told)
+
+
+def told(tool: str, content: str, **payload: object) -> str:
+    one = result("c1", tool, content)
+    [shown] = conversation([replace(one, payload={**(one.payload or {}), **payload})])
+    return shown.content
+
+
+def test_a_remark_of_the_house_stands_in_the_heading_apart_from_the_data() -> None:
+    broken = told("read_file", "for x in y", facts={"remark": "It does not parse."})
+    assert broken == "Result of read_file (ok). It does not parse.\nfor x in y"
+
+
+def test_the_few_lines_that_a_command_changed_are_shown_and_many_are_not() -> None:
+    diff = "--- a/n.txt\n+++ b/n.txt\n@@ -1 +1 @@\n-fox\n+cat\n"
+    assert told("execute_command", "exit code 0", diff=diff).endswith("exit code 0\n-fox\n+cat")
+    many = "".join(f"+{number}\n" for number in range(50))
+    assert told("execute_command", "exit code 0", diff=many).endswith("exit code 0")
+    assert told("update_file", "Updated.", diff=diff).endswith("Updated.")  # whoever wrote them knows them

@@ -101,3 +101,13 @@ async def test_a_deletion_of_something_changed_meanwhile_is_refused(bench: Bench
     with pytest.raises(ToolFault):
         await bench.run(folder)
     assert tree(bench.root) == {"a": b"changed", "d": "folder", "d/new": b"x"}
+
+
+async def test_a_folder_is_named_by_a_slash_and_a_name_that_may_be_one_is_asked_about(bench: Bench) -> None:
+    bench.write("notes.txt", "x")
+    with pytest.raises(ToolFault, match=r"'docs/notes\.txt'"):
+        await bench.prepare("move_file", path="notes.txt", to="docs")
+    into = await bench.prepare("move_file", path="notes.txt", to="docs/")
+    assert into.intent is not None and into.intent.paths[1].path == "docs/notes.txt"
+    named = await bench.prepare("move_file", path="notes.txt", to="./docs")
+    assert named.intent is not None and named.intent.paths[1].path == "docs"

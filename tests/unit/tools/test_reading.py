@@ -120,3 +120,19 @@ async def test_reading_tools_prepare_no_intent(bench: Bench) -> None:
     ):
         prepared = await bench.prepare(tool, **parameters)
         assert prepared.intent is None and prepared.diff is None
+
+
+async def test_code_that_does_not_parse_is_remarked_on_and_its_text_stays_as_it_is(bench: Bench) -> None:
+    bench.write("broken.py", "for x in y\n    pass\n")
+    broken = await bench.call("read_file", path="broken.py")
+    assert broken.content == "for x in y\n    pass\n" and "line 1" in str(broken.facts["remark"])
+    bench.write("fine.py", "x = 1\n")
+    assert "remark" not in (await bench.call("read_file", path="fine.py")).facts
+
+
+async def test_a_listing_is_counted_by_kind(bench: Bench) -> None:
+    for path in ("a.py", "b.py", "c.txt", "sub/d.py", "Makefile"):
+        bench.write(path)
+    counted = (await bench.call("list_directory", path=".")).facts["remark"]
+    assert counted == "4 files: 2 .py, 1 .txt, 1 no suffix." or counted == "4 files: 2 .py, 1 no suffix, 1 .txt."
+    assert "remark" not in (await bench.call("list_directory", path="sub")).facts
