@@ -6,7 +6,7 @@ Bare ASGI. No prompt is added, no body rewritten; the body is read only to see w
 import asyncio
 from collections import Counter
 from collections.abc import Coroutine
-from contextlib import aclosing, closing
+from contextlib import aclosing
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -82,7 +82,7 @@ async def _forward(line: Line, scope: Scope, body: bytes, send: Send, held: Held
         if held and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
             held.settle(Used())
         raise
-    with closing(answer):
+    async with aclosing(answer):
         try:
             await _pass_back(answer, send)
         finally:
@@ -102,7 +102,8 @@ async def _pass_back(answer: LiveAnswer, send: Send) -> None:
 def _no_provider() -> Line:
     raise NoProvider(
         "No model is connected to this server, so there is nowhere to pass this on to. Set OPENAI_API_KEY (and OPENAI_BASE_URL "
-        "for another server) and start again, add a provider in the settings, or start Ollama, LM Studio or llama.cpp."
+        "for another server) and start again, add a provider in the settings, start Ollama, LM Studio or llama.cpp, or fetch the "
+        "local model: anycowork model pull"
     )
 
 

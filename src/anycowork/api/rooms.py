@@ -190,7 +190,7 @@ class LiveAnswer(Protocol):
     def used(self, expected: Used) -> Used:
         """What it used so far, by its own word or by estimate."""
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         """Whoever asked closes; before the end, this ends the provider's work too."""
 
 

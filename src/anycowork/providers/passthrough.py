@@ -5,14 +5,16 @@ What a provider lists decides who is asked; what a request may carry is decided 
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 
 from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest, Unreachable
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, Used, price_of
 from anycowork.providers.completion_stream import Timeouts
+from anycowork.providers.lending import Lender
 from anycowork.providers.model_list import read_entries
-from anycowork.providers.registry import ProviderRegistry
+from anycowork.providers.registry import LOCAL, ProviderRegistry
 from anycowork.providers.upstream import Upstream
 from anycowork.providers.usage_watch import UsageWatch
 from anycowork.providers.wire import Broken, HeaderPair, Wire, Wires, target_of
@@ -29,12 +31,14 @@ class Passthrough:
         self._timeouts = timeouts
         self._listed: dict[Upstream, frozenset[str]] = {}
 
-    def find(self, model: str | None) -> "Line | None":
+    def find(self, model: str | None) -> "Line | LentLine | None":
         """To the provider that lists this very id, else to the default one; None if there is none but the guide."""
         there = self._registry.upstreams()
         for upstream, models in there:
             if model in models or model in self._listed.get(upstream, ()):
                 return self._line(upstream)
+        if lent := self._registry.lent(model):
+            return LentLine(*lent, self._registry.pool.wires)
         return self._line(there[0][0]) if there else None
 
     def any_prices(self) -> bool:
@@ -51,13 +55,16 @@ class Passthrough:
         for entries in answers:
             for entry in entries if not isinstance(entries, ProviderFault) else ():
                 union.setdefault(str(entry["id"]), entry)
+        house = self._registry.get(LOCAL)
+        for model in house.models if house else ():
+            union.setdefault(model, _entry(LOCAL, model))
         faults = [answer for answer in answers if isinstance(answer, ProviderFault)]
         if faults and not union:
             raise faults[0]
         return list(union.values())
 
     async def _entries(self, upstream: Upstream, models: Sequence[str]) -> list[Json] | ProviderFault:
-        known = [_entry(upstream, model) for model in models]
+        known = [_entry(upstream.name, model) for model in models]
         try:
             async with asyncio.timeout(LIST_SECONDS):
                 entries = await self._line(upstream).entries()
@@ -100,7 +107,7 @@ class Line:
                 if len(body) > MAX_LIST_BYTES:
                     raise RejectedRequest(f"{self._upstream.name} lists too many models to read.")
         finally:
-            answer.close()
+            await answer.aclose()
         if answer.status != 200:
             raise self._upstream.fault(answer.status, body, model="")
         return read_entries(body)
@@ -136,6 +143,24 @@ class Line:
         return Unreachable(f"{self._upstream.name} gave no answer at {self._upstream.base_url} ({why}). Is it running?")
 
 
+class LentLine:
+    """The way to the house's own model, whose server is started when it is asked and kept while it answers."""
+
+    def __init__(self, lender: Lender, model: str, wires: Wires) -> None:
+        self._lender, self._model, self._wires = lender, model, wires
+
+    async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
+        """As `Line.post`."""
+        async with AsyncExitStack() as stack:
+            upstream = await stack.enter_async_context(self._lender.lend(self._model))
+            answer = await Line(upstream, self._wires, self._lender.timeouts).post(path, body, headers)
+            answer.afterwards(stack.pop_all())
+        return answer
+
+    def price(self, model: str | None) -> Price | None:
+        return None
+
+
 class LiveAnswer:
     """An answer on its way. Closed before its end, the provider sees that nobody listens any more."""
 
@@ -144,6 +169,7 @@ class LiveAnswer:
         self.headers: Sequence[HeaderPair] = ()
         self._wire, self._give_back, self._name, self._idle = wire, give_back, name, idle
         self._complete = False
+        self._on_close = AsyncExitStack()
 
     def begin(self) -> None:
         """The head is there."""
@@ -171,9 +197,14 @@ class LiveAnswer:
     def used(self, expected: Used) -> Used:
         return self._watch.used(expected, complete=self._complete)
 
-    def close(self) -> None:
+    async def aclose(self) -> None:
         self._give_back()
+        await self._on_close.aclose()
+
+    def afterwards(self, stack: AsyncExitStack) -> None:
+        """What is to be given back together with the line."""
+        self._on_close = stack
 
 
-def _entry(upstream: Upstream, model: str) -> Json:
-    return {"id": model, "object": "model", "created": 0, "owned_by": upstream.name}
+def _entry(owner: str, model: str) -> Json:
+    return {"id": model, "object": "model", "created": 0, "owned_by": owner}

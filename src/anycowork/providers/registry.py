@@ -11,6 +11,7 @@ from anycowork.providers.anthropic import Anthropic
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
 from anycowork.providers.guide.provider import GUIDE, Guide
+from anycowork.providers.lending import Lender
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.openai_compatible import OpenAICompatible
 from anycowork.providers.pool import HttpPool
@@ -56,7 +57,7 @@ class ProviderRegistry:
         self._guide = Guide()
         self._clients: dict[str, OpenAICompatible] = {}
         self._anthropic: dict[str, Anthropic] = {}
-        self._local: Provider | None = None
+        self._local: Lender | None = None
         self._retired: list[Anthropic] = []
         self._configs[GUIDE] = GUIDE_CONFIG
         for config in configs:
@@ -87,6 +88,15 @@ class ProviderRegistry:
             self._upstreams = [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
         return self._upstreams
 
+    def lent(self, model: str | None) -> tuple[Lender, str] | None:
+        """The house's own model of this name, and who lends it; its first one where no one else could answer, or it is the default."""
+        if self._local is None or LOCAL not in self._configs:
+            return None
+        models = self._configs[LOCAL].models
+        if model in models:
+            return self._local, str(model)
+        return None if self._clients and self._chosen() != LOCAL else (self._local, models[0])
+
     def client(self, name: str) -> OpenAICompatible | None:
         """The client of this provider; None for the guide and for unknown names."""
         return self._clients.get(name)
@@ -109,7 +119,7 @@ class ProviderRegistry:
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
 
-    def put_local(self, config: ProviderConfig, provider: Provider) -> None:
+    def put_local(self, config: ProviderConfig, provider: Lender) -> None:
         """The model of the house itself; `config` says which ones there are. `drop` takes it away."""
         self._local = provider
         self._place(config)

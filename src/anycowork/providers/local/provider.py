@@ -1,7 +1,7 @@
 """The provider `local`: the house's own model, asked like any other server once its child runs."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 
 from anycowork.domain.asking import Calling, Chunk, ModelOptions, ModelRequest
 from anycowork.domain.errors import NoSuchModel, Unreachable
@@ -36,6 +36,7 @@ class LocalProvider:
     """The `Provider` of the domain's ports. A child that died is started anew once, if nothing had been said yet."""
 
     name = LOCAL
+    timeouts = TIMEOUTS
 
     def __init__(self, supervisor: Supervisor, ready: Callable[[], Sequence[Weights]], pool: HttpPool) -> None:
         self._supervisor = supervisor
@@ -60,6 +61,11 @@ class LocalProvider:
                 if begun or last_try:
                     raise
 
+    @asynccontextmanager
+    async def lend(self, model: str) -> AsyncIterator[Upstream]:
+        async with self._supervisor.running(self._weights(model)) as address:
+            yield _upstream(address)
+
     def _weights(self, model: str) -> Weights:
         ready = self._ready()
         found = next((one for one in ready if one.model.name == model), None)
@@ -71,5 +77,8 @@ class LocalProvider:
         return found
 
     def _client(self, address: Address) -> OpenAICompatible:
-        upstream = Upstream(name=LOCAL, base_url=f"{address.url}/v1", key=lambda: address.secret)
-        return OpenAICompatible(upstream, self._pool, timeouts=TIMEOUTS, backoff=Backoff(tries=1))
+        return OpenAICompatible(_upstream(address), self._pool, timeouts=TIMEOUTS, backoff=Backoff(tries=1))
+
+
+def _upstream(address: Address) -> Upstream:
+    return Upstream(name=LOCAL, base_url=f"{address.url}/v1", key=lambda: address.secret)

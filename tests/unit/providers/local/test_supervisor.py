@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,15 @@ import pytest
 
 from anycowork.domain.asking import ModelRequest, Said
 from anycowork.domain.errors import Conflict, NoSuchModel, Unreachable
+from anycowork.providers.completion_stream import Timeouts
+from anycowork.providers.config import ProviderConfig
 from anycowork.providers.local.memory import NotEnoughMemory
-from anycowork.providers.local.provider import LocalProvider
+from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.shelf import Weights
 from anycowork.providers.local.supervisor import Supervisor
+from anycowork.providers.passthrough import LentLine, Line, Passthrough
 from anycowork.providers.pool import HttpPool
+from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import all_of, text_of
 from unit.providers.local.conftest import small_model
 
@@ -179,3 +184,34 @@ async def _gone(supervisor: Supervisor) -> None:
     async with asyncio.timeout(5):
         while supervisor.loaded is not None:
             await asyncio.sleep(0.01)
+
+
+async def test_the_passthrough_leads_to_the_house_s_own_model_and_gives_it_back(supervisor, weights, hands):
+    registry = ProviderRegistry(environment={})
+    local = provider(supervisor, weights, registry.pool)
+    registry.put_local(local_config([weights]), local)
+    passthrough = Passthrough(registry, Timeouts())
+    try:
+        assert [entry["id"] for entry in await passthrough.models()] == ["small"]
+        for model in ("small", None):  # by its name, and because nobody else is there
+            line = passthrough.find(model)
+            assert line is not None
+            async with aclosing(await line.post("chat/completions", b"{}", [])) as answer:
+                body = b"".join([piece async for piece in answer.pieces()])
+            assert answer.status == 200 and b"pid " in body
+        hands.now = 120.0
+        await supervisor.end_if_idle()
+        assert supervisor.loaded is None  # nobody holds it any more
+    finally:
+        await registry.aclose()
+
+
+async def test_another_provider_stays_the_passthrough_s_default_beside_the_house_s_own_model(supervisor, weights):
+    there = ProviderConfig(name="there", kind="openai", base_url="http://127.0.0.1:1/v1", models=("big",))
+    registry = ProviderRegistry([there], environment={})
+    local = provider(supervisor, weights, registry.pool)
+    registry.put_local(local_config([weights]), local)
+    passthrough = Passthrough(registry, Timeouts())
+    assert isinstance(passthrough.find("big"), Line) and isinstance(passthrough.find("unknown"), Line)
+    assert isinstance(passthrough.find("small"), LentLine)
+    await registry.aclose()
