@@ -1,6 +1,7 @@
 """Tools that change where things are, or whether: move_file and delete_file."""
 
 import hashlib
+import re
 import stat
 from dataclasses import dataclass
 
@@ -59,11 +60,10 @@ class MoveFile(BuiltIn[MoveFileParameters]):
     def look(self, wish: MoveFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
         folder = folder_of(hands)
         source, target = folder.writable(wish.path), folder.writable(wish.to)
-        if wish.to.endswith("/"):
-            target = target.child(source.name)
         looked = _look_at(folder, source)
-        if not looked.is_folder:
-            _require_clear(folder, source, target, wish.to)
+        is_free = folder.jail.stat(target) is None
+        if is_free and (wish.to.endswith("/") or _called_a_folder(target.name, hands.user_text)):
+            target = target.child(source.name)
         if source.holds(target):
             raise ToolFault(
                 f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
@@ -187,14 +187,11 @@ def _look_at(folder: Folder, place: Place) -> Looked:
     )
 
 
-def _require_clear(folder: Folder, source: Place, target: Place, said: str) -> None:
-    """A file with a suffix that is to be called `docs` was more likely meant to go into a folder of that name."""
-    if "." not in source.name.strip(".") or "." in target.name or said.startswith("./") or folder.jail.stat(target):
-        return
-    inside = shown(target.child(source.name).path)
-    raise ToolFault(
-        f"It is not clear whether '{shown(target.path)}' is a folder. To move the file into it, say '{inside}'; "
-        f"to give the file that name, say './{shown(target.path)}'."
+def _called_a_folder(name: str, words: str) -> bool:
+    """Whether the person's own words say that this is a folder."""
+    name = re.escape(name)
+    return bool(
+        re.search(rf"\b(folder|directory) ['\"`]?{name}\b|\b{name}/?['\"`]? (folder|directory)\b", words, re.IGNORECASE)
     )
 
 
