@@ -262,8 +262,9 @@ def build_agent(
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = Recorder(journal=journal, clock=clock)
+    gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
     toolrunner = ToolRunner(
-        gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when),
+        gate=gate,
         journal=journal,
         store=store,
         toolbox=toolbox,
@@ -275,7 +276,7 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts),
+        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts, hidden=gate.hidden),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
         referrer=Referrer(recorder=recorder, toolrunner=toolrunner),

@@ -190,6 +190,22 @@ class WorkflowFiles(Protocol):
 # --- hands
 
 
+def names_nothing(path: str) -> bool:
+    """Outside a plan no step names anything."""
+    return False
+
+
+@value
+class Hidden:
+    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root."""
+
+    patterns: tuple[str, ...] = ()
+    hides: Callable[[str], bool] = names_nothing
+
+
+NOTHING_HIDDEN = Hidden()
+
+
 class Workspace(Protocol):
     """One folder that tools work in. `root` is its real, absolute path."""
 
@@ -199,8 +215,8 @@ class Workspace(Protocol):
     def file_hash(self, path: str) -> str | None:
         """SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
 
-    def overview(self, limit: int) -> str:
-        """A short, stable list of the files inside, for the model."""
+    def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
+        """A short, stable list of the files inside, for the model, without what is hidden."""
 
     def clear_leftovers(self, path: str) -> None:
         """Removes what a change of this path left beside it when its process was killed. Only while nobody writes here."""
@@ -228,22 +244,6 @@ class RolledForward:
     """`conflicts` are the paths that were neither as they had been nor as meant: they are left as they are."""
 
     conflicts: tuple[str, ...] = ()
-
-
-def names_nothing(path: str) -> bool:
-    """Outside a plan no step names anything."""
-    return False
-
-
-@value
-class Hidden:
-    """What tools that look through folders pass over. `patterns` are the rules' own; `hides` decides, by the path from the root."""
-
-    patterns: tuple[str, ...] = ()
-    hides: Callable[[str], bool] = names_nothing
-
-
-NOTHING_HIDDEN = Hidden()
 
 
 @value

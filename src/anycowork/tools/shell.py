@@ -107,6 +107,8 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
 
     async def _contained(self, wanted: "_Wanted", layer: Layer, reach: Reach | None, hands: Hands) -> ToolResult:
         async with wanted.sandbox.begin(folder_of(hands).jail, layer) as transaction:
+            if hands.hidden.patterns:
+                await asyncio.to_thread(transaction.hide, hands.hidden)
             kept = not may_change_nothing(hands.permissions)
             ended, report = await self._watched(wanted, transaction, reach, kept=kept)
             result = said(ended, wanted.bounds, sandbox="full", layer=layer, story=Story(), network=report)
@@ -121,7 +123,13 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
         stage, root = transaction.stage, transaction.jail.root
         environment = proxy_environment(reach) if reach else None
         with wanted.sandbox.launch(
-            wanted.command, root, stage, cache_kept=kept, environment=environment, held_back=reach is not None
+            wanted.command,
+            root,
+            stage,
+            cache_kept=kept,
+            environment=environment,
+            held_back=reach is not None,
+            masks=transaction.masks,
         ) as launch:
             launch.status.watch()
             if reach is None:

@@ -21,7 +21,7 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 @dataclass(frozen=True, slots=True)
 class Around:
     """What a command finds around it. `cache_kept` is whether what it puts into the cache stays there; `environment` is what it is
-    told besides the usual, how to reach the network for one."""
+    told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
 
     root: str
     stage: Stage
@@ -29,6 +29,7 @@ class Around:
     cache_kept: bool
     toolchains: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    masks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descri
         *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
         *_cache(around, scratch),
         *_workspace(around),
+        *around.masks,
         # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", around.root),

@@ -21,6 +21,7 @@ from anycowork.workspace.copies import Copied, copy_workspace
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits, counted, limited_shell
+from anycowork.workspace.masks import Mask, mask_words
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
 from anycowork.workspace.started import Latch, SandboxFailed, Status
@@ -110,8 +111,9 @@ class Sandbox:
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
+        masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """`held_back`: everything is set up, and the command begins only when it is let go. Raises: ToolFault."""
+        """`held_back`: everything is set up, and the command begins only when it is let go. `masks` it cannot read. Raises: ToolFault."""
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
             prefix = things.enter_context(counted(self.limits))
@@ -126,6 +128,7 @@ class Sandbox:
                 cache_kept=cache_kept,
                 toolchains=tuple(place for place in self._toolchains if _can_reach(place, stage.runner)),
                 environment=environment or {},
+                masks=tuple(mask_words(masks, stage, root)),
             )
             given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
             words = bwrap_words(program, around, self.limits, given)

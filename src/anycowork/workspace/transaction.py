@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
-from anycowork.domain.ports import RolledForward
+from anycowork.domain.ports import Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
@@ -16,6 +16,8 @@ from anycowork.workspace.commit import Applied, apply, manifest, seal
 from anycowork.workspace.copies import Copied, scan_copy
 from anycowork.workspace.delta import FILE, FOLDER, Delta, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.masks import Mask, find_masks, make_covers
+from anycowork.workspace.paths import shown
 from anycowork.workspace.stage import Stage, Staging, remove_tree, runner_for
 
 _MOST_HELD = 32
@@ -40,7 +42,7 @@ class TooMuchToHold(ToolFault):
 class Transaction:
     """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
 
-    `copied` if the command works on a private copy of the workspace instead of an overlay.
+    `copied` if the command works on a private copy of the workspace instead of an overlay. `masks` are what it may not read.
     """
 
     stage: Stage
@@ -49,16 +51,24 @@ class Transaction:
     copied: Copied | None = None
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
+    masks: tuple[Mask, ...] = ()
 
     @property
     def can_wait(self) -> bool:
         """A layer can be taken up again at any time; what was changed in a private copy cannot be told from it later."""
         return not self.copied
 
+    def hide(self, hidden: Hidden) -> None:
+        """Before the command begins: what it shall not read. Raises: DeniedByRule if that is too much."""
+        if masks := find_masks(self.jail, hidden):
+            make_covers(self.stage)
+            self.masks = masks
+
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
         upper = str(self.stage.upper)
         self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
+        _require_untouched(self.masks, self.delta)
         return self.delta
 
     def objection(self, permissions: frozenset[Permission], named: Callable[[str], bool]) -> Objection | None:
@@ -170,6 +180,16 @@ def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
         _what_differs(found, held.paths)
         + f" Nothing was overwritten: none of it was made. It is kept in '{kept}/upper'."
     )
+
+
+def _require_untouched(masks: Sequence[Mask], delta: Delta) -> None:
+    """What may not be read stays where it is, with the folders above it: under another name no rule would hide it. Raises: UnusableDelta."""
+    for change in delta.changes:
+        gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
+        if gone and (mask := next((mask for mask in masks if change.place.holds(mask.place)), None)):
+            raise UnusableDelta(
+                f"The command moved or removed '{shown(mask.place.path)}', which a rule keeps from being read; none of its changes was kept."
+            )
 
 
 def _beneath(delta: Delta) -> str:
