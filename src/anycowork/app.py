@@ -24,6 +24,7 @@ from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
+from anycowork.chats.trust import TrustDesk
 from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
 from anycowork.clock import SystemClock
 from anycowork.containment import find_containment
@@ -146,7 +147,8 @@ async def _furnish(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
     )
     toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
-    prompts = PromptBook(database.system_prompts, toolbox)
+    supplies = Supplies(roots=database.roots, data_dir=settings.data_dir)
+    prompts = PromptBook(database.system_prompts, toolbox, supplies)
     journal, store = database.journal, database.store
     snapshots = PackedSnapshots(
         Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
@@ -163,8 +165,7 @@ async def _furnish(
         limits=drawer.limits,
         ask_when=drawer.ask_when,
     )
-    workflow_files = Supplies(roots=database.roots, grounds=grounds, data_dir=settings.data_dir)
-    workflows = WorkflowBook(files=workflow_files, toolbox=toolbox, roles=roles)
+    workflows = WorkflowBook(files=supplies, toolbox=toolbox, roles=roles)
     runner = WorkflowRunner(
         journal=journal,
         store=store,
@@ -226,7 +227,8 @@ async def _furnish(
         ledger=database.ledger,
         receipts=database.idempotency,
         roots=grounds,
-        supplies=workflow_files,
+        supplies=supplies,
+        trust=TrustDesk(files=supplies, journal=journal, store=store, clock=clock, find_workspace=grounds.find),
         workflows=workflows,
         find_workspace=grounds.find,
         streams=Streams(database, hub),

@@ -11,7 +11,7 @@ from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock, Hidden, Journal
 from anycowork.domain.values import replace
-from anycowork.prompts.book import PromptBook
+from anycowork.prompts.book import PromptBook, Setting
 from anycowork.prompts.tokens import tokens
 from anycowork.prompts.window import Shown, Window
 
@@ -99,7 +99,7 @@ class Asking:
         moment.window.extend(
             [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
         )
-        return moment.window.shown(budget=room, system=await self._told(moment, options))
+        return moment.window.shown(budget=room, system=await self._told(moment, options, room))
 
     async def _with_files(self, moment: Moment, request: Message) -> Message:
         """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
@@ -110,13 +110,14 @@ class Asking:
         files = moment.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
-    async def _told(self, moment: Moment, options: ModelOptions) -> str:
+    async def _told(self, moment: Moment, options: ModelOptions, room: int) -> str:
         """Read once for the segment, so that every request of it begins with the same bytes."""
         if moment.system_prompt is None:
             prompt_id = moment.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
+            setting = Setting(moment.workspace.root, room)
             moment.system_prompt = await self._prompts.for_chat(
-                prompt_id, moment.role, brief=options.brief, offered=offered
+                prompt_id, moment.role, setting, brief=options.brief, offered=offered
             )
         return moment.system_prompt
 

@@ -169,7 +169,8 @@ class SnapshotRows(Protocol):
 class SuppliedFile:
     """A file from the data folder or a workspace. `text` is None where it could not be read, and `fault` says why.
 
-    `trusted` if a person trusted exactly this content (what lies in the data folder is the person's own).
+    `trusted` if a person trusted exactly this content (what lies in the data folder is the person's own); `changed` if they trusted
+    another one. `text` is what a person is shown: characters that nobody would see in it are written out.
     """
 
     path: str
@@ -177,6 +178,7 @@ class SuppliedFile:
     sha256: str = ""
     trusted: bool = False
     fault: str | None = None
+    changed: bool = False
 
 
 class WorkflowFiles(Protocol):
@@ -185,6 +187,13 @@ class WorkflowFiles(Protocol):
     async def of_data_folder(self) -> Sequence[SuppliedFile]: ...
     async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
         """Raises: BadWorkspace if it is gone."""
+
+
+class InstructionFiles(Protocol):
+    """The one file in which a workspace tells agents how to work there, as it is now. Read as definition files are."""
+
+    async def instructions(self, workspace: str) -> SuppliedFile | None:
+        """None if there is no such file."""
 
 
 # --- hands
