@@ -15,7 +15,7 @@ from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.picture import picture
 from anycowork.workspace.stage import Staging
-from anycowork.workspace.transaction import TooMuchToHold, Transaction, taken_up
+from anycowork.workspace.transaction import CannotHold, Transaction, taken_up
 
 
 async def settled(
@@ -39,7 +39,7 @@ async def settled(
     why = _reasons(objection, weighed, hands) if delta else ()
     if not why:
         return joined(result, await _commit(transaction, command, hands))
-    if hands.hold is None or not transaction.can_wait:
+    if hands.hold is None:
         return joined(result, _objected(objection) if objection else dropped(" ".join(why), code=Why.NEEDS_WORD.value))
     every_time = objection is not None or weighed.effect is Effect.ASK
     drawn = await asyncio.to_thread(picture, transaction.delta, transaction.stage.upper, transaction.jail)
@@ -65,8 +65,8 @@ async def committed_now(staging: Staging, jail: Jail, held: Intent, hands: Hands
 async def _hold(transaction: Transaction, command: str, held: Held, hold: Callable[[Intent], None]) -> ToolResult:
     try:
         hold(await to_the_end(lambda: transaction.hold(command, held)))
-    except TooMuchToHold as full:
-        return joined(held.result, dropped(full.message, code=full.code))
+    except CannotHold as fault:
+        return joined(held.result, dropped(fault.message, code=fault.code))
     return held.result
 
 

@@ -13,7 +13,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
 from anycowork.workspace.commit import Applied, apply, manifest, seal
-from anycowork.workspace.copies import Copied, scan_copy
+from anycowork.workspace.copies import Copied, as_layer, scan_copy
 from anycowork.workspace.delta import FILE, FOLDER, Delta, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.masks import Mask, find_masks, make_covers
@@ -32,7 +32,13 @@ class CommitFailed(ToolFault):
     code = "commit_failed"
 
 
-class TooMuchToHold(ToolFault):
+class CannotHold(ToolFault):
+    """The changes cannot wait for a person here, so none of them is kept."""
+
+    code = "cannot_wait"
+
+
+class TooMuchToHold(CannotHold):
     """There is no room for more that waits for a person."""
 
     code = "too_much_waiting"
@@ -42,7 +48,7 @@ class TooMuchToHold(ToolFault):
 class Transaction:
     """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
 
-    `copied` if the command works on a private copy of the workspace instead of an overlay. `masks` are what it may not read.
+    `copied` as long as the command works on a private copy of the workspace instead of an overlay. `masks` are what it may not read.
     """
 
     stage: Stage
@@ -52,11 +58,6 @@ class Transaction:
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
     masks: tuple[Mask, ...] = ()
-
-    @property
-    def can_wait(self) -> bool:
-        """A layer can be taken up again at any time; what was changed in a private copy cannot be told from it later."""
-        return not self.copied
 
     def hide(self, hidden: Hidden) -> None:
         """Before the command begins: what it shall not read. Raises: DeniedByRule if that is too much."""
@@ -98,13 +99,17 @@ class Transaction:
         return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
 
     def hold(self, command: str, held: Held) -> Intent:
-        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile. Raises: TooMuchToHold, ToolFault."""
+        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile.
+
+        Raises: CannotHold, ToolFault.
+        """
         size = sum(change.after.size for change in self.delta.changes if change.after is not None)
         if size > _LARGEST_HELD or len(self.staging.held()) >= _MOST_HELD:
             raise TooMuchToHold(
                 f"What the command changed needs a person's word, but too much is waiting for one already or it is too large to wait "
                 f"({size:,} bytes). None of its changes was kept. Decide what is open, or let the command do less."
             )
+        self._make_layer()
         intent = self.intent(command)
         try:
             self.stage = replace(self.stage, folder=self.staging.hold(self.stage.folder))
@@ -144,6 +149,20 @@ class Transaction:
     def end(self) -> None:
         if not self.pledged:
             remove_tree(self.stage.folder)
+
+    def _make_layer(self) -> None:
+        """A private copy waits as a layer does: what it is a copy of is not remembered meanwhile."""
+        if self.copied is None:
+            return
+        try:
+            as_layer(self.stage.folder, self.delta)
+        except OSError as error:
+            raise CannotHold(
+                f"What the command changed needs a person's word, but here it cannot wait for one ({error.strerror}). None of its "
+                "changes was kept. Change the files with create_file or update_file, where a person is asked."
+            ) from None
+        self.delta.changes.sort(key=lambda change: change.place.parts)  # as a layer is looked through
+        self.copied = None
 
     def _require_room(self) -> None:
         """A commit onto another file system copies: it must not stop half way for want of room."""
