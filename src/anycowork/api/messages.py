@@ -3,20 +3,21 @@
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field, field_validator
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader, Sender
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import MessageList, SentShape
 from anycowork.api.workflows import unfitting
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.ports import MessagePage
 
-routes = APIRouter(tags=["messages"])
+routes = Routes(tags=["messages"])
 
 
 class NewMessage(Boundary):
