@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -34,6 +33,7 @@ from anycowork.domain.asking import Providers
 from anycowork.domain.chats import Limits
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.values import value
 from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
@@ -67,7 +67,7 @@ ROLES_FOLDER = "roles"
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class House:
     """Everything open and at work, until the block that opened it ends."""
 

@@ -7,19 +7,19 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from anycowork.domain.errors import Conflict
+from anycowork.domain.values import value
 
 
 class CannotListen(Conflict):
     code = "cannot_listen"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where to listen (port 0: any free one), and how many seconds open requests get when the end comes."""
 

@@ -6,7 +6,6 @@ What a setting *does* lives in the room that uses it; rooms get plain values fro
 import ipaddress
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -15,6 +14,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.values import value
 from anycowork.private_files import write_private
 
 CONFIG_FILE = "config.toml"
@@ -27,7 +27,7 @@ class BadSettings(Invalid):
     code = "bad_settings"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Knob:
     """What is known of a setting besides its type: its unit, and whether a person may change it through PUT /settings."""
 

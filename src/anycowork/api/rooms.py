@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
@@ -20,6 +20,7 @@ from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
 from anycowork.domain.principals import Principal
 from anycowork.domain.usage import ChatUsage, ModelUsage
+from anycowork.domain.values import value
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import WorkflowBook
@@ -217,7 +218,7 @@ class Upstreams(Protocol):
         """What the providers list, in their own words; empty if there are none. Raises: ProviderFault."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rooms:
     """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
@@ -44,12 +44,13 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
+from anycowork.domain.values import value
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import Order, WorkflowBook
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sent:
     """`run_id` if a workflow was started; its run is the turn."""
 
@@ -58,7 +59,7 @@ class Sent:
     run_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Switched:
     id: str
     old_role: str

@@ -1,6 +1,6 @@
 """Tools, calls and results. A Tool is what the model may call; a Call is one recorded wish; a Result is what came back."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from pydantic import JsonValue, StrictBool
@@ -14,7 +14,7 @@ Parameters = dict[str, JsonValue]
 _READING = frozenset({Permission.READ_FILES})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolSpec:
     """What the prompt, the gate and the records know of a tool. `schema` is the JSON schema of its parameters.
 
@@ -56,7 +56,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallError:
     code: str
     message: str
@@ -143,7 +143,7 @@ class Call:
         return self.intent if waits else None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Intent:
     """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent).
 
@@ -158,7 +158,7 @@ class Intent:
     held: "Held | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Held:
     """A command that has run and whose changes wait for a person's word: why they are asked for, how they look, and what it said.
 
@@ -173,7 +173,7 @@ class Held:
     beneath: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PathIntent:
     """`kind` is file, folder or link; what is no file has a mark of its kind where a file has its hash. `mode` None leaves it alone."""
 

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from anycowork.domain.asking import Said
+from anycowork.domain.values import value
 
 BYTES_PER_TOKEN = 4
 FRAME = 4  # what a provider's chat format adds around one message
@@ -29,7 +29,7 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TokenRatio:
     """One model's true tokens per estimated token, as learnt so far: a running average that forgets slowly."""
 

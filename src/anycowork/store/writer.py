@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
 from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.values import value
 
 LARGEST_GROUP = 512
 
@@ -25,7 +26,7 @@ class Done(Generic[T]):
     value: T
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failed:
     """Nothing of it was written."""
 

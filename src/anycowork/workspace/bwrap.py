@@ -4,10 +4,11 @@ Every flag has a reason that was seen; `docs/security.md` tells them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
+from anycowork.domain.values import value
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.stage import Layer, Stage
 
@@ -18,7 +19,7 @@ _SYSTEM = ("/usr", "/nix/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Around:
     """What a command finds around it. `cache_kept` is whether what it puts into the cache stays there; `environment` is what it is
     told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
@@ -32,7 +33,7 @@ class Around:
     masks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Descriptors:
     """What bubblewrap reads and writes besides the command's own streams. It waits at `latch`, if there is one, before the command begins."""
 

@@ -5,11 +5,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Image, Kind, absent
+from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail, saying
 from anycowork.workspace.pack import Pack
@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keeping:
     """Contents go into the pack, at most `room` bytes of them."""
 

@@ -8,15 +8,16 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+
+from anycowork.domain.values import value
 
 _MIB = 1 << 20
 _GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CommandLimits:
     """Bytes, unless the name says otherwise. `memory` is what each process may hold, and with a cgroup all together."""
 

@@ -1,10 +1,10 @@
 """What a path that a model wrote means, decided without touching the disk. Opening it is the jail's affair."""
 
 import unicodedata
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from anycowork.domain.errors import OutsideWorkspace
+from anycowork.domain.values import value
 
 LONGEST_PATH = 4096
 LONGEST_NAME = 255
@@ -15,7 +15,7 @@ _INVISIBLE = dict.fromkeys(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """A path inside the workspace with every symbolic link on its way resolved: the name that rules, records and the kernel see alike."""
 

@@ -11,12 +11,12 @@ import shutil
 import stat
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
 from anycowork.workspace.etc import make_etc
 from anycowork.workspace.packfile import sync_folder
 
@@ -35,7 +35,7 @@ class Layer(StrEnum):
     COPY = "copy"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Runner:
     """Whom a command runs as."""
 
@@ -55,7 +55,7 @@ def runner_for(root: str) -> Runner:
     return Runner(os.geteuid(), os.getegid())
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Stage:
     """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime.
 
