@@ -17,7 +17,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
-from anycowork.workspace.etc import make_etc
+from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.packfile import sync_folder
 
 _TICKS = 200  # the kernel's clock for files ticks every 1 to 10 ms; this many tries of 1 ms are ample
@@ -172,18 +172,31 @@ class Staging:
         return base
 
     def _etc(self, base: Path, runner: Runner) -> Path:
-        """The one folder that stands for /etc, made anew at a server's first command: one mount instead of a dozen."""
+        """The one folder that stands for /etc, which servers and commands share: one mount instead of a dozen."""
         etc = self._furnished.get(runner)
         if etc is None or not etc.is_dir():
             (base / _RUNS).mkdir(exist_ok=True)
             (base / _RUNS).chmod(0o711)
-            etc = base / f"etc-{secrets.token_hex(8)}"
-            make_etc(etc, uid=runner.uid, gid=runner.gid)
-            for old in base.glob("etc-*"):
-                if old != etc and old not in self._furnished.values():
-                    remove_tree(old)
+            etc = base / f"etc-{etc_key(uid=runner.uid, gid=runner.gid)}"
+            if not etc.is_dir():
+                _make_etc_whole(etc, runner)
             self._furnished[runner] = etc
+            for old in base.glob("etc-*"):
+                if old not in self._furnished.values():
+                    remove_tree(old)
         return etc
+
+
+def _make_etc_whole(etc: Path, runner: Runner) -> None:
+    """A server that dies on the way leaves nothing that the next would take for whole."""
+    unfinished = etc.with_name(f"{etc.name}.{secrets.token_hex(8)}")
+    make_etc(unfinished, uid=runner.uid, gid=runner.gid)
+    try:
+        unfinished.rename(etc)
+    except OSError:
+        remove_tree(unfinished)
+        if not etc.is_dir():  # else another server was quicker
+            raise
 
 
 def remove_tree(folder: Path) -> None:
