@@ -1,6 +1,7 @@
 """The words of the command line. Each command's module is loaded when its word is said, so that `--help` is quick:
 these late imports are the one exception to "no own imports inside functions"."""
 
+import gc
 import os
 from pathlib import Path
 from typing import Annotated
@@ -213,6 +214,7 @@ def main() -> None:
 
 
 def _serve(flags: dict[str, object]) -> int:
+    gc.disable()  # what a start makes stays: looking through it again and again took a tenth of it; `settle_memory` ends this
     from anycowork.domain.errors import AnyCoworkError
     from anycowork.settings import BadSettings, load_settings
 

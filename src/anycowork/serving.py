@@ -51,6 +51,7 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
+    gc.enable()  # a start has better things to do
 
 
 def _config(app: ASGIApp, place: Place) -> uvicorn.Config:

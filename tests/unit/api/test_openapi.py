@@ -1,6 +1,8 @@
 """The description is complete and true."""
 
+from anycowork.api import chats
 from anycowork.api.openapi import event_schema_name
+from anycowork.api.routes import described as described_routes
 from anycowork.domain.events import EventType
 from support.spec import proves
 
@@ -23,6 +25,12 @@ async def test_every_route_documents_its_answers_and_errors(client):
             for status in statuses - {"200", "201", "202", "204"}:
                 schema = operation["responses"][status]["content"]["application/json"]["schema"]
                 assert schema == {"$ref": "#/components/schemas/Error"}, (method, path, status)
+
+
+def test_a_route_works_out_what_it_answers_with_only_to_be_described():
+    for route in chats.routes.routes:
+        assert route.response_field is None and route.response_fields == {}, route.path
+        assert described_routes([route])[0].response_fields, route.path
 
 
 @proves("EVT-1")
