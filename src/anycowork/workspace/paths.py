@@ -81,6 +81,8 @@ def is_git_control(parts: tuple[str, ...]) -> bool:
 
 def shown(path: str, longest: int = 200) -> str:
     """The path as a message may show it: no control characters, no lone surrogates, no endless text."""
+    if len(path) <= longest and path.isprintable():
+        return path
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
     return safe if len(safe) <= longest else safe[:longest] + "…"
 
@@ -102,7 +104,7 @@ def _require_usable(path: str) -> None:
 
 
 def folds_to_git(name: str) -> bool:
-    folded = unicodedata.normalize("NFKC", name.translate(_INVISIBLE)).casefold()
+    folded = name if name.isascii() else unicodedata.normalize("NFKC", name.translate(_INVISIBLE))
     # NTFS drops trailing dots and blanks, cuts at a stream's colon, and knows .git as git~1.
-    folded = folded.split(":", 1)[0].rstrip(". ")
+    folded = folded.casefold().split(":", 1)[0].rstrip(". ")
     return folded in (".git", "git~1")
