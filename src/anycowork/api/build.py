@@ -42,7 +42,7 @@ from anycowork.api.routes import Routes
 from anycowork.api.slowdown import Slowdown
 from anycowork.api.sse import EventStreams
 
-_NOUNS = (
+NOUNS = (
     chats,
     messages,
     roles,
@@ -120,7 +120,7 @@ def _routes(rooms: Rooms, answers: Counter[int], passed_on: Counter[str]) -> Fas
     app.state.answers = answers
     app.state.passed_on = passed_on
     catch_errors(app)
-    for routes in (*(noun.routes for noun in _NOUNS), _description(app, rooms)):
+    for routes in (*(noun.routes for noun in NOUNS), _description(app, rooms)):
         # Not by `include_router`: at the first request that makes each route anew, with the app's defaults, of which these need none.
         app.router.routes.extend(routes.routes)
     return app
