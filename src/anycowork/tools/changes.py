@@ -30,13 +30,15 @@ async def settled(
         delta = await asyncio.to_thread(transaction.look)
     except UnusableDelta as unusable:
         return joined(result, dropped(unusable.message, code=unusable.code))
-    weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None and delta else Weighed()
+    if not delta:
+        return joined(result, committed(delta, None, ()))
+    weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None else Weighed()
     objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed))
     if objection is not None and objection.why is not Why.NEEDS_WORD:
         return joined(result, _objected(objection))
     if weighed.effect is Effect.DENY:
         return joined(result, dropped(f"{weighed.why} None of the command's changes was kept.", code=DeniedByRule.code))
-    why = _reasons(objection, weighed, hands) if delta else ()
+    why = _reasons(objection, weighed, hands)
     if not why:
         return joined(result, await _commit(transaction, command, hands))
     if hands.hold is None:
@@ -72,8 +74,6 @@ async def _hold(transaction: Transaction, command: str, held: Held, hold: Callab
 
 async def _commit(transaction: Transaction, command: str, hands: Hands) -> Story:
     delta = transaction.delta
-    if not delta:
-        return committed(delta, None, ())
     drawn = await asyncio.to_thread(picture, delta, transaction.stage.upper, transaction.jail)
     intent = await asyncio.to_thread(transaction.intent, command)
     transaction.pledged = True

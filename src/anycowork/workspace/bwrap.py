@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anycowork.domain.values import value
 from anycowork.workspace.limits import CommandLimits
-from anycowork.workspace.stage import Layer, Stage
+from anycowork.workspace.stage import DEVICES, Layer, Stage
 
 HOME = "/home/sandbox"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -102,7 +102,7 @@ def _system_binds() -> tuple[str, ...]:
 def _own_devices(stage: Stage) -> list[str]:
     if stage.devices is None:
         return []
-    return [word for node in sorted(stage.devices.iterdir()) for word in ("--dev-bind", str(node), f"/dev/{node.name}")]
+    return [word for name in DEVICES for word in ("--dev-bind", f"{stage.devices}/{name}", f"/dev/{name}")]
 
 
 def _workspace(around: Around) -> list[str]:

@@ -68,7 +68,7 @@ def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> C
     except OSError as error:
         name = shown(str(error.filename)) if error.filename else "something in it"
         raise _refused(f"{name} could not be copied ({error.strerror}). Mend that") from None
-    next_tick(stage.folder)  # so that whatever the command does carries a later time
+    next_tick()  # so that whatever the command does carries a later time
     return copied
 
 

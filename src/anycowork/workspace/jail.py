@@ -24,6 +24,7 @@ from anycowork.workspace.syscalls import (
 )
 
 _MOST_LINKS = 40
+_NOT_OPENED = -1
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -35,9 +36,9 @@ class Jail:
 
     def __init__(self, root: str, *, use_openat2: bool | None = None) -> None:
         self.root = root
-        self._fd = os.open(root, _O_PATH | _FOLDER)
+        self.fd = os.open(root, _O_PATH | _FOLDER)
         self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
-        weakref.finalize(self, os.close, self._fd)
+        weakref.finalize(self, os.close, self.fd)
 
     def place(self, path: str) -> Place:
         """Where `path` leads, links followed to the end as long as they stay inside. It need not exist.
@@ -77,10 +78,10 @@ class Jail:
 
         It is looked at before it is opened, for opening a device can already have an effect; `seen` is what whoever has just done so saw.
         """
-        if seen is not None and self._use_openat2:
+        if seen is not None and self._use_openat2 and len(place.parts) > 1:
             require_regular(seen, place)
             with saying(place.path):
-                fd = openat2(self._fd, place.path, _TO_READ, _RESOLVE)
+                fd = openat2(self.fd, place.path, _TO_READ, _RESOLVE)
         else:
             with self.folder(place.parent) as parent, saying(place.path):
                 require_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False), place)
@@ -95,7 +96,7 @@ class Jail:
     def stat(self, place: Place) -> os.stat_result | None:
         """The entry itself, links not followed; None if there is none. Raises: OutsideWorkspace."""
         if place.is_root:
-            return os.fstat(self._fd)
+            return os.fstat(self.fd)
         try:
             with self.folder(place.parent) as parent, saying(place.path):
                 return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
@@ -130,12 +131,12 @@ class Jail:
     def open_folder(self, parts: tuple[str, ...], flags: int) -> int:
         """For `folder`, which closes it again. Raises: OSError."""
         if self._use_openat2:
-            return openat2(self._fd, "/".join(parts) or ".", flags | _FOLDER, _RESOLVE)
+            return openat2(self.fd, "/".join(parts) or ".", flags | _FOLDER, _RESOLVE)
         return self._walk(parts, flags)
 
     def _walk(self, parts: tuple[str, ...], flags: int) -> int:
         """Component by component, no link followed: the same promise where openat2 is missing, at a system call each."""
-        fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self._fd)
+        fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self.fd)
         for number, part in enumerate(parts, start=1):
             wanted = flags if number == len(parts) else _O_PATH
             try:
@@ -259,8 +260,11 @@ class _OpenFolder:
         self._jail = jail
         self._place = place
         self._flags = flags
+        self._fd = _NOT_OPENED
 
     def __enter__(self) -> int:
+        if not self._place.parts and self._flags == _O_PATH:
+            return self._jail.fd  # held open anyhow
         try:
             self._fd = self._jail.open_folder(self._place.parts, self._flags)
         except OSError as error:
@@ -270,7 +274,8 @@ class _OpenFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._fd)
+        if self._fd != _NOT_OPENED:
+            os.close(self._fd)
 
 
 def _kind_error(error: OSError, path: str) -> Exception:

@@ -31,7 +31,7 @@ from anycowork.workspace.paths import shown
 from anycowork.workspace.readers import Readers
 from anycowork.workspace.rollback import bring_back, clear_leftovers
 
-_THREADS = 2
+_THREADS = 4
 # After pruning there shall be room for a while, so that not every call prunes.
 _FILLED_AFTERWARDS = 0.8
 

@@ -18,7 +18,7 @@ from anycowork.workspace.delta import FILE, FOLDER, Delta, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.masks import Mask, find_masks, make_covers
 from anycowork.workspace.paths import shown
-from anycowork.workspace.stage import Stage, Staging, remove_tree, runner_for
+from anycowork.workspace.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 
 _MOST_HELD = 32
 _LARGEST_HELD = 1 << 30  # bytes
@@ -148,7 +148,7 @@ class Transaction:
 
     def end(self) -> None:
         if not self.pledged:
-            remove_tree(self.stage.folder)
+            remove_stage(self.stage.folder)
 
     def _make_layer(self) -> None:
         """A private copy waits as a layer does: what it is a copy of is not remembered meanwhile."""

@@ -16,6 +16,7 @@ from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Staging, next_tick, runner_for
+from anycowork.workspace.started import Status
 from support.boxes import sandbox_in
 from support.hands import Bench, tree
 from support.spec import proves
@@ -119,7 +120,7 @@ def test_what_is_seen_of_etc_is_made_anew_when_anything_of_it_changed(tmp_path: 
     certificate.write_text("x")
     seen = [etc_key(uid=1, gid=2, source=tmp_path / "etc")]
     for change in (lambda: certificate.write_text("y"), lambda: certificate.chmod(0o600), certificate.unlink):
-        next_tick(tmp_path)
+        next_tick()
         change()
         seen.append(etc_key(uid=1, gid=2, source=tmp_path / "etc"))
     seen.append(etc_key(uid=2, gid=2, source=tmp_path / "etc"))
@@ -142,6 +143,28 @@ def test_a_stage_is_private_and_later_than_every_change_before_it(staging: Stagi
     assert (tmp_path / "a").stat().st_ctime_ns < stage.mounted_at
     (tmp_path / "a").write_text("2")
     assert (tmp_path / "a").stat().st_ctime_ns >= stage.mounted_at
+
+
+def test_the_next_tick_lies_between_the_changes_before_it_and_those_after_it(tmp_path: Path) -> None:
+    """Whichever clock the kernel takes: a file whose time was looked at may carry a finer one than its neighbours."""
+    file = tmp_path / "a"
+    file.write_text("1")
+    for round_ in range(50):
+        file.stat()
+        file.write_text(f"{round_} before")
+        tick = next_tick()
+        assert file.stat().st_ctime_ns < tick
+        file.write_text(f"{round_} after")
+        assert file.stat().st_ctime_ns >= tick
+
+
+def test_what_bubblewrap_tells_is_understood_however_it_is_cut() -> None:
+    with Status.opened() as status:
+        for piece in (b'{ "child-pid": 1', b', "net-namespace": 7 }\n{ "exit-', b'code": 0 }\n'):
+            assert not status.began
+            os.write(status.write_end, piece)
+            status._take()
+        assert status.began and status._process == 1 and status._network == 7
 
 
 def test_a_staging_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
