@@ -188,17 +188,19 @@ class Moment:
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
-        since: list[Call] = []
+        last: Call | None = None
+        tools, again = set(), False
         for call in reversed(self.calls[-_CIRCLE:]):
+            if call.result is None:
+                continue
             if call.intent is not None and _succeeded(call):
                 break
-            if call.state is CallState.SETTLED:
-                since.append(call)
-        if not since:
-            return frozenset()
-        last = since[0]
-        again = any((call.tool, call.parameters) == (last.tool, last.parameters) for call in since[1:])
-        return frozenset(call.tool for call in since) if again or _was_a_repeat(last) else frozenset()
+            if last is None:
+                last, again = call, _was_a_repeat(call)
+            elif call.parameters == last.parameters and call.tool == last.tool:
+                again = True
+            tools.add(call.tool)
+        return frozenset(tools) if again else frozenset()
 
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))

@@ -11,7 +11,7 @@ import msgspec
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
-from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend
+from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
@@ -34,6 +34,8 @@ Kept = Done[None] | Failed
 log = logging.getLogger(__name__)
 _canonical = msgspec.json.Encoder(order="sorted").encode
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, Snapshot})
+_REMEMBERED = frozenset({Turn, SetChat, Rule, RemoveChat})
+_DROPPING = frozenset({Compact, RemoveChat})
 _OF_A_MESSAGE = Draft(EventType.MESSAGE, {})  # who, why and where are filled in
 
 
@@ -111,7 +113,7 @@ class SqliteJournal:
 
     def _number(self, change: Change, line: Line) -> Numbered:
         chat_id, at = change.chat_id, self._clock.now()
-        messages = [write for write in change.writes if isinstance(write, Message)]
+        messages = [write for write in change.writes if type(write) is Message]
         step = _OF_A_STEP.issuperset(map(type, change.writes))
         # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
         first = seq = line.take(max(1, len(messages) + len(change.events)))
@@ -192,7 +194,9 @@ class SqliteJournal:
                 log.error("%d pieces of text could not be kept: %s", len(pieces), error)
 
     def _drop_pieces(self, change: Change) -> list[Drop]:
-        drops = []
+        drops: list[Drop] = []
+        if _DROPPING.isdisjoint(map(type, change.writes)):  # as nearly always
+            return drops
         for write in change.writes:
             if isinstance(write, Compact):
                 drops.append(self._pieces.drop(change.chat_id, write.message_id))
@@ -205,16 +209,20 @@ class SqliteJournal:
         for drop in drops:
             self._pieces.finish(drop)
         for write in change.writes:
-            if isinstance(write, Turn):
-                self._running.saw(write)
-            elif isinstance(write, SetChat):
-                self._running.forget_role(change.chat_id)
-            elif isinstance(write, Rule):
-                self._rules_changed()
-            elif isinstance(write, RemoveChat):
-                self._lines.forget(change.chat_id)
-                self._running.forget(change.chat_id)
-                self._rules_changed()
+            if type(write) in _REMEMBERED:
+                self._remember(change.chat_id, write)
+
+    def _remember(self, chat_id: str, write: Write) -> None:
+        if isinstance(write, Turn):
+            self._running.saw(write)
+        elif isinstance(write, SetChat):
+            self._running.forget_role(chat_id)
+        elif isinstance(write, Rule):
+            self._rules_changed()
+        elif isinstance(write, RemoveChat):
+            self._lines.forget(chat_id)
+            self._running.forget(chat_id)
+            self._rules_changed()
 
     def _take_back(self, drops: list[Drop]) -> None:
         for drop in drops:
