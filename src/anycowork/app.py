@@ -278,7 +278,7 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts, hidden=gate.hidden),
+        asking=Asking(journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
         referrer=Referrer(recorder=recorder, toolrunner=toolrunner),

@@ -2,13 +2,14 @@
 
 import copy
 import dataclasses
+import gc
 from dataclasses import field
 from typing import ClassVar, Literal
 
 import msgspec
 import pytest
 
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import leaf_value, replace, value
 
 
 @value
@@ -121,3 +122,17 @@ def test_the_class_of_a_value_is_made_without_methods_of_its_own() -> None:
     """What a dataclass costs at every start is the methods that it compiles from text."""
     for method in ("__init__", "__eq__", "__hash__", "__repr__", "__setattr__", "__delattr__"):
         assert getattr(Range, method) is getattr(msgspec.Struct, method), method
+
+
+@leaf_value
+class Leaf:
+    x: int
+    notes: dict[str, str] = field(default_factory=dict, hash=False)
+
+
+def test_a_leaf_is_a_value_that_the_garbage_collector_does_not_look_at() -> None:
+    leaf, point = Leaf(1, {"a": "b"}), Point(1, notes={"a": "b"})
+    assert leaf == Leaf(1, {"a": "b"}) != replace(leaf, x=2)
+    with pytest.raises(AttributeError):
+        leaf.x = 3  # type: ignore[misc]  # that is the question
+    assert gc.is_tracked(point) and not gc.is_tracked(leaf)

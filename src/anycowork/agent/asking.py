@@ -9,7 +9,7 @@ from anycowork.domain import announce
 from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, UsageChunk
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Hidden, Journal
+from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.values import replace
 from anycowork.prompts.book import PromptBook, Setting
 from anycowork.prompts.tokens import tokens
@@ -31,13 +31,11 @@ class Asking:
         *,
         journal: Journal,
         providers: Providers,
-        clock: Clock,
         prompts: PromptBook,
         hidden: Callable[[str, str], Awaitable[Hidden]],
     ) -> None:
         self._journal = journal
         self._providers = providers
-        self._clock = clock
         self._prompts = prompts
         self._hidden = hidden
 
@@ -47,12 +45,12 @@ class Asking:
         options = self._providers.options(moment.chat.config.model_id)
         shown = await self._shown(moment, options)
         request = self._request(moment, model, shown, options)
-        call_id = self._clock.new_id()
-        reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
+        asked = listener.heard.message_id  # what it costs goes by the name of the answer
+        reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
         await self._journal.write(Change(moment.chat.id, (*pending, reserve, moment.turn), announcements))
         heard = await listener.hear(provider, request)
-        spend, event = _spent(call_id, heard, shown.tokens)
+        spend, event = _spent(asked, heard, shown.tokens)
         moment.pending.append(spend)
         moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
         return heard
@@ -122,9 +120,9 @@ class Asking:
         return moment.system_prompt
 
 
-def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
+def _spent(asked: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
     usage = heard.usage or UsageChunk(estimate, tokens(heard.text) + tokens(heard.reasoning))
-    spend = Spend(call_id, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+    spend = Spend(asked, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
     return spend, {
         "prompt": spend.prompt,
         "completion": spend.completion,

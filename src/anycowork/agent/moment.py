@@ -1,6 +1,6 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -48,10 +48,12 @@ class Moment:
     _results: Planted = field(default_factory=Planted)
     _looked_through: int = 0
     _read: dict[str, str] = field(default_factory=dict)
+    _read_so_far: Mapping[str, str] = field(init=False)
     _refused: list[Call] = field(default_factory=list)
     _user_text: str = ""
 
     def __post_init__(self) -> None:
+        self._read_so_far = MappingProxyType(self._read)
         known, self.calls = self.calls, []
         self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
@@ -117,7 +119,7 @@ class Moment:
         return Hands(
             self.workspace,
             self.role.permissions if permissions is None else permissions,
-            MappingProxyType(self._read),
+            self._read_so_far,
             self._user_text,
             intend=intend,
             named=named,

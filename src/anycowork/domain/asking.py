@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 
 
-@value
+@leaf_value
 class Part:
     """One message of those that were merged. `call` is the call that it made, `answers` the id of the call that it is the result of."""
 
@@ -18,7 +18,7 @@ class Part:
     answers: str | None = None
 
 
-@value
+@leaf_value
 class Said:
     """What a model is shown of one side. `role` is system, user or assistant; `parts` say the same apart, for whoever shows calls as calls."""
 

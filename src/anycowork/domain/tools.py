@@ -8,7 +8,7 @@ from pydantic import JsonValue, StrictBool
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import AnyCoworkError, BadParameters, UnknownTool
 from anycowork.domain.roles import Permission
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 
 Parameters = dict[str, JsonValue]
 _READING = frozenset({Permission.READ_FILES})
@@ -67,7 +67,7 @@ class CallError:
         return cls(code=error.code, message=error.message, retryable=error.retryable)
 
 
-@value
+@leaf_value
 class ToolResult:
     """`content` is stored whole; what the model is shown of it is cut elsewhere. `facts` is small machine-readable detail (exit code, hash)."""
 
@@ -116,7 +116,7 @@ class Provenance:
         return not self.whole_reply or self.in_tool_result
 
 
-@value
+@leaf_value
 class Call:
     """One call as recorded. Its authority is frozen: the role at issue stands in it for ever."""
 

@@ -121,10 +121,12 @@ class SqliteJournal:
         for message in messages:
             step = step and message.role is not Speaker.USER
             envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
-            told = {**message.to_json(), "seq": seq}
-            envelope["message"] = told
-            for name in ("turn_id", "job_id", "task_id"):
-                envelope[name] = told[name]
+            envelope["message"] = told = {**message.to_json(), "seq": seq}
+            envelope["turn_id"], envelope["job_id"], envelope["task_id"] = (
+                told["turn_id"],
+                told["job_id"],
+                told["task_id"],
+            )
             entries.append(Entry(chat_id, seq, EventType.MESSAGE, _canonical(envelope)))
             seq += 1
         for draft in change.events:
@@ -133,13 +135,14 @@ class SqliteJournal:
         return Numbered(change, tuple(entries), first, line.next_seq, at, step)
 
     def _envelope(self, draft: Draft, change: Change, seq: int, at: str) -> Json:
-        """A draft that does not say who or why has the change's principal and cause."""
-        envelope = draft.envelope(seq=seq, record_id=self._clock.new_id(), chat_id=change.chat_id, at=at)
-        if draft.principal == _OF_A_MESSAGE.principal:
-            envelope["principal"] = change.principal
-        if draft.cause is None:
-            envelope["cause"] = change.cause
-        return envelope
+        return draft.envelope(
+            seq=seq,
+            record_id=self._clock.new_id(),
+            chat_id=change.chat_id,
+            at=at,
+            principal=change.principal,
+            cause=change.cause,
+        )
 
     # --- showing
 

@@ -32,7 +32,9 @@ _SPEND = (
 
 def reserve(connection: Connection, rows: Sequence[tuple[str, Reserve]]) -> None:
     """What is set aside, each in its chat."""
-    connection.executemany(_RESERVE, [(chat, one.id, one.turn_id, one.purpose, one.model, one.tokens) for chat, one in rows])
+    connection.executemany(
+        _RESERVE, [(chat, one.id, one.turn_id, one.purpose, one.model, one.tokens) for chat, one in rows]
+    )
 
 
 def spend(connection: Connection, writes: Sequence[Spend]) -> None:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Turn, TurnState
@@ -26,6 +26,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
+from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 from anycowork.store import (
     answers,
@@ -48,7 +49,8 @@ REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
 
 
-class Numbered(NamedTuple):
+@value
+class Numbered:
     """A change with its numbers given out and its records encoded: those of its messages first."""
 
     change: Change
