@@ -120,13 +120,12 @@ class SqliteJournal:
         entries = []
         for message in messages:
             step = step and message.role is not Speaker.USER
+            told = message.to_json()
+            told["seq"] = seq
             envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
-            envelope["message"] = told = {**message.to_json(), "seq": seq}
-            envelope["turn_id"], envelope["job_id"], envelope["task_id"] = (
-                told["turn_id"],
-                told["job_id"],
-                told["task_id"],
-            )
+            envelope["message"] = told
+            for name in ("turn_id", "job_id", "task_id"):
+                envelope[name] = told[name]
             entries.append(Entry(chat_id, seq, EventType.MESSAGE, _canonical(envelope)))
             seq += 1
         for draft in change.events:
