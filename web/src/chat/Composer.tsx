@@ -13,8 +13,6 @@ interface Props {
   placeholder: string;
   /** What was sent in this chat, oldest first: the arrow keys bring it back. */
   sent: readonly string[];
-  /** Whether there are workflows to run. */
-  workflows: boolean;
   onSend: (words: string) => Promise<boolean>;
   onStop: () => void;
 }
@@ -40,7 +38,7 @@ export function focusComposer(): void {
   document.getElementById("composer")?.focus();
 }
 
-export function Composer({ chatId, state, placeholder, sent, workflows, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: Props) {
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
   const [back, setBack] = useState(0);
@@ -51,7 +49,7 @@ export function Composer({ chatId, state, placeholder, sent, workflows, onSend, 
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
-  const completing = useCompletion(chatId, words, workflows && idle, write);
+  const completing = useCompletion(chatId, words, idle, write);
   const submit = async () => {
     if (!idle || sending || !words.trim()) return;
     setSending(true);
@@ -87,11 +85,9 @@ export function Composer({ chatId, state, placeholder, sent, workflows, onSend, 
         className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
       >
         <div className="flex items-end gap-2">
-          {workflows && (
-            <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
-              <Workflow size={18} aria-hidden />
-            </button>
-          )}
+          <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+            <Workflow size={18} aria-hidden />
+          </button>
           <textarea
             id="composer"
             ref={field}

@@ -11,7 +11,7 @@ beforeEach(() => localStorage.clear());
 function composer(state: ChatState = "idle", chatId = "chat") {
   const onSend = vi.fn(() => Promise.resolve(true));
   const onStop = vi.fn();
-  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} workflows={false} onSend={onSend} onStop={onStop} />);
+  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} onSend={onSend} onStop={onStop} />);
   return { ...shown, onSend, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 

@@ -1,4 +1,4 @@
-// What is asked over REST and seldom changes: roles, providers, workspaces, settings, and what the server offers at all.
+// What is asked over REST and seldom changes: roles, providers, workspaces, settings.
 import { useQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
 import { type Role, readProvider } from "../wire/nouns";
@@ -47,19 +47,4 @@ export function useSettings() {
   return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), ...SELDOM });
 }
 
-/** The paths that this server has: a screen for what is not there is not shown. */
-export function useOffers(): ReadonlySet<string> {
-  const { data } = useQuery({
-    queryKey: ["offers"],
-    queryFn: async () => {
-      const response = await fetch("/openapi.json", { credentials: "same-origin" });
-      const described = (await response.json()) as { paths?: Record<string, unknown> };
-      return new Set(Object.keys(described.paths ?? {}));
-    },
-    staleTime: Infinity,
-  });
-  return data ?? NOTHING;
-}
-
 const NO_ROLES: readonly Role[] = [];
-const NOTHING: ReadonlySet<string> = new Set();

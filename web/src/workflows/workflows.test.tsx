@@ -150,7 +150,7 @@ it("shows no other content than the one that would be trusted", async () => {
 
 function composer() {
   const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} workflows onSend={onSend} onStop={vi.fn()} />);
+  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} onSend={onSend} onStop={vi.fn()} />);
   return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
