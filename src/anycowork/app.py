@@ -204,6 +204,7 @@ async def _furnish(
         providers=providers,
         clock=clock,
         find_workspace=grounds.find,
+        pictures=database.blobs,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
@@ -223,6 +224,7 @@ async def _furnish(
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=toolbox),
         store=store,
+        pictures=database.blobs,
         keys=database.principals,
         ledger=database.ledger,
         receipts=database.idempotency,
@@ -278,7 +280,9 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden),
+        asking=Asking(
+            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, pictures=database.blobs
+        ),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
         referrer=Referrer(recorder=recorder, toolrunner=toolrunner),

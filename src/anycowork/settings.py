@@ -49,7 +49,8 @@ class ProviderEntry(BaseModel):
     """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it.
 
     `calling` schema: its models are held to a JSON schema of what they may reply; native: they use their own function calling;
-    `brief`: they are small, and told little.
+    `brief`: they are small, and told little. `images`: the models that can be shown images, as names or patterns (`*-vision*`);
+    without it, those whose names are known to.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +63,7 @@ class ProviderEntry(BaseModel):
     context_tokens: Annotated[int, Field(gt=0)] | None = None
     calling: Literal["text", "schema", "native"] = "text"
     brief: bool = False
+    images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = Field(default_factory=dict)
 
 

@@ -1,12 +1,13 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
-from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, UsageChunk
+from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, Said, UsageChunk
+from anycowork.domain.images import Pictures, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Hidden, Journal
@@ -33,11 +34,13 @@ class Asking:
         providers: Providers,
         prompts: PromptBook,
         hidden: Callable[[str, str], Awaitable[Hidden]],
+        pictures: Pictures,
     ) -> None:
         self._journal = journal
         self._providers = providers
         self._prompts = prompts
         self._hidden = hidden
+        self._pictures = pictures
 
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
@@ -45,6 +48,8 @@ class Asking:
         options = self._providers.options(moment.chat.config.model_id)
         shown = await self._shown(moment, options)
         request = self._request(moment, model, shown, options)
+        if options.images:
+            request = replace(request, pictures=await self._seen(moment, shown.messages))
         asked = listener.heard.message_id  # what it costs goes by the name of the answer
         reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
@@ -94,6 +99,8 @@ class Asking:
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
         new = moment.history[len(moment.window) :]
+        if not options.images:
+            new = [_with_notes(one) for one in new]
         moment.window.extend(
             [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
         )
@@ -108,6 +115,14 @@ class Asking:
         files = moment.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
+    async def _seen(self, moment: Moment, messages: Sequence[Said]) -> Mapping[str, bytes]:
+        """The bytes of what is shown, each read once for the segment."""
+        wanted = {image.sha256 for said in messages for part in said.parts for image in part.images}
+        for hash_ in wanted - moment.pictures.keys():
+            if (data := await self._pictures.get(hash_)) is not None:
+                moment.pictures[hash_] = data
+        return {hash_: moment.pictures[hash_] for hash_ in wanted & moment.pictures.keys()}
+
     async def _told(self, moment: Moment, options: ModelOptions, room: int) -> str:
         """Read once for the segment, so that every request of it begins with the same bytes."""
         if moment.system_prompt is None:
@@ -118,6 +133,15 @@ class Asking:
                 prompt_id, moment.role, setting, brief=options.brief, offered=offered
             )
         return moment.system_prompt
+
+
+def _with_notes(message: Message) -> Message:
+    """For a model that cannot see: that there were images, and which."""
+    images = images_of(message)
+    if not images:
+        return message
+    notes = "\n".join(image.note() for image in images)
+    return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
 def _spent(asked: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:

@@ -43,6 +43,7 @@ class Moment:
     pending: list[Write] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
     window: Window = field(default_factory=Window)
+    pictures: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
     _results: Planted = field(default_factory=Planted)

@@ -20,8 +20,12 @@ def tokens(text: str, ratio: float = 1.0) -> int:
 
 def request_tokens(messages: Iterable[Said], ratio: float = 1.0) -> int:
     """What a whole request weighs, each message with the frame around it."""
-    weights = [size(said.content) / BYTES_PER_TOKEN * ratio for said in messages]
-    return sum(map(math.ceil, weights)) + FRAME * len(weights)
+    return sum(tokens(said.content, ratio) + FRAME + image_tokens(said) for said in messages)
+
+
+def image_tokens(said: Said) -> int:
+    """What its images weigh; text's own ratio says nothing about them."""
+    return sum(image.tokens for part in said.parts for image in part.images)
 
 
 def size(text: str) -> int:

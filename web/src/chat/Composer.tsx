@@ -6,6 +6,8 @@ import { HOTKEYS, shown } from "../ui/hotkeys";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
 import type { ChatState } from "../wire/nouns";
+import { AttachedImages, ChooseImages } from "./AttachedImages";
+import { type Attached, useAttached } from "./attached";
 
 interface Props {
   chatId: string;
@@ -13,7 +15,9 @@ interface Props {
   placeholder: string;
   /** What was sent in this chat, oldest first: the arrow keys bring it back. */
   sent: readonly string[];
-  onSend: (words: string) => Promise<boolean>;
+  /** Whether the model that answers can be shown images. */
+  images: boolean;
+  onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
   onStop: () => void;
 }
 
@@ -38,7 +42,8 @@ export function focusComposer(): void {
   document.getElementById("composer")?.focus();
 }
 
-export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, images, onSend, onStop }: Props) {
+  const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
   const [back, setBack] = useState(0);
@@ -53,10 +58,13 @@ export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: P
   const submit = async () => {
     if (!idle || sending || !words.trim()) return;
     setSending(true);
-    const done = await onSend(words);
+    const done = await onSend(words, attached.images);
     setSending(false);
     setBack(0);
-    if (done) write("");
+    if (done) {
+      write("");
+      attached.clear();
+    }
     field.current?.focus();
   };
   const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
@@ -82,9 +90,12 @@ export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: P
           event.preventDefault();
           void submit();
         }}
+        {...attached.drop}
         className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
       >
+        <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
+          {images && <ChooseImages onChoose={attached.add} />}
           <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
             <Workflow size={18} aria-hidden />
           </button>
@@ -99,6 +110,7 @@ export function Composer({ chatId, state, placeholder, sent, onSend, onStop }: P
             {...completing.aria}
             onChange={({ target }) => write(target.value)}
             onKeyDown={onKey}
+            onPaste={attached.paste}
             className="max-h-48 min-h-10 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
           />
           {idle ? (

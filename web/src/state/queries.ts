@@ -1,7 +1,7 @@
 // What is asked over REST and seldom changes: roles, providers, workspaces, settings.
 import { useQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
-import { type Role, readProvider } from "../wire/nouns";
+import { type Provider, type Role, readProvider } from "../wire/nouns";
 
 const SELDOM = { staleTime: 5 * 60_000 };
 
@@ -17,6 +17,22 @@ export function useProviders() {
     refetchInterval: 30_000, // local model servers are found while it runs
   });
 }
+
+/** Whether the model that answers in this chat can be shown images; null is the one that answers by default. */
+export function useSees(model: string | null): boolean {
+  const { data: providers = [] } = useProviders();
+  return sees(providers, model);
+}
+
+export function sees(providers: readonly Provider[], model: string | null): boolean {
+  const standard = providers.find((one) => one.default);
+  if (model === null) return standard ? standard.images.includes(standard.models[0] ?? AUTO) : false;
+  const named = providers.find(({ name }) => model === name || model.startsWith(`${name}/`));
+  if (named) return named.images.includes(model.slice(named.name.length + 1) || (named.models[0] ?? AUTO));
+  return providers.some(({ images }) => images.includes(model));
+}
+
+const AUTO = "auto"; // a provider that names no models is asked what it has
 
 /** `staleTime` 0 for who shows what the folders supply: files change under the page. */
 export function useWorkspaces(staleTime = SELDOM.staleTime) {
