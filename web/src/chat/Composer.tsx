@@ -2,7 +2,7 @@
 import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
-import { HOTKEYS, shown } from "../ui/hotkeys";
+import { keysOf, shown } from "../ui/hotkeys";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
 import type { ChatState } from "../wire/nouns";
@@ -54,7 +54,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
-  const completing = useCompletion(chatId, words, idle, write);
+  const completing = useCompletion({ chatId }, words, idle, write);
   const submit = async () => {
     if (!idle || sending || !words.trim()) return;
     setSending(true);
@@ -118,7 +118,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
               <ArrowUp size={18} aria-hidden />
             </button>
           ) : (
-            <button type="button" onClick={onStop} title={`Stop (${shown(HOTKEYS.stop.keys)})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
+            <button type="button" onClick={onStop} title={`Stop (${shown(keysOf("stop"))})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
               <Square size={13} fill="currentColor" aria-hidden /> Stop
             </button>
           )}

@@ -39,11 +39,15 @@ export function useWorkspaces(staleTime = SELDOM.staleTime) {
   return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, staleTime });
 }
 
-/** What there is to run in this chat; asked for when somebody looks, since files change under it. */
-export function useWorkflows(chatId: string, wanted = true) {
+/** A chat, or where one would begin: a folder, or null for the default one. */
+export type Ground = { chatId: string } | { workspace: string | null };
+
+/** What there is to run there; asked for when somebody looks, since files change under it. */
+export function useWorkflows(ground: Ground, wanted = true) {
+  const query = "chatId" in ground ? { context_id: ground.chatId } : ground.workspace ? { workspace: ground.workspace } : {};
   return useQuery({
-    queryKey: ["workflows", chatId],
-    queryFn: () => given(api.GET("/workflows", { params: { query: { context_id: chatId } } })),
+    queryKey: ["workflows", query],
+    queryFn: () => given(api.GET("/workflows", { params: { query } })),
     staleTime: 5_000,
     enabled: wanted,
   });
