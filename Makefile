@@ -7,6 +7,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
+WORKERS ?= auto
 BIN := .venv/bin
 ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/tools/test_shell.py
 STAMP := .venv/.installed
@@ -27,11 +28,11 @@ run: install ## set up, then serve on http://127.0.0.1:8484 (WORKSPACE=folder, A
 	@sh scripts/first_workspace.sh "$(WORKSPACE)"
 	@exec $(BIN)/anycowork serve --workspace "$(WORKSPACE)" $(ARGS)
 
-test: check browser ## set up, check, then run every test there is (ARGS="-k words" narrows)
+test: check browser ## set up, check, then run every test there is (ARGS="-k words" narrows, WORKERS=0: one at a time)
 	@echo "==> Testing the web UI"
 	@$(BIN)/python scripts/webui.py test
 	@echo "==> Running the tests"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 	@if [ -z "$(ARGS)" ]; then sh scripts/attacks_as_user.sh tests/attacks; fi
 
 test-interop: install ## run real programs against the passthrough: llm, aider, opencode (600 MB, into .venv/interop)

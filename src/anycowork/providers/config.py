@@ -15,7 +15,8 @@ Kind = Literal["openai", "anthropic", "local", "guide"]
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
-# Families that take images, by their makers' own pages; a name may stand behind its maker's (`openai/gpt-4o`).
+# Families that are known to take images, by their names when this was written; `images` of a provider names others. A name may stand
+# behind its maker's (`openai/gpt-4o`).
 _FAMILIES = (
     "gpt-4o*", "gpt-4.1*", "gpt-5*", "o3*", "o4-mini*", "chatgpt-4o*",
     "claude-3*", "claude-opus-*", "claude-sonnet-*", "claude-haiku-*",
