@@ -143,12 +143,12 @@ class Gate:
     def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None, judged: Judged) -> bool:
         if judged.effect is Effect.ASK and judged.rule is not None:
             return False  # a rule that asks is stronger than what a plan grants
+        if judged.not_allowed:
+            return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if tool.spec.read_only:
             return judged.effect is Effect.ALLOW
         if call.provenance.suspicious:
             return False
-        if judged.not_allowed:
-            return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return plan_step is not None or judged.effect is Effect.ALLOW

@@ -51,9 +51,12 @@ class RuleIndex:
             self._shelves[key] = Shelf(r for r in self.rules if r.effect is effect and r.names_tool(tool))
         return self._shelves[key]
 
-    def hidden_from(self, tool: str) -> Hidden:
-        """What this tool passes over because a rule denies reading it; only tools that look through folders pass over anything."""
-        if tool not in _LOOKERS:
+    def hidden_from(self, tool: str, *, foreign: bool = False) -> Hidden:
+        """What this tool passes over because a rule denies reading it; only tools that look through folders pass over anything.
+
+        One of third parties, `foreign`, does not pass over it by itself: it is kept from seeing it.
+        """
+        if tool not in _LOOKERS and not foreign:
             return NOTHING_HIDDEN
         if tool not in self._hidden:
             shelves = [shelf for name in (tool, *_READERS) if (shelf := self.shelf(name, Effect.DENY))]
@@ -95,16 +98,19 @@ def named_literally(touched: Touched, index: RuleIndex) -> tuple[Destination, ..
     return tuple(wanted for wanted in touched.network if shelf.reaches(wanted, literally=True))
 
 
-def weigh(changes: Sequence[PathIntent], index: RuleIndex) -> Weighed:
-    """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same."""
+def weigh(changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = COMMAND_TOOL) -> Weighed:
+    """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same.
+
+    Rules about the tool itself, `changed_by`, hold for what it changed as well.
+    """
     asking: Weighed | None = None
     named = set()
-    index = RuleIndex([rule for rule in index.rules if _speaks_of_files(rule)])
+    index = RuleIndex([rule for rule in index.rules if _speaks_of_files(rule, changed_by)])
     for item in changes:
         tool, path = _tool_for(item), f"/{item.path}"
-        if rule := _about_path(index, tool, path, Effect.DENY):
+        if rule := _about_path(index, (tool, changed_by), path, Effect.DENY):
             return Weighed(Effect.DENY, f"The rule '{rule.title()}' denies changing '{path}'.")
-        if asking is None and (rule := _about_path(index, tool, path, Effect.ASK)):
+        if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
             asking = Weighed(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{path}'.")
         if (rule := index.shelf(tool, Effect.ALLOW).path(path)) and rule.tool == tool and is_literal(rule.resource):
             named.add(item.path)
@@ -117,13 +123,13 @@ def _tool_for(item: PathIntent) -> str:
     return "create_file" if item.before is None else "update_file"
 
 
-def _about_path(index: RuleIndex, tool: str, path: str, effect: Effect) -> Rule | None:
-    return index.shelf(tool, effect).path(path) or index.shelf(COMMAND_TOOL, effect).path(path)
+def _about_path(index: RuleIndex, tools: Iterable[str], path: str, effect: Effect) -> Rule | None:
+    return _first(index.shelf(tool, effect).path(path) for tool in tools)
 
 
-def _speaks_of_files(rule: Rule) -> bool:
+def _speaks_of_files(rule: Rule, changed_by: str) -> bool:
     """Not of a command's words; and one that asks for every command was heard before this one ran."""
-    if rule.resource == EVERYTHING and rule.names_tool(COMMAND_TOOL):
+    if rule.resource == EVERYTHING and rule.names_tool(changed_by):
         return rule.effect is not Effect.ASK
     return rule.tool != COMMAND_TOOL or _names_a_path(rule.resource)
 

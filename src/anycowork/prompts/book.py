@@ -17,11 +17,12 @@ _CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DE
 
 
 class PromptBook:
-    """`written` holds what people wrote. The tools are the same as long as the book is open, so a prompt is put together once."""
+    """`written` holds what people wrote. A prompt is put together once, and anew when the tools have changed."""
 
     def __init__(self, written: SystemPrompts, toolbox: Toolbox) -> None:
         self._written = written
         self._specs = toolbox.specs
+        self._known = toolbox.specs()
 
         @lru_cache(maxsize=64)
         def together(base: str, role: RoleDefinition, offered: bool = False) -> Enhanced:
@@ -71,6 +72,7 @@ class PromptBook:
 
     def enhanced(self, prompt: SystemPrompt, role: RoleDefinition) -> Enhanced:
         """The same prompt and role give the same bytes."""
+        self._look_at_tools()
         return self._together(prompt.content, role)
 
     async def for_chat(
@@ -78,12 +80,14 @@ class PromptBook:
     ) -> str:
         """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
+        self._look_at_tools()
         if brief:
             return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role)
         return self._together(chosen.content, role, offered).content
 
     def offers(self, role: RoleDefinition) -> tuple[Offer, ...]:
         """The tools that the role grants, and no other, for a model that calls natively."""
+        self._look_at_tools()
         return self._offers(role)
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
@@ -103,7 +107,14 @@ class PromptBook:
         only: frozenset[str] = frozenset(),
     ) -> Json:
         """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
+        self._look_at_tools()
         return self._replies(role, brief, without, only)
+
+    def _look_at_tools(self) -> None:
+        if self._known is not (found := self._specs()):
+            self._known = found
+            for kept in (self._together, self._shortly, self._replies, self._offers):
+                kept.cache_clear()
 
 
 def _built_in() -> SystemPrompt:

@@ -19,11 +19,20 @@ from anycowork.workspace.transaction import TooMuchToHold, Transaction, taken_up
 
 
 async def settled(
-    transaction: Transaction, command: str, result: ToolResult, hands: Hands, *, by_itself: bool
+    transaction: Transaction,
+    command: str,
+    result: ToolResult,
+    hands: Hands,
+    *,
+    by_itself: bool,
+    whose: str = "This role",
 ) -> ToolResult:
-    """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`. Raises: ToolFault."""
+    """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`.
+
+    `whose` are the permissions of these hands. Raises: ToolFault.
+    """
     if may_change_nothing(hands.permissions):
-        return joined(result, left_alone())
+        return joined(result, left_alone(whose))
     if not by_itself:
         return joined(result, dropped("What it had changed so far was dropped."))
     try:
@@ -31,7 +40,7 @@ async def settled(
     except UnusableDelta as unusable:
         return joined(result, dropped(unusable.message, code=unusable.code))
     weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None and delta else Weighed()
-    objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed))
+    objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed), whose)
     if objection is not None and objection.why is not Why.NEEDS_WORD:
         return joined(result, _objected(objection))
     if weighed.effect is Effect.DENY:

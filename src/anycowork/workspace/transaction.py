@@ -61,11 +61,14 @@ class Transaction:
         self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
         return self.delta
 
-    def objection(self, permissions: frozenset[Permission], named: Callable[[str], bool]) -> Objection | None:
+    def objection(
+        self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
+    ) -> Objection | None:
         """Why the delta may not be committed, or None. What conflicts is kept aside for a person to look at."""
         found = objection_to(
             self.delta,
             permissions=permissions,
+            whose=whose,
             named=named,
             mounted_at=self.stage.mounted_at,
             upper=self.stage.upper,
