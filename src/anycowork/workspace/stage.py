@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -90,13 +91,15 @@ class Staging:
         self._private = private
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}")
         self._furnished: dict[Runner, Path] = {}
+        self._furnishing = threading.Lock()  # programs of several chats begin in several threads
 
     def open(self, runner: Runner, layer: Layer | None = Layer.OVERLAY) -> Stage:
         """Raises: ToolFault if there is no room for one."""
         base = self._base(runner)
         folder = base / _RUNS / secrets.token_hex(8)
         try:
-            etc = self._etc(base, runner)
+            with self._furnishing:
+                etc = self._etc(base, runner)
             folder.mkdir(mode=0o700)
             _give(folder, runner)
             devices = _devices(base / "dev") if runner.uid == 0 else None

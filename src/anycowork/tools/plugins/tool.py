@@ -23,6 +23,7 @@ from anycowork.tools.plugins.housing import Housing
 from anycowork.tools.plugins.schemas import problems_by
 from anycowork.workspace.holding import reading
 from anycowork.workspace.masks import masked
+from anycowork.workspace.paths import Place
 from anycowork.workspace.proxy import Reach, Report
 from anycowork.workspace.stage import Layer
 
@@ -54,15 +55,15 @@ class PluginTool:
         if problems := self.problems(parameters):
             raise BadParameters(f"{self.spec.name}: " + " ".join(problems))
         path = parameters.get(self._declared.path) if self._declared.path else None
-        named = path if isinstance(path, str) else None
-        resource = (await reading(lambda: folder_of(hands).jail.place(named))).resource if named is not None else None
+        place = await _place(path, hands) if isinstance(path, str) else None
         changes = not self.spec.read_only
         return Prepared(
             tool=self.spec.name,
             parameters=parameters,
-            resource=resource or f"plugin:{self._plugin.name}",
+            resource=place.resource if place else f"plugin:{self._plugin.name}",
             intent=Intent(command=self._title(), contained=True) if changes else None,
             network=self._declared.network,
+            payload=place,
             looks_below=True,
         )
 
@@ -85,7 +86,7 @@ class PluginTool:
             "do": "call",
             "entry": self._declared.entry,
             "tool": self.spec.name,
-            "parameters": prepared.parameters,
+            "parameters": self._resolved(prepared),
         }
         return self._housing.asking(
             self._plugin,
@@ -94,6 +95,12 @@ class PluginTool:
             sight=replace(sight, workspace=bool(self.spec.permissions)),
             reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
         )
+
+    def _resolved(self, prepared: Prepared) -> Parameters:
+        """The path that the tool is given is the one that was shown, not the one that the model spelt."""
+        if self._declared.path is None or not isinstance(prepared.payload, Place):
+            return prepared.parameters
+        return {**prepared.parameters, self._declared.path: prepared.payload.path}
 
     async def _looking(self, wanted: Contained, hands: Hands) -> ToolResult:
         root = folder_of(hands).root
@@ -150,6 +157,10 @@ class PluginTool:
 
     def _title(self) -> str:
         return f"{self.spec.name} ({self._plugin.name})"
+
+
+async def _place(path: str, hands: Hands) -> Place:
+    return await reading(lambda: folder_of(hands).jail.place(path))
 
 
 def _answer(output: bytes) -> Answered:

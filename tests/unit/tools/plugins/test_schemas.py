@@ -74,7 +74,10 @@ def test_no_schema_is_too_odd_to_be_answered(schema: dict) -> None:
     [
         ({"type": "string"}, "must be of type 'object'"),
         ({"type": "object", "additionalProperties": True}, "must not allow additional properties"),
-        ({"type": "object", "properties": {"a": {"pattern": "(a+)+$"}}}, "'pattern', which is not known here; known are"),
+        (
+            {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}}},
+            "'pattern', which is not known here; known are",
+        ),
         ({"type": "object", "properties": {"a b": {}}}, "'a b' is no name for a parameter"),
         ({"type": "object", "properties": {"a": {"type": "text"}}}, "'type' in the schema of 'a'"),
         ({"type": "object", "properties": {"a": {"enum": []}}}, "'enum' in the schema of 'a'"),
@@ -101,8 +104,14 @@ def test_a_schema_that_is_nested_without_end_is_refused() -> None:
         ({}, "'path' is missing; it is required (text)."),
         ({"path": 3}, "'path' is the number 3, which does not fit: it should be text."),
         ({"path": "a", "to": 1}, "'to' is not a parameter; the parameters are path, lines, kind."),
-        ({"path": "a", "lines": [1, "b"]}, "'lines.1' is the text 'b', which does not fit: it should be a whole number."),
-        ({"path": "a", "lines": [True]}, "'lines.0' is the value True, which does not fit: it should be a whole number."),
+        (
+            {"path": "a", "lines": [1, "b"]},
+            "'lines.1' is the text 'b', which does not fit: it should be a whole number.",
+        ),
+        (
+            {"path": "a", "lines": [True]},
+            "'lines.0' is the value True, which does not fit: it should be a whole number.",
+        ),
         ({"path": "a", "kind": "c"}, """'kind' is the text 'c', which does not fit: it should be one of "a", "b"."""),
         ({"path": "a\0"}, "'path' must not contain NUL characters."),
         ({"path": "\ud800"}, "'path' must be valid Unicode text."),
