@@ -13,6 +13,7 @@ from anycowork.workspace.commit import manifest
 from anycowork.workspace.delta import UnusableDelta
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import shown
 from anycowork.workspace.picture import picture
 from anycowork.workspace.stage import Staging
 from anycowork.workspace.transaction import TooMuchToHold, Transaction, taken_up
@@ -39,6 +40,9 @@ async def settled(
         delta = await asyncio.to_thread(transaction.look)
     except UnusableDelta as unusable:
         return joined(result, dropped(unusable.message, code=unusable.code))
+    if unseen := next((place.path for place in delta.paths() if hands.hidden.hides(place.path)), None):
+        says = f"It changed, moved or made '{shown(unseen)}', which a rule denies it to read. None of its changes was kept."
+        return joined(result, dropped(says, code=DeniedByRule.code, paths=(unseen,)))
     weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None and delta else Weighed()
     objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed), whose)
     if objection is not None and objection.why is not Why.NEEDS_WORD:

@@ -128,7 +128,7 @@ class Sandbox:
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
             prefix = things.enter_context(counted(self.limits))
-            seccomp = things.enter_context(_pipe_with(filter_for(platform.machine())))
+            seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
             given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
             status = things.enter_context(Status.opened())
             latch = things.enter_context(Latch.made()) if held_back else None
