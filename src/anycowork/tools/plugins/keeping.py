@@ -19,6 +19,7 @@ from anycowork.tools.toolbox import Toolbox
 
 DESCRIBE_SECONDS = 20.0
 _MOST_DESCRIBED = 1_000_000
+_NO_WORKSPACE = "/"  # as whom it runs, the server's own user; nothing of it is shown
 _NO_SANDBOX = "this machine gives no sandbox that could hold foreign code, so it is not used; `anycowork doctor` says what is missing"
 
 
@@ -102,9 +103,8 @@ async def _describe(plugin: Plugin, housing: Housing) -> Described:
     """Raises: ToolFault."""
     bounds = Bounds(seconds=DESCRIBE_SECONDS, output=_MOST_DESCRIBED)
     asking = housing.asking(plugin, {"do": "describe", "entries": list(plugin.entries)}, bounds)
-    home = str(housing.data_dir)
-    async with housing.sandbox.looking(home) as stage:
-        ended, _ = await asking.run(home, stage)
+    async with housing.sandbox.looking(_NO_WORKSPACE) as stage:
+        ended, _ = await asking.run(_NO_WORKSPACE, stage)
     if ended.how is Ending.TIMED_OUT:
         raise ToolFault(f"it did not say within {DESCRIBE_SECONDS:g} seconds what tools it has")
     try:
