@@ -154,10 +154,14 @@ class Gate:
         return plan_step is not None or judged.effect is Effect.ALLOW
 
     def _may_run_first(self, call: Call, looked: Admitted) -> bool:
-        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name."""
+        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name.
+
+        What only reads has nothing to commit, so nobody would ever be asked.
+        """
         return (
             self._ask_when() is AskWhen.AT_COMMIT
             and looked.tool.spec.contained
+            and not looked.tool.spec.read_only
             and not looked.prepared.network
             and not call.provenance.suspicious
             and looked.judged.rule is None

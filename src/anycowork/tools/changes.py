@@ -10,10 +10,10 @@ from anycowork.domain.tools import Held, Intent, ToolResult
 from anycowork.tools.endings import Story, committed, dropped, joined, left_alone
 from anycowork.workspace.checking import Objection, Why, may_change_nothing
 from anycowork.workspace.commit import manifest
-from anycowork.workspace.delta import UnusableDelta
+from anycowork.workspace.delta import Delta, UnusableDelta
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.paths import shown
+from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.picture import picture
 from anycowork.workspace.stage import Staging
 from anycowork.workspace.transaction import TooMuchToHold, Transaction, taken_up
@@ -27,10 +27,11 @@ async def settled(
     *,
     by_itself: bool,
     whose: str = "This role",
+    within: Place | None = None,
 ) -> ToolResult:
     """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`.
 
-    `whose` are the permissions of these hands. Raises: ToolFault.
+    `whose` are the permissions of these hands; `within` is the only place that may change. Raises: ToolFault.
     """
     if may_change_nothing(hands.permissions):
         return joined(result, left_alone(whose))
@@ -40,6 +41,9 @@ async def settled(
         delta = await asyncio.to_thread(transaction.look)
     except UnusableDelta as unusable:
         return joined(result, dropped(unusable.message, code=unusable.code))
+    if beyond := _beyond(delta, within):
+        says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
+        return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
     if unseen := next((place.path for place in delta.paths() if hands.hidden.hides(place.path)), None):
         says = f"It changed, moved or made '{shown(unseen)}', which a rule denies it to read. None of its changes was kept."
         return joined(result, dropped(says, code=DeniedByRule.code, paths=(unseen,)))
@@ -110,6 +114,13 @@ def _reasons(objection: Objection | None, weighed: Weighed, hands: Hands) -> tup
     if hands.asks_at_commit:
         found.append("No rule covers it.")
     return ("It has run, and its changes wait for your word.", *found) if found else ()
+
+
+def _beyond(delta: Delta, within: Place | None) -> str | None:
+    """What was changed elsewhere. The folders that lead to the place may have been made for it."""
+    if within is None:
+        return None
+    return next((p.path for p in delta.paths() if not within.holds(p) and not p.holds(within)), None)
 
 
 def _objected(objection: Objection) -> Story:

@@ -25,9 +25,12 @@ class Plugin:
 
 
 def find_plugins(folder: Path) -> list[Plugin]:
-    """Those in this folder (`pip install --target` puts them there), then those beside the server's own libraries, by name. Blocking."""
+    """Those in this folder (`pip install --target` puts them there), then those among the server's own libraries, by name. Blocking.
+
+    Nowhere else, least of all where the server was started: that may be a workspace.
+    """
     found: dict[str, Plugin] = {}
-    for distribution in distributions(path=[str(folder), *sys.path]):
+    for distribution in distributions(path=[str(folder), *libraries()]):
         try:
             plugin = _read(distribution)
         except (ValueError, TypeError, KeyError, OSError) as error:  # metadata is a stranger's too

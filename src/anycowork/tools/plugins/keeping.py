@@ -73,8 +73,8 @@ class Plugins:
             return _Looked(problems=[_NO_SANDBOX])
         try:
             described = await _describe(plugin, self._housing)
-        except ToolFault as error:
-            return _Looked(problems=told([error.message]))
+        except (ToolFault, OSError) as error:
+            return _Looked(problems=told([str(error)]))
         looked = _Looked(problems=list(described.problems))
         for said in described.tools:
             try:

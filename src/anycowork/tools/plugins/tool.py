@@ -21,6 +21,7 @@ from anycowork.tools.plugins.declaring import Answered, Declared
 from anycowork.tools.plugins.finding import Plugin
 from anycowork.tools.plugins.housing import Housing
 from anycowork.tools.plugins.schemas import problems_by
+from anycowork.workspace.bwrap import Sight
 from anycowork.workspace.holding import reading
 from anycowork.workspace.masks import masked
 from anycowork.workspace.paths import Place
@@ -77,11 +78,13 @@ class PluginTool:
         if self.spec.read_only:
             return await self._looking(wanted, own)
         root = folder_of(own).root
-        return await on_the_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own))
+        within = prepared.payload if isinstance(prepared.payload, Place) else None
+        return await on_the_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
 
     async def _wanted(self, prepared: Prepared, hands: Hands) -> Contained:
         jail = folder_of(hands).jail
-        sight = await reading(lambda: masked(jail, hands.hidden))
+        sees = bool(self.spec.permissions)
+        sight = await reading(lambda: masked(jail, hands.hidden)) if sees else Sight()
         request: dict[str, JsonValue] = {
             "do": "call",
             "entry": self._declared.entry,
@@ -92,7 +95,7 @@ class PluginTool:
             self._plugin,
             request,
             Bounds(seconds=self._timeout, output=MOST_OUTPUT),
-            sight=replace(sight, workspace=bool(self.spec.permissions)),
+            sight=replace(sight, workspace=sees),
             reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
         )
 
@@ -108,15 +111,21 @@ class PluginTool:
             ended, report = await wanted.run(root, stage)
         return self._result(ended, wanted.bounds, report)
 
-    async def _changing(self, wanted: Contained, layer: Layer, hands: Hands) -> ToolResult:
-        """A tool that fails changes nothing: only what went well is committed."""
+    async def _changing(self, wanted: Contained, layer: Layer, hands: Hands, within: Place | None) -> ToolResult:
+        """A tool that fails changes nothing: only what went well is committed. One that names a path changes that and nothing else."""
         jail = folder_of(hands).jail
         async with wanted.sandbox.begin(jail, layer) as transaction:
             ended, report = await wanted.run(jail.root, transaction.stage)
             result = self._result(ended, wanted.bounds, report)
             went_well = result.status is Status.OK
             result = await settled(
-                transaction, self._title(), result, hands, by_itself=went_well, whose=f"The tool '{self.spec.name}'"
+                transaction,
+                self._title(),
+                result,
+                hands,
+                by_itself=went_well,
+                whose=f"The tool '{self.spec.name}'",
+                within=within,
             )
         return on_a_copy(result) if layer is Layer.COPY else result
 

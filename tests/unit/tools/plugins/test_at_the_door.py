@@ -43,12 +43,17 @@ TOOLS = """
         return "read"
 
     @tool(permissions=["write_files"], path="path")
-    def shout(path: str, also: str = "") -> str:
+    def shout(path: str) -> str:
         "Make a file loud."
-        for name in (path, also):
-            if name:
-                Path(name).write_text(Path(name).read_text().upper())
+        Path(path).write_text(Path(path).read_text().upper())
         return "It is loud now."
+
+    @tool(permissions=["write_files"])
+    def shout_both(one: str, two: str) -> str:
+        "Make two files loud."
+        for name in (one, two):
+            Path(name).write_text(Path(name).read_text().upper())
+        return "They are loud now."
 
     @tool(permissions=["execute_commands"])
     def run_checks(command: str = "") -> str:
@@ -62,7 +67,7 @@ TOOLS = """
         from urllib.request import urlopen
         return urlopen("http://example.org/", timeout=4).read().decode()
 
-    tools = [count_words, find_words, careful, shout, run_checks, look_up]
+    tools = [count_words, find_words, careful, shout, shout_both, run_checks, look_up]
 """
 FILES = {"a.txt": "one two three\n", "b.txt": "one\n", "secrets/key.txt": "one hunter2\n"}
 
@@ -93,7 +98,7 @@ async def test_the_prompt_lists_them_by_category_and_only_to_roles_that_may(tmp_
             for role in ("actor", "planner")
         }
     assert "## numbers of words\n- count_words(path: string): Count the words of a file." in told["planner"]
-    assert "- shout(path: string, also?: string): Make a file loud." in told["actor"]
+    assert "- shout(path: string): Make a file loud." in told["actor"]
     assert "shout" not in told["planner"] and "run_checks" not in told["planner"]
 
 
@@ -174,11 +179,11 @@ async def test_a_rule_denies_it_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("tool", "says"),
-    [("update_file", "denies changing '/b.txt'"), ("shout", "PermissionError"), ("*", "PermissionError")],
+    [("update_file", "denies changing '/b.txt'"), ("shout_both", "PermissionError"), ("*", "PermissionError")],
 )
 async def test_rules_about_files_hold_for_what_it_changed(tmp_path: Path, tool: str, says: str) -> None:
     """It was called for one file and changed another, which it may not: what is denied to the tool itself, it does not even see."""
-    async with furnished(tmp_path, call("shout", path="a.txt", also="b.txt")) as guest:
+    async with furnished(tmp_path, call("shout_both", one="a.txt", two="b.txt")) as guest:
         await ruled(guest, tool, "/b.txt", "deny")
         chat = await guest.chat()
         await chat.send("shout")
@@ -197,7 +202,7 @@ async def test_what_a_rule_denies_reading_is_not_seen_by_it(tmp_path: Path) -> N
 
 
 async def test_with_ask_at_commit_it_runs_first_and_shows_its_changes(tmp_path: Path) -> None:
-    async with furnished(tmp_path, call("shout", path="a.txt", also="b.txt"), ask="at_commit") as guest:
+    async with furnished(tmp_path, call("shout_both", one="a.txt", two="b.txt"), ask="at_commit") as guest:
         chat = await guest.chat()
         assert (await chat.send("shout"))["state"] == "awaiting_approval"
         [asked] = await chat.approvals()
@@ -205,6 +210,15 @@ async def test_with_ask_at_commit_it_runs_first_and_shows_its_changes(tmp_path: 
         assert (guest.workspace / "a.txt").read_text() == FILES["a.txt"]
         await chat.decide()
         assert (guest.workspace / "b.txt").read_text() == "ONE\n"
+
+
+async def test_one_that_only_reads_and_wants_to_be_asked_for_is_asked_before_it_runs_all_the_same(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path, call("careful"), ask="at_commit") as guest:
+        chat = await guest.chat(role="planner")
+        assert (await chat.send("read"))["state"] == "awaiting_approval"
+        assert await chat.of_type("tool_result") == []
 
 
 async def test_its_hosts_are_asked_for_even_if_it_only_reads(tmp_path: Path) -> None:
@@ -259,7 +273,7 @@ async def test_settings_name_what_is_found_and_switch_it_on_and_off_while_the_ho
         await chat.send("count")
         assert "There is no tool 'count_words'" in (await first_result(chat))["content"]
         shown = await guest.ask("PUT", "/settings", {"plugins": ["words"]})
-        assert shown["plugins"] == ["words"] and shown["plugins_found"][0]["tools"] == 6
+        assert shown["plugins"] == ["words"] and shown["plugins_found"][0]["tools"] == 7
         chat = await guest.chat()
         await chat.send("count")
         assert (await first_result(chat))["content"] == "3"

@@ -24,7 +24,7 @@ TOOLS = """
         "Count the words of a file."
         return len(Path(path).read_text().split())
 
-    @tool(permissions=["write_files", "create_files"], path="path")
+    @tool(permissions=["write_files", "create_files"])
     def shout(path: str, fail: bool = False) -> str:
         "Make a file loud."
         file = Path(path)
@@ -33,6 +33,14 @@ TOOLS = """
         if fail:
             raise ToolError("there was nothing to say")
         return "It is loud now."
+
+    @tool(permissions=["write_files", "create_files", "delete_files"], path="place")
+    def write_at(place: str, where: list[str], remove: bool = False) -> str:
+        "Write in some places."
+        for each in map(Path, where):
+            each.parent.mkdir(parents=True, exist_ok=True)
+            each.unlink() if remove else each.write_text("written")
+        return "ok"
 
     @tool(permissions=[])
     async def add(one: int, two: int) -> dict:
@@ -66,7 +74,7 @@ TOOLS = """
         while True:
             pass
 
-    tools = [count_words, shout, add, echo, fail]
+    tools = [count_words, shout, write_at, add, echo, fail]
 """
 
 
@@ -120,6 +128,35 @@ async def test_a_tool_that_fails_changes_nothing(furnished: PluginBench) -> None
     assert result.status is Status.ERROR and result.error is not None
     assert "there was nothing to say" in result.content and "was dropped" in result.content
     assert tree(furnished.root) == {"a.txt": b"one two three\n"} and furnished.intended == []
+
+
+@pytest.mark.parametrize("layer", list(Layer))
+@pytest.mark.parametrize(
+    ("place", "where", "kept"),
+    [
+        ("a.txt", ["a.txt"], True),
+        ("./new/deep/b.txt", ["new/deep/b.txt"], True),
+        ("docs", ["docs/one.md", "docs/more/two.md"], True),
+        (".", ["a.txt", "b.txt"], True),
+        ("a.txt", ["a.txt", "b.txt"], False),
+        ("docs", ["docs/one.md", "docsy/one.md"], False),
+        ("new/deep/b.txt", ["new/deep/b.txt", "new/c.txt"], False),
+    ],
+)
+async def test_one_that_names_a_path_changes_that_and_nothing_else(
+    furnished: PluginBench, place: str, where: list[str], kept: bool
+) -> None:
+    before = tree(furnished.root)
+    result = await furnished.call("write_at", place=place, where=where)
+    assert (result.status is Status.OK) is kept and (tree(furnished.root) != before) is kept
+    assert kept or (result.error is not None and result.error.code == "beyond_its_path")
+
+
+async def test_it_removes_no_more_than_the_path_either(furnished: PluginBench) -> None:
+    furnished.write("docs/one.md", "1")
+    before = tree(furnished.root)
+    result = await furnished.call("write_at", place="docs/one.md", where=["docs/one.md", "a.txt"], remove=True)
+    assert result.error is not None and result.error.code == "beyond_its_path" and tree(furnished.root) == before
 
 
 @proves("TOOL-5")

@@ -1,3 +1,4 @@
+import site
 import sys
 from pathlib import Path
 
@@ -25,9 +26,18 @@ def test_those_beside_the_servers_libraries_are_found_too(tmp_path: Path, monkey
     install(tmp_path / "site", "beside", "")
     install(tmp_path / "own", "beside", "", version="9")
     install(tmp_path / "own", "apart", "")
+    monkeypatch.setattr(site, "getsitepackages", lambda: [str(tmp_path / "site")])
     monkeypatch.syspath_prepend(tmp_path / "site")
     found = find_plugins(tmp_path / "own")
     assert [(plugin.name, plugin.version) for plugin in found] == [("apart", "1.0"), ("beside", "9")]
+
+
+def test_what_lies_where_the_server_was_started_is_no_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path / "workspace", "planted", "")
+    monkeypatch.chdir(tmp_path / "workspace")
+    monkeypatch.syspath_prepend("")
+    monkeypatch.syspath_prepend(tmp_path / "workspace")
+    assert find_plugins(tmp_path / "own") == []
 
 
 @pytest.mark.parametrize("text", ["no equals sign\n", "a = not-a-module:x\n", "a = os:system('x')\n"])
