@@ -8,6 +8,7 @@ from typing import Any  # a test's own words
 
 import pytest
 
+from anycowork.tools.toolbox import Toolbox
 from support.distributions import install
 from support.house import Chat, Guest, at_home
 from support.outsides import PretendedOutside, Service, serving
@@ -167,6 +168,18 @@ async def test_a_rule_allows_it_by_name_and_folder(tmp_path: Path) -> None:
         chat = await guest.chat()
         assert (await chat.send("shout"))["state"] == "idle"
         assert (guest.workspace / "a.txt").read_text() == FILES["a.txt"].upper()
+
+
+async def test_one_that_comes_while_its_call_is_on_its_way_changes_nothing(tmp_path: Path) -> None:
+    """Whoever took the call for a read, since there was no such tool, holds no lease: it is not run as a change then."""
+    async with furnished(tmp_path, call("shout", path="a.txt")) as guest:
+        await ruled(guest, "shout", "/*", "allow")
+        guest.house.keeper._agent.toolrunner._toolbox = Toolbox([])
+        chat = await guest.chat()
+        await chat.send("shout")
+        result = await first_result(chat)
+        assert result["status"] == "error" and result["error"]["code"] == "state_changed"
+        assert (guest.workspace / "a.txt").read_text() == FILES["a.txt"]
 
 
 async def test_a_rule_denies_it_by_name(tmp_path: Path) -> None:
