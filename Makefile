@@ -62,7 +62,7 @@ model: install ## install what runs the local model, and fetch the model (about 
 	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -q --require-hashes -r requirements/local.txt
 	@$(BIN)/anycowork model pull $(ARGS)
 
-test-model: install ## measure the local model at thirty tasks, beside a bare loop (ARGS="--half tune", --write)
+test-model: install ## measure the local model at small tasks, beside a bare loop (ARGS="--half report --write")
 	@$(BIN)/python tests/model/run.py $(ARGS)
 
 web: $(STAMP) ## build the web UI

@@ -24,6 +24,7 @@ from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
+from anycowork.chats.trust import TrustDesk
 from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
 from anycowork.clock import SystemClock
 from anycowork.containment import find_containment
@@ -151,7 +152,8 @@ async def _furnish(
     plugins = Plugins(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
     await plugins.switch_on(settings.plugins)
     drawer = Drawer(settings, providers, contained, plugins)
-    prompts = PromptBook(database.system_prompts, toolbox)
+    supplies = Supplies(roots=database.roots, data_dir=settings.data_dir)
+    prompts = PromptBook(database.system_prompts, toolbox, supplies)
     journal, store = database.journal, database.store
     snapshots = PackedSnapshots(
         Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
@@ -168,8 +170,7 @@ async def _furnish(
         limits=drawer.limits,
         ask_when=drawer.ask_when,
     )
-    workflow_files = Supplies(roots=database.roots, grounds=grounds, data_dir=settings.data_dir)
-    workflows = WorkflowBook(files=workflow_files, toolbox=toolbox, roles=roles)
+    workflows = WorkflowBook(files=supplies, toolbox=toolbox, roles=roles)
     runner = WorkflowRunner(
         journal=journal,
         store=store,
@@ -231,7 +232,8 @@ async def _furnish(
         ledger=database.ledger,
         receipts=database.idempotency,
         roots=grounds,
-        supplies=workflow_files,
+        supplies=supplies,
+        trust=TrustDesk(files=supplies, journal=journal, store=store, clock=clock, find_workspace=grounds.find),
         workflows=workflows,
         find_workspace=grounds.find,
         streams=Streams(database, hub),
@@ -267,8 +269,9 @@ def build_agent(
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = Recorder(journal=journal, clock=clock)
+    gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
     toolrunner = ToolRunner(
-        gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when),
+        gate=gate,
         journal=journal,
         store=store,
         toolbox=toolbox,
@@ -280,7 +283,7 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts),
+        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts, hidden=gate.hidden),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
         referrer=Referrer(recorder=recorder, toolrunner=toolrunner),

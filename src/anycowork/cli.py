@@ -96,6 +96,19 @@ Example:
     anycowork workflow new release_notes
 """
 
+INSTRUCTIONS_HELP = """Show the instructions that a folder brings for agents (AGENTS.md), and whether they are used.
+
+They are used in the folder's chats once you have trusted their content; a change asks again. The text goes to stdout, the rest to
+stderr. Trusting names the hash of what you have read, so that nothing else is ever trusted in its place.
+
+Examples:
+
+\b
+    anycowork instructions --workspace ~/project
+    anycowork instructions --trust 3f2a9c1b77d0
+    anycowork instructions --distrust
+"""
+
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 
 Works without the server, and beside it. A log that was fetched from /context/{id}/audit/log is checked by naming its file.
@@ -282,6 +295,23 @@ def new_workflow(
     from anycowork.commands.workflows import new_workflow as command
 
     raise typer.Exit(command(_over(context, {"data_dir": data_dir}), os.environ, name, cwd=Path.cwd()))
+
+
+@app.command("instructions", help=INSTRUCTIONS_HELP)
+def show_instructions(
+    context: typer.Context,
+    workspace: Workspace = None,
+    trust: Annotated[
+        str | None, typer.Option("--trust", help="Use them as they are: the hash that was shown.", metavar="HASH")
+    ] = None,
+    distrust: Annotated[bool, typer.Option("--distrust", help="Use them no longer.")] = False,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.instructions import instructions
+
+    flags = _over(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(instructions(flags, os.environ, cwd=Path.cwd(), trust=trust, distrust=distrust, as_json=as_json))
 
 
 audit = typer.Typer(help="The log of every decision and effect, chained by hashes.", no_args_is_help=True)

@@ -1,21 +1,19 @@
 """What the data folder and workspaces supply to the house, and which of it a person trusted. Reading the files is workspace/'s."""
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
 from anycowork.domain.ports import SuppliedFile
-from anycowork.grounds import Grounds
 from anycowork.store.workspaces import Root, Roots
-from anycowork.workspace.supplied import supplied_files
+from anycowork.workspace.supplied import supplied_file, supplied_files
 
-log = logging.getLogger(__name__)
 WORKFLOWS = "workflows"
 OF_WORKSPACE = f".anycowork/{WORKFLOWS}"
 ENDING = ".md"
+INSTRUCTIONS = "AGENTS.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +28,10 @@ class Supply:
 
 
 class Supplies:
-    """The `WorkflowFiles` of the domain's ports, and the way to trust one."""
+    """The `WorkflowFiles` and the `InstructionFiles` of the domain's ports, and what is trusted of them."""
 
-    def __init__(self, *, roots: Roots, grounds: Grounds, data_dir: Path) -> None:
+    def __init__(self, *, roots: Roots, data_dir: Path) -> None:
         self._roots = roots
-        self._grounds = grounds
         self._data_dir = data_dir
 
     async def of_data_folder(self) -> Sequence[SuppliedFile]:
@@ -44,37 +41,50 @@ class Supplies:
 
     async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
         found = await asyncio.to_thread(supplied_files, workspace, OF_WORKSPACE, ENDING)
-        trust = _trusted_hashes(await self._roots.all()) if found else {}
-        return [
-            replace(file, trusted=file.text is not None and trust.get(Path(workspace, file.path)) == file.sha256)
-            for file in found
-        ]
+        return await self._judged(workspace, found)
+
+    async def instructions(self, workspace: str) -> SuppliedFile | None:
+        found = await asyncio.to_thread(supplied_file, workspace, INSTRUCTIONS)
+        return (await self._judged(workspace, [found]))[0] if found is not None else None
 
     async def in_root(self, root: str) -> Sequence[Supply]:
-        """What a registered folder itself supplies; a chat's folder below it is asked for by its own workflows."""
-        files = await self.of_workspace(root)
-        return [Supply(root, file.path, file.sha256, file.trusted) for file in files if file.text is not None]
-
-    async def trust(self, workspace: str, path: str, sha256: str | None, *, by: str) -> None:
-        """Trusts exactly this content; None takes trust back. Raises: BadWorkspace, NotFound, ContentChanged."""
-        folder = await self._grounds.find(workspace)
-        if sha256 is None:
-            await self._distrust(Path(folder, path))
-        else:
-            _require_content(await self.of_workspace(folder), path, sha256)
-            root = _nearest(await self._roots.all(), folder)
-            await self._roots.set_trust(root, str(Path(folder, path).relative_to(root)), sha256)
-        log.info("%s %s %s in %s", by, "trusts" if sha256 else "no longer trusts", path, folder)
-
-    async def _distrust(self, file: Path) -> None:
-        """Wherever it stands: a folder may have been registered since, nearer than the one that held it then."""
-        holding = [
-            (root.root, key) for root in await self._roots.all() for key in root.trust if Path(root.root, key) == file
+        """What a registered folder itself supplies; a chat's folder below it is asked for by its own."""
+        found = await self.instructions(root)
+        listed = [("instructions", found)] if found is not None else []
+        listed += [("workflow", file) for file in await self.of_workspace(root)]
+        return [
+            Supply(root, file.path, file.sha256, file.trusted, kind) for kind, file in listed if file.text is not None
         ]
-        if not holding:
-            raise NotFound("trusted file", str(file))
-        for root, key in holding:
+
+    async def require(self, folder: str, path: str, sha256: str | None) -> None:
+        """That trust can be given to this content, or for None taken back. Raises: NotFound, ContentChanged."""
+        if sha256 is None:
+            if not _holding(await self._roots.all(), Path(folder, path)):
+                raise NotFound("trusted file", str(Path(folder, path)))
+            return
+        found = await self.instructions(folder)
+        _require_content([*([found] if found else []), *await self.of_workspace(folder)], path, sha256)
+
+    async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
+        """Trusts exactly this content; None takes trust back, wherever it stands: a folder may have been registered since, nearer
+        than the one that held it then. Raises: BadWorkspace."""
+        roots, file = await self._roots.all(), Path(folder, path)
+        if sha256 is not None:
+            nearest = _nearest(roots, folder)
+            await self._roots.set_trust(nearest, str(file.relative_to(nearest)), sha256)
+            return
+        for root, key in _holding(roots, file):
             await self._roots.set_trust(root, key, None)
+
+    async def _judged(self, workspace: str, found: Sequence[SuppliedFile]) -> list[SuppliedFile]:
+        trust = _trusted_hashes(await self._roots.all()) if found else {}
+        return [_judged(file, trust.get(Path(workspace, file.path))) for file in found]
+
+
+def _judged(file: SuppliedFile, trusted: str | None) -> SuppliedFile:
+    if file.text is None or trusted is None:
+        return file
+    return replace(file, trusted=trusted == file.sha256, changed=trusted != file.sha256)
 
 
 def _require_content(files: Sequence[SuppliedFile], path: str, sha256: str) -> None:
@@ -89,6 +99,11 @@ def _require_content(files: Sequence[SuppliedFile], path: str, sha256: str) -> N
 
 def _trusted_hashes(roots: Sequence[Root]) -> dict[Path, str]:
     return {Path(root.root, path): str(hash_) for root in roots for path, hash_ in root.trust.items()}
+
+
+def _holding(roots: Sequence[Root], file: Path) -> list[tuple[str, str]]:
+    """The roots that hold trust in this file, and the name that it has there."""
+    return [(root.root, key) for root in roots for key in root.trust if Path(root.root, key) == file]
 
 
 def _nearest(roots: Sequence[Root], folder: str) -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.workspace.sandbox import Sandbox
+from anycowork.workspace.stage import Layer
 from support.house import Chat, Guest, Refused, at_home
 from support.scripted_model import call
 from support.spec import proves
@@ -51,8 +53,15 @@ class Waiting:
         return {"decisions": [{"id": item["id"], "decision": "allow_once"} for item in await self.chat.approvals()]}
 
 
+@pytest.fixture(params=list(Layer), ids=[layer.value for layer in Layer])
+def layer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Layer:
+    """What waits looks the same, whatever the command worked on."""
+    monkeypatch.setattr(Sandbox, "layer_for", lambda self, root: request.param)
+    return Layer(request.param)
+
+
 @pytest.fixture
-async def waiting(tmp_path: Path) -> AsyncIterator[Waiting]:
+async def waiting(tmp_path: Path, layer: Layer) -> AsyncIterator[Waiting]:
     async with at_home(tmp_path, replies=[WISH, "I see.", "I see.", "I see."], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("do it")
@@ -114,7 +123,7 @@ async def test_what_was_changed_while_it_waited_is_not_made(waiting: Waiting, na
 
 
 @proves("APR-8", "SNAP-4")
-async def test_what_a_command_closed_to_its_owner_is_made_as_it_was_shown(tmp_path: Path) -> None:
+async def test_what_a_command_closed_to_its_owner_is_made_as_it_was_shown(tmp_path: Path, layer: Layer) -> None:
     closed = "echo obey > AGENTS.md; mkdir shut; echo x > shut/f; chmod 000 shut/f; chmod 000 shut"
     async with at_home(tmp_path, replies=[call("execute_command", command=closed), "I see."]) as guest:
         chat = await guest.chat()

@@ -13,7 +13,6 @@ from anycowork.permissions import gate
 from anycowork.tools import contained
 from anycowork.tools.plugins import declaring, keeping, tool
 from anycowork.workspace import sandbox
-from anycowork.workspace.bwrap import Sight
 from support.distributions import PluginBench, install
 from support.house import at_home
 from support.mechanisms import Mechanism, require_needed
@@ -156,7 +155,7 @@ MECHANISMS = [
     Mechanism(
         "masks over what rules deny",
         trying("look", "Path('denied.txt').read_text()", hidden=HIDDEN),
-        without(tool, "masked", lambda jail, hidden: Sight()),
+        without(sandbox, "mask_words", lambda *given: []),
     ),
     Mechanism(
         "no sockets in the workspace",
@@ -166,7 +165,7 @@ MECHANISMS = [
     Mechanism(
         "no more than the tool said",
         trying("make", "Path('a.txt').write_text('new')"),
-        without(tool, "value_replace", with_all_permissions(tool.value_replace)),
+        without(tool, "replace", with_all_permissions(tool.replace)),
     ),
     Mechanism("names that are ours", answering(FAKE, "read_file", path="a.txt"), ours_replaced),
     Mechanism("approval whatever its author says", answering(UNASKED, "go_on"), loosened),

@@ -233,6 +233,7 @@ print(ctypes.CDLL(None).umount2((root + '/docs/one.md').encode(), 2))
 print(Path('docs/one.md').read_text())
 """,
     "by moving its folder": "os.rename('docs', 'd'); print(Path('d/one.md').read_text())",
+    "by another in its folder's place": "os.rename('docs', 'd'); os.mkdir('docs'); Path('docs/one.md').write_text('x')",
     "by moving it": "os.rename('docs/one.md', 'd'); print(Path('d').read_text())",
     "by copying": "import shutil; shutil.copy('docs/one.md', 'd'); print(Path('d').read_text())",
     "by a hard link": "os.link('docs/one.md', 'd'); print(Path('d').read_text())",
@@ -250,6 +251,23 @@ async def test_what_may_not_be_read_is_not_read(prey: PluginBench, tool: str, co
     result = await attempt(prey, tool, code, hidden=hidden)
     assert SECRET not in str(result)
     assert SECRET not in str({path: what for path, what in tree(prey.root).items() if path != "docs/one.md"})
+
+
+@in_both_layers
+@proves("APR-2", "TOOL-5")
+@pytest.mark.parametrize("tool", ["look", "change"])
+async def test_a_pipe_that_may_not_be_read_is_not_listened_to(prey: PluginBench, tool: str) -> None:
+    os.mkfifo(prey.root / "pipe")
+    held = os.open(prey.root / "pipe", os.O_RDWR)
+    try:
+        os.write(held, SECRET.encode())
+        listen = "print(os.read(os.open('pipe', os.O_RDONLY | os.O_NONBLOCK), 100))"
+        hidden = Hidden(("/pipe",), lambda path: path == "pipe")
+        assert SECRET not in str(await attempt(prey, tool, listen, hidden=hidden))
+        assert os.read(held, 100) == SECRET.encode(), "nobody has taken it out"
+        assert (await attempt(prey, tool, "Path('a.txt').read_text()", hidden=hidden)).status is Status.OK
+    finally:
+        os.close(held)
 
 
 # --- the network

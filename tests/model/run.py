@@ -1,4 +1,4 @@
-"""`make test-model`: the thirty tasks through AnyCowork and through a bare loop, with the same model; the rate per role.
+"""`make test-model`: small tasks through AnyCowork and through a bare loop, with the same model; the rate per role.
 
 Each result is appended to a file at once, so that a run that was cut off goes on where it ended.
 """
@@ -27,7 +27,8 @@ from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
 from anycowork.settings import default_data_dir  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
 from model.report import Result, page, table  # noqa: E402
-from model.tasks import TASKS, Outcome, Task  # noqa: E402
+from model.report_tasks import REPORT  # noqa: E402
+from model.tasks import TUNE, Outcome, Task  # noqa: E402
 from model.workplace import through_the_workplace, workplace  # noqa: E402
 
 PAGE = HERE.parents[1] / "docs" / "model-results.md"
@@ -68,7 +69,7 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
     if wanted.again:
         wanted.results.unlink(missing_ok=True)
     done = _stored(wanted.results)
-    tasks = [task for task in TASKS if wanted.half in ("all", task.half) and wanted.only in task.name]
+    tasks = [task for task in (*REPORT, *TUNE) if wanted.half in ("all", task.half) and wanted.only in task.name]
     names = tuple(_WAYS) if wanted.way == "all" else (wanted.way,)
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
         async with AsyncExitStack() as stack:

@@ -1,5 +1,6 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
+from collections.abc import Awaitable, Callable
 from typing import assert_never
 
 from anycowork.agent.listening import Heard, Listener
@@ -8,9 +9,9 @@ from anycowork.domain import announce
 from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, UsageChunk
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.ports import Clock, Hidden, Journal
 from anycowork.domain.values import replace
-from anycowork.prompts.book import PromptBook
+from anycowork.prompts.book import PromptBook, Setting
 from anycowork.prompts.tokens import tokens
 from anycowork.prompts.window import Shown, Window
 
@@ -23,11 +24,22 @@ FILES_HEAD = "[Files in the workspace:"
 
 
 class Asking:
-    def __init__(self, *, journal: Journal, providers: Providers, clock: Clock, prompts: PromptBook) -> None:
+    """`hidden` says what may not be read in a chat and a workspace."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        providers: Providers,
+        clock: Clock,
+        prompts: PromptBook,
+        hidden: Callable[[str, str], Awaitable[Hidden]],
+    ) -> None:
         self._journal = journal
         self._providers = providers
         self._clock = clock
         self._prompts = prompts
+        self._hidden = hidden
 
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
@@ -84,26 +96,30 @@ class Asking:
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
         new = moment.history[len(moment.window) :]
-        moment.window.extend([_with_files(moment, one) if one.id == moment.turn.message_id else one for one in new])
-        return moment.window.shown(budget=room, system=await self._told(moment, options))
+        moment.window.extend(
+            [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
+        )
+        return moment.window.shown(budget=room, system=await self._told(moment, options, room))
 
-    async def _told(self, moment: Moment, options: ModelOptions) -> str:
+    async def _with_files(self, moment: Moment, request: Message) -> Message:
+        """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
+
+        The files are as they were when the segment began: the same words in every request of it.
+        """
+        hidden = await self._hidden(moment.chat.id, moment.workspace.root)
+        files = moment.workspace.overview(OVERVIEW_FILES, hidden)
+        return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
+
+    async def _told(self, moment: Moment, options: ModelOptions, room: int) -> str:
         """Read once for the segment, so that every request of it begins with the same bytes."""
         if moment.system_prompt is None:
             prompt_id = moment.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
+            setting = Setting(moment.workspace.root, room)
             moment.system_prompt = await self._prompts.for_chat(
-                prompt_id, moment.role, brief=options.brief, offered=offered
+                prompt_id, moment.role, setting, brief=options.brief, offered=offered
             )
         return moment.system_prompt
-
-
-def _with_files(moment: Moment, request: Message) -> Message:
-    """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
-
-    The files are as they were when the segment began: the same words in every request of it.
-    """
-    return replace(request, content=f"{FILES_HEAD}\n{moment.workspace.overview(OVERVIEW_FILES)}]\n\n{request.content}")
 
 
 def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:

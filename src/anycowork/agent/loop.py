@@ -143,20 +143,21 @@ class Agent:
         return read_reply(heard.text, output=moment.role.output, cut_off=heard.cut_off)
 
     def _not_done(self, moment: Moment, text: str) -> str | None:
-        """Why these words are not taken for the end; None if they are. Said once: the second time they stand."""
+        """Why these words are not taken for the end; None if they are. Said once, to a small model twice: then they stand."""
         if not text.strip():
             return "The reply was empty. Answer in words, or call a tool."
-        if moment.pushed_back:
+        if moment.pushed_back >= (2 if moment.brief else 1):
             return None
         failed = moment.last_failure()
         given_up = moment.brief and failed is not None and failed.tool != "execute_command"
         if failed is not None and (given_up or claims_success(text)):
-            moment.pushed_back = moment.must_call = True
+            moment.push_back()
             said = failed.result.content[:300] if failed.result else ""
             return f"The last step failed ({failed.tool}): {said} It is not done."
-        if moment.brief and moment.owed():
-            moment.pushed_back = moment.must_call = True
-            return f"That is not all of it. Asked was: {moment.request()}"
+        if moment.brief and (moment.owed() or moment.missing()):
+            moment.push_back()
+            missing = "".join(f"'{path}' is not there. " for path in moment.missing())
+            return f"That is not all of it. {missing}Asked was: {moment.request()}"
         return None
 
     async def _fault(self, moment: Moment, limits: Limits, heard: Heard | None, problem: str) -> bool:

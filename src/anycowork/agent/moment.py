@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
 from anycowork.agent.planted import Planted
-from anycowork.agent.promises import asks_only, not_tried
+from anycowork.agent.promises import asks_only, not_made, not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.domain.chats import Chat, Turn
-from anycowork.domain.errors import RepeatedCall
+from anycowork.domain.errors import AnyCoworkError, RepeatedCall
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
@@ -35,7 +35,7 @@ class Moment:
     plan: Plan | None = None
     system_prompt: str | None = None
     listener: Listener | None = None
-    pushed_back: bool = False
+    pushed_back: int = 0  # how often an answer was not taken for the end
     must_call: bool = False  # a small model's answer was not taken: next it can only call
     brief: bool = False  # the model that answers is a small one
     started: float = 0.0
@@ -56,6 +56,11 @@ class Moment:
         self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
         self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
+
+    def push_back(self) -> None:
+        """An answer was not taken for the end: a small model can only call next."""
+        self.pushed_back += 1
+        self.must_call = True
 
     def take_pending(self) -> tuple[tuple[Write, ...], tuple[Draft, ...]]:
         """What is to be true together with the next thing written: what an answer cost, or what a read brought."""
@@ -140,7 +145,7 @@ class Moment:
     def stands_in_a_result(self, call: FoundCall) -> bool:
         """The same call occurs in an earlier tool result, however it is spelt there: someone may have planted it."""
         for message in self.history[self._looked_through :]:
-            if message.message_type is MessageType.TOOL_RESULT:
+            if message.message_type is MessageType.TOOL_RESULT and not _our_own_words(message):
                 self._results.take(message.content)
         self._looked_through = len(self.history)
         return self._results.holds(call)
@@ -159,8 +164,23 @@ class Moment:
         return None
 
     def owed(self) -> frozenset[str]:
-        """Tools of which the request needs one that no call of the turn was made with."""
-        return frozenset() if self.plan else not_tried(self._user_text, {call.tool for call in self.calls}, self.role)
+        """Tools of which the request needs one, where nothing of the kind was done in the turn."""
+        if self.plan:
+            return frozenset()
+        ran = any(call.tool == "execute_command" for call in self.calls)
+        changed = any(_changed(call) for call in self.calls)
+        return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
+
+    def missing(self) -> list[str]:
+        """Files that the request names to be made, and that are not there."""
+        may = self.plan is None and Permission.CREATE_FILES in self.role.permissions
+        return not_made(self._user_text, self._is_there) if may else []
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self.workspace.file_hash(path) is not None
+        except AnyCoworkError:
+            return True  # nothing that could be asked for here
 
     def asks_only(self) -> bool:
         """The person wants to know something, and nothing changed."""
@@ -187,6 +207,18 @@ class Moment:
 
 def _succeeded(call: Call) -> bool:
     return call.result is not None and call.result.status is Status.OK
+
+
+def _our_own_words(message: Message) -> bool:
+    """A refusal names the call that it refuses, and no file or program speaks in it."""
+    return message.payload is not None and message.payload.get("status") in (Status.REFUSED, Status.DENIED)
+
+
+def _changed(call: Call) -> bool:
+    """It changed something; a command that ran well may have changed nothing."""
+    if not _succeeded(call) or call.result is None:
+        return False
+    return call.intent is not None if call.tool != "execute_command" else bool(call.result.facts.get("changed"))
 
 
 def _was_a_repeat(call: Call) -> bool:

@@ -35,8 +35,7 @@ class Planted:
         self._too_much = False
 
     def take(self, text: str) -> None:
-        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ORDER.finditer(text)]
-        self._orders += orders if len(orders) <= _MOST_ORDERS else [text]
+        self.take_orders(text)
         bare = _bare(text)
         if _MARK in bare:  # hardly any result holds the word that every call does
             self._spelt.append(bare)
@@ -46,6 +45,10 @@ class Planted:
         for layer in layers:
             if not self._take_calls(layer):
                 self._too_much = True  # then every call may stand in it
+
+    def take_orders(self, text: str) -> None:
+        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ORDER.finditer(text)]
+        self._orders += orders if len(orders) <= _MOST_ORDERS else [text]
 
     def holds(self, call: FoundCall) -> bool:
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
@@ -89,7 +92,8 @@ class Planted:
 
 def _names_target(order: str, call: FoundCall) -> bool:
     targets = (call.parameters.get(name) for name in ("path", "to", "command"))
-    return any(isinstance(target, str) and target.strip("./ ") and target.strip("./ ") in order for target in targets)
+    wanted = (target.strip("./ ") for target in targets if isinstance(target, str))
+    return any(re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", order) for target in wanted if target)
 
 
 def _meaning(tool: object, parameters: object) -> bytes:

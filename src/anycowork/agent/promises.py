@@ -1,45 +1,47 @@
-"""Whether what a request plainly asks for was tried at all, by its verbs: a machine's check, never the model's own. Pure.
+"""Whether what a request plainly asks for was done at all, by its verbs and the files it names: a machine's check, never the model's own. Pure.
 
 It knows English only and errs on the side of silence: what it does not recognise it does not miss.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable
 
 from anycowork.domain.roles import Permission, RoleDefinition
 
-_QUESTION = re.compile(r"\s*(what|where|which|who|why|how|when|is|are|does|do|can|could|did|was|has|have)\b", re.I)
-_CHANGES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
-_CHANGERS = {"create_file", "update_file", "move_file", "delete_file", "execute_command"}
-_VERBS = (
-    (r"run|execute", {"execute_command"}, {Permission.EXECUTE_COMMANDS}),
-    (
-        r"create|write|add|append|insert|rename|replace|change|set|fix|update|delete|remove|move|copy",
-        _CHANGERS,
-        _CHANGES,
-    ),
+_RUNS = re.compile(r"\b(run|execute)\b", re.I)
+_CHANGES = re.compile(
+    r"\b(create|write|add|append|insert|rename|replace|change|set|fix|repair|update|delete|remove|move|copy|sort)\b",
+    re.I,
 )
-
-
+_MAKES = re.compile(r"\b(create|write|make|design|save)\b", re.I)
+_QUESTION = re.compile(r"\s*(what|where|which|who|why|how|when|is|are|does|do|can|could|did|was|has|have)\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
+_PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*[\w-]{2,}\.[a-zA-Z]\w{0,4}(?![\w/(-])")
+
+_RUNNERS = frozenset({"execute_command"})
+_CHANGERS = frozenset({"create_file", "update_file", "move_file", "delete_file"}) | _RUNNERS
+_MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
 
 
 def asks_only(request: str) -> bool:
     """A plain question, or words that forbid a change. `Can you …?` asks for a deed."""
-    if _HANDS_OFF.search(request):
-        return True
-    return bool(_ASKS.match(request)) and not any(
-        re.search(rf"\b({verbs})\b", request, re.I) for verbs, *_ in _VERBS[1:]
-    )
+    return bool(_HANDS_OFF.search(request) or (_ASKS.match(request) and not _CHANGES.search(request)))
 
 
-def not_tried(request: str, called: Collection[str], role: RoleDefinition) -> frozenset[str]:
-    """The tools of which one must be called for a word of the request, where none was. A question asks for nothing."""
+def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
+    """The tools of which one must be called for a word of the request, where nothing of the kind was done. A question asks for nothing."""
     if _QUESTION.match(request):
         return frozenset()
-    for verbs, tools, permissions in _VERBS:
-        found = re.search(rf"\b({verbs})\b", request, re.I)
-        if found and permissions & role.permissions and not tools & set(called):
-            return frozenset(tools)
-    return frozenset()
+    if _RUNS.search(request) and not ran and Permission.EXECUTE_COMMANDS in role.permissions:
+        return _RUNNERS
+    wanted = _CHANGES.search(request) and not asks_only(request)
+    return _CHANGERS if wanted and not changed and _MAY_CHANGE & role.permissions else frozenset()
+
+
+def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:
+    """The files that the request wants made, as far as it names them, and that are not there."""
+    if _QUESTION.match(request) or asks_only(request) or not _MAKES.search(request):
+        return []
+    named = dict.fromkeys(found[0] for found in _PATH.finditer(request))
+    return [path for path in named if not is_there(path)]

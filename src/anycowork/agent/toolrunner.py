@@ -58,6 +58,7 @@ class ToolRunner:
         clock: Clock,
     ) -> None:
         self._gate = gate
+        self.hidden = gate.hidden
         self._journal = journal
         self._store = store
         self._toolbox = toolbox

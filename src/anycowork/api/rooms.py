@@ -12,11 +12,12 @@ from anycowork.chats.actual import PlanAudit
 from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
+from anycowork.chats.trust import TrustDesk
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.chats import Chat
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
-from anycowork.domain.ports import Clock, MessagePage, Store
+from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
 from anycowork.domain.principals import Principal
 from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.permissions.roles import RoleBook
@@ -134,8 +135,7 @@ class Supplied(Protocol):
 
 class Supplies(Protocol):
     async def in_root(self, root: str) -> Sequence[Supplied]: ...
-    async def trust(self, workspace: str, path: str, sha256: str | None, *, by: str) -> None:
-        """None takes it back. Raises: BadWorkspace, NotFound, ContentChanged."""
+    async def instructions(self, workspace: str) -> SuppliedFile | None: ...
 
 
 class Streams(Protocol):
@@ -231,6 +231,7 @@ class Rooms:
     receipts: Receipts
     roots: Roots
     supplies: Supplies
+    trust: TrustDesk
     workflows: WorkflowBook
     find_workspace: Callable[[str | None], Awaitable[str]]
     streams: Streams

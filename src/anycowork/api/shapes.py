@@ -217,7 +217,9 @@ class EnhancedShape(BaseModel):
     id: str
     content: str
     enhanced: Literal[True]
-    left_out: list[str] = Field(description="Tools that the role grants and the token budget did not hold.")
+    left_out: list[str] = Field(
+        description="What the token budget did not hold: tools that the role grants, and how much of the folder's instructions."
+    )
 
 
 class ProviderList(BaseModel):
@@ -313,7 +315,7 @@ class NewKey(KeyShape):
 
 
 class SuppliedShape(BaseModel):
-    kind: Literal["workflow"]
+    kind: Literal["workflow", "instructions"]
     path: str = Field(description="Inside the workspace.")
     sha256: str = Field(description="Of the content as it is now: what trust would hold for.")
     trusted: bool
@@ -326,6 +328,20 @@ class WorkspaceShape(Shape):
 
 class WorkspaceList(BaseModel):
     workspaces: list[WorkspaceShape]
+
+
+class InstructionsShape(BaseModel):
+    path: str = Field(description="Inside the folder.")
+    sha256: str | None = Field(description="Of the content as it is now: what trust would hold for.")
+    state: Literal["trusted", "untrusted", "changed", "unreadable"] = Field(
+        description="Used only if trusted. Changed: another content was trusted, and neither is used until this one is."
+    )
+    content: str | None = Field(description="The whole text; characters that nobody would see are written out.")
+    fault: str | None = Field(description="Why it cannot be read.")
+
+
+class InstructionsPage(BaseModel):
+    instructions: InstructionsShape | None = Field(description="Null if the folder has no such file.")
 
 
 class ParameterShape(BaseModel):

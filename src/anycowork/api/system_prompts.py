@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from anycowork.agent.asking import ANSWER_SHARE
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.chats import chat_of
@@ -12,8 +13,9 @@ from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.shapes import EnhancedShape, SystemPromptList, SystemPromptShape
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid
+from anycowork.domain.errors import Invalid, NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
+from anycowork.prompts.book import Setting
 
 routes = APIRouter(prefix="/v1/system-prompts", tags=["system prompts"])
 
@@ -71,13 +73,28 @@ async def enhance_system_prompt(
     principal: Reader,
     rooms: House,
     role: Annotated[RoleWord | None, Query(description="Actor, unless this or a chat says another.")] = None,
-    context_id: Annotated[str | None, Query(max_length=200, description="Take the role of this chat.")] = None,
+    context_id: Annotated[
+        str | None, Query(max_length=200, description="Take the role of this chat, and its folder's instructions.")
+    ] = None,
 ) -> Response:
-    """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams."""
+    """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams; for a chat also
+    the instructions that its folder brings, if a person trusted them."""
     prompt = await rooms.prompts.require(prompt_id)
-    enhanced = rooms.prompts.enhanced(prompt, await _asked_role(rooms, role, context_id))
+    asked = await _asked_role(rooms, role, context_id)
+    enhanced = await rooms.prompts.enhanced(prompt, asked, await _setting(rooms, context_id))
     shown = {"id": prompt.id, "content": enhanced.content, "enhanced": True, "left_out": list(enhanced.left_out)}
     return answer(200, shown)
+
+
+async def _setting(rooms: Rooms, context_id: str | None) -> Setting | None:
+    if context_id is None:
+        return None
+    chat = await chat_of(rooms, context_id)
+    try:
+        whole = rooms.providers.context_tokens(chat.config.model_id)
+    except NoSuchModel:  # it is gone; the folder's file is there all the same
+        whole = rooms.providers.context_tokens(None)
+    return Setting(chat.workspace, int(whole * (1 - ANSWER_SHARE)))
 
 
 async def _asked_role(rooms: Rooms, role: str | None, context_id: str | None) -> RoleDefinition:

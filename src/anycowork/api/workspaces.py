@@ -7,11 +7,15 @@ from pydantic import AliasChoices, Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
+from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
-from anycowork.api.shapes import WorkspaceList, WorkspaceShape
+from anycowork.api.shapes import InstructionsPage, WorkspaceList, WorkspaceShape
+from anycowork.api.workflows import OfChat, OfFolder
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import BadWorkspace, Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.principals import Principal
 
 routes = APIRouter(tags=["workspaces"])
 
@@ -24,6 +28,10 @@ class Trust(Boundary):
     workspace: Path
     path: Annotated[str, Field(min_length=1, max_length=4096, examples=[".anycowork/workflows/release.md"])]
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None
+    context_id: Annotated[
+        str | None,
+        Field(max_length=64, description="The chat it is said in: then it stands in that chat's audit chain."),
+    ] = None
 
 
 class WorkspaceWish(Boundary):
@@ -48,7 +56,7 @@ async def register_or_trust(wanted: WorkspaceWish, principal: Manager, rooms: Ho
     """A root is never `/`, the home folder itself, or a folder that contains or lies in the data folder. Trust holds for one content:
     a change asks again."""
     if wanted.trust is not None and wanted.root is None:
-        return await _trust(wanted.trust, principal.label(), rooms)
+        return await _trust(wanted.trust, principal, rooms)
     if wanted.root is None or wanted.trust is not None:
         raise Invalid("Send either 'root' (a folder to register) or 'trust' (a file in one).", param="root")
     try:
@@ -58,12 +66,35 @@ async def register_or_trust(wanted: WorkspaceWish, principal: Manager, rooms: Ho
     return answer(201, {"root": root, "supplies": await _supplies(rooms, root)})
 
 
-async def _trust(wanted: Trust, by: str, rooms: Rooms) -> Response:
+@routes.get("/instructions", response_model=InstructionsPage, responses=faults(404, 422))
+async def show_instructions(
+    principal: Reader, rooms: House, context_id: OfChat = None, workspace: OfFolder = None
+) -> Response:
+    """How a folder's own file (AGENTS.md) tells agents to work there, with its whole text: what a person reads before trusting it.
+    It is used in the folder's chats as long as its state is `trusted`. Without a chat or a folder: of the one that a new chat gets."""
+    chat = await chat_of(rooms, context_id) if context_id is not None else None
+    found = await rooms.supplies.instructions(chat.workspace if chat else await rooms.find_workspace(workspace))
+    return answer(200, {"instructions": _shown(found) if found is not None else None})
+
+
+def _shown(file: SuppliedFile) -> Json:
+    states = {"unreadable": file.text is None, "trusted": file.trusted, "changed": file.changed, "untrusted": True}
+    return {
+        "path": file.path,
+        "sha256": file.sha256 or None,
+        "state": next(state for state, holds in states.items() if holds),
+        "content": file.text,
+        "fault": file.fault,
+    }
+
+
+async def _trust(wanted: Trust, principal: Principal, rooms: Rooms) -> Response:
     try:
-        await rooms.supplies.trust(wanted.workspace, wanted.path, wanted.sha256, by=by)
+        root = await rooms.trust.trust(
+            principal, wanted.workspace, wanted.path, wanted.sha256, chat_id=wanted.context_id
+        )
     except BadWorkspace as error:
         raise BadWorkspace(error.message, param="trust.workspace") from None
-    root = await rooms.find_workspace(wanted.workspace)
     return answer(201, {"root": root, "supplies": await _supplies(rooms, root)})
 
 

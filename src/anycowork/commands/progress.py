@@ -16,6 +16,9 @@ class Reporter(Protocol):
     def show(self, data: bytes, event: Json) -> None:
         """One event: as it was sent, and as it was read."""
 
+    def note(self, words: str) -> None:
+        """What a person should know of the run before it begins."""
+
     def finish(self, outcome: Outcome, *, chat_id: str | None, advice: list[str]) -> None:
         """The end. `advice` says how to go on where a person is needed."""
 
@@ -25,9 +28,13 @@ class JsonLines:
     """Every event as it came, then one line of type `result`."""
 
     out: Console
+    _notes: list[str] = field(default_factory=list)
 
     def show(self, data: bytes, event: Json) -> None:
         self.out.line(data.decode())
+
+    def note(self, words: str) -> None:
+        self._notes.append(words)
 
     def finish(self, outcome: Outcome, *, chat_id: str | None, advice: list[str]) -> None:
         result: Json = {
@@ -40,6 +47,7 @@ class JsonLines:
             "plan": outcome.plan,
             "waiting_for": list(outcome.waiting),
             "advice": list(advice),
+            "notes": list(self._notes),
         }
         self.out.line(json.dumps(result, ensure_ascii=False))
 
@@ -60,6 +68,9 @@ class Lines:
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
             self._show_step(run)
+
+    def note(self, words: str) -> None:
+        self.progress.line(self.progress.paint(harmless(words), "yellow"))
 
     def finish(self, outcome: Outcome, *, chat_id: str | None, advice: list[str]) -> None:
         if outcome.ending is not Ending.DONE:

@@ -8,6 +8,7 @@ import msgspec
 
 from anycowork.commands.client import HouseAnswered, HouseClient, HouseGone
 from anycowork.commands.console import give_up_stdout
+from anycowork.commands.instructions import ignored
 from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
 from anycowork.commands.progress import Reporter
 from anycowork.commands.spending import Spending
@@ -65,6 +66,7 @@ class Walk:
         wanted: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
         chat = await self.client.post("/context", {name: value for name, value in wanted.items() if value is not None})
         self.chat_id = str(chat["id"])
+        await self._tell_ignored(self.chat_id)
         watch = Watch(await self._start(self.chat_id))
         async with aclosing(self.client.events(self.chat_id)) as events:
             async for data in events:
@@ -76,6 +78,11 @@ class Walk:
                 if outcome := watch.see(event):
                     return await self._with_everything_open(outcome)
         raise HouseGone("The event stream ended before the turn did.")
+
+    async def _tell_ignored(self, chat_id: str) -> None:
+        found = (await self.client.get(f"/instructions?context_id={chat_id}")).get("instructions")
+        if words := ignored(found if isinstance(found, dict) else None):
+            self.reporter.note(words)
 
     async def _start(self, chat_id: str) -> str:
         """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""

@@ -169,7 +169,8 @@ class SnapshotRows(Protocol):
 class SuppliedFile:
     """A file from the data folder or a workspace. `text` is None where it could not be read, and `fault` says why.
 
-    `trusted` if a person trusted exactly this content (what lies in the data folder is the person's own).
+    `trusted` if a person trusted exactly this content (what lies in the data folder is the person's own); `changed` if they trusted
+    another one. `text` is what a person is shown: characters that nobody would see in it are written out.
     """
 
     path: str
@@ -177,6 +178,7 @@ class SuppliedFile:
     sha256: str = ""
     trusted: bool = False
     fault: str | None = None
+    changed: bool = False
 
 
 class WorkflowFiles(Protocol):
@@ -187,7 +189,30 @@ class WorkflowFiles(Protocol):
         """Raises: BadWorkspace if it is gone."""
 
 
+class InstructionFiles(Protocol):
+    """The one file in which a workspace tells agents how to work there, as it is now. Read as definition files are."""
+
+    async def instructions(self, workspace: str) -> SuppliedFile | None:
+        """None if there is no such file."""
+
+
 # --- hands
+
+
+def names_nothing(path: str) -> bool:
+    """Outside a plan no step names anything."""
+    return False
+
+
+@value
+class Hidden:
+    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root."""
+
+    patterns: tuple[str, ...] = ()
+    hides: Callable[[str], bool] = names_nothing
+
+
+NOTHING_HIDDEN = Hidden()
 
 
 class Workspace(Protocol):
@@ -199,8 +224,8 @@ class Workspace(Protocol):
     def file_hash(self, path: str) -> str | None:
         """SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
 
-    def overview(self, limit: int) -> str:
-        """A short, stable list of the files inside, for the model."""
+    def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
+        """A short, stable list of the files inside, for the model, without what is hidden."""
 
     def clear_leftovers(self, path: str) -> None:
         """Removes what a change of this path left beside it when its process was killed. Only while nobody writes here."""
@@ -228,22 +253,6 @@ class RolledForward:
     """`conflicts` are the paths that were neither as they had been nor as meant: they are left as they are."""
 
     conflicts: tuple[str, ...] = ()
-
-
-def names_nothing(path: str) -> bool:
-    """Outside a plan no step names anything."""
-    return False
-
-
-@value
-class Hidden:
-    """What tools that look through folders pass over. `patterns` are the rules' own; `hides` decides, by the path from the root."""
-
-    patterns: tuple[str, ...] = ()
-    hides: Callable[[str], bool] = names_nothing
-
-
-NOTHING_HIDDEN = Hidden()
 
 
 @value

@@ -11,7 +11,7 @@ from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Hands, Prepared, Rules, Store, Tool, Toolbox
+from anycowork.domain.ports import Clock, Hands, Hidden, Prepared, Rules, Store, Tool, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import Effect, Weighed
 from anycowork.domain.tools import Call, Held, Intent, PathIntent
@@ -108,6 +108,10 @@ class Gate:
     async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
         return await self._judge.weigh(call, changes, workspace)
 
+    async def hidden(self, chat_id: str, workspace: str) -> Hidden:
+        """What may not be read in this chat, for whoever tells the model of files without a call."""
+        return await self._judge.hidden(chat_id, workspace, "read_file")
+
     async def explain(self, call: Call, standing: Standing, hands: Hands) -> Decided:
         """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
         looked = await self._look(call, standing, hands)
@@ -123,6 +127,10 @@ class Gate:
         """Every stage but the last: the call as it would run, and what the rules say of it."""
         tool, granted = self._authorized(call, standing)
         own = hands if hands.permissions == granted else replace(hands, permissions=granted)
+        foreign = tool.spec.plugin is not None
+        hidden = await self._judge.hidden(call.chat_id, hands.workspace.root, call.tool, foreign=foreign)
+        if hidden.patterns:
+            own = replace(own, hidden=hidden)
         prepared = await tool.prepare(call.parameters, own)
         judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root)
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None

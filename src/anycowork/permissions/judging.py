@@ -62,6 +62,11 @@ class Judge:
         allowed, named = not_allowed(touched, index), named_literally(touched, index)
         return Judged(touched, workspace, decided, allowed, named, hidden)
 
+    async def hidden(self, chat_id: str, workspace: str, tool: str, *, foreign: bool = False) -> Hidden:
+        """What rules keep from being read, there and by this tool."""
+        index = self._index(chat_id, await self._rules.for_call(chat_id, workspace))
+        return index.hidden_from(tool, foreign=foreign)
+
     async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
         """What rules say of what the call has changed already, in a layer of its own."""
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))

@@ -20,6 +20,8 @@ _READERS = ("read_file",)
 # They read files as read_file does, many at once; list_directory tells what is there.
 _SEARCHERS = ("grep", "search_code", "search_symbol")
 _LOOKERS = (*_SEARCHERS, "list_directory")
+# What may not be read is not told by its hash, changed by its words, or moved to where it could be read.
+_READ_TOO = frozenset({*_SEARCHERS, "get_file_info", "update_file", "move_file"})
 # fmt: off
 _RUN_ANYTHING = frozenset({
     "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
@@ -52,18 +54,19 @@ class RuleIndex:
         return self._shelves[key]
 
     def hidden_from(self, tool: str, *, foreign: bool = False) -> Hidden:
-        """What this tool passes over because a rule denies reading it; only tools that look through folders pass over anything.
+        """What a rule denies reading, so that this tool tells nothing of it; one that looks through folders may be denied more.
 
-        One of third parties, `foreign`, does not pass over it by itself: it is kept from seeing it.
+        So may one of third parties, `foreign`: it does not pass over what is hidden by itself, but is kept from seeing it.
         """
-        if tool not in _LOOKERS and not foreign:
+        if not self.rules:
             return NOTHING_HIDDEN
-        if tool not in self._hidden:
-            shelves = [shelf for name in (tool, *_READERS) if (shelf := self.shelf(name, Effect.DENY))]
+        tools = (tool, *_READERS) if foreign or tool in _LOOKERS else _READERS
+        if (known := self._hidden.get(tools[0])) is None:
+            shelves = [shelf for name in tools if (shelf := self.shelf(name, Effect.DENY))]
             patterns = tuple(dict.fromkeys(pattern for shelf in shelves for pattern in shelf.patterns))
             hides = partial(_any_hides, shelves)
-            self._hidden[tool] = Hidden(patterns, hides) if patterns else NOTHING_HIDDEN
-        return self._hidden[tool]
+            known = self._hidden[tools[0]] = Hidden(patterns, hides) if patterns else NOTHING_HIDDEN
+        return known
 
 
 def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
@@ -167,7 +170,7 @@ def _hit(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
     rule = _first(shelf.path(path) for path in (*touched.paths, *touched.reads)) if shelf else None
     if rule is None and touched.other is not None and shelf:
         rule = shelf.other(touched.other)
-    if rule is None and effect is Effect.DENY and touched.tool in _SEARCHERS:
+    if rule is None and effect is Effect.DENY and touched.tool in _READ_TOO:
         rule = _first(index.shelf(tool, effect).path(path) for tool in _READERS for path in touched.paths)
     if rule is not None or touched.command is None:
         return rule

@@ -206,9 +206,10 @@ def _folder_of(pattern: str) -> str:
 def _folders(path: str) -> Iterator[str]:
     """`a/b/c` lies in ``, `a/` and `a/b/`."""
     yield ""
-    for at, letter in enumerate(path):
-        if letter == "/":
-            yield path[: at + 1]
+    at = path.find("/")
+    while at >= 0:
+        yield path[: at + 1]
+        at = path.find("/", at + 1)
 
 
 @dataclass(slots=True)

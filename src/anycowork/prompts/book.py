@@ -1,36 +1,48 @@
 """The book of system prompts: the built-in one and those that people wrote, and what a role's whole prompt is with each."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from anycowork.domain.asking import Offer
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
-from anycowork.domain.ports import SystemPrompts, Toolbox
+from anycowork.domain.ports import InstructionFiles, SystemPrompts, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.prompts.brief import brief_prompt
 from anycowork.prompts.enhance import Enhanced, enhance
+from anycowork.prompts.instructions import NOTHING, Section, instructions_section
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.replies import reply_schema
 
 _CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES}
 
 
-class PromptBook:
-    """`written` holds what people wrote. A prompt is put together once, and anew when the tools have changed."""
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a chat takes place, and how many tokens its model can be shown in all."""
 
-    def __init__(self, written: SystemPrompts, toolbox: Toolbox) -> None:
+    workspace: str
+    room: int
+
+
+class PromptBook:
+    """`written` holds what people wrote, `supplied` what folders bring along. A prompt is put together once, and anew when the tools have
+    changed."""
+
+    def __init__(self, written: SystemPrompts, toolbox: Toolbox, supplied: InstructionFiles | None = None) -> None:
         self._written = written
+        self._supplied = supplied
         self._specs = toolbox.specs
         self._known = toolbox.specs()
 
         @lru_cache(maxsize=64)
-        def together(base: str, role: RoleDefinition, offered: bool = False) -> Enhanced:
-            return enhance(base, role, role_text(role), toolbox.specs(), offered=offered)
+        def together(base: str, role: RoleDefinition, offered: bool, instructions: Section) -> Enhanced:
+            return enhance(base, role, role_text(role), toolbox.specs(), offered=offered, instructions=instructions)
 
         @lru_cache(maxsize=64)
-        def shortly(base: str | None, role: RoleDefinition) -> str:
-            return brief_prompt(base, role, toolbox.specs())
+        def shortly(base: str | None, role: RoleDefinition, instructions: Section) -> str:
+            return brief_prompt(base, role, toolbox.specs(), instructions)
 
         @lru_cache(maxsize=64)
         def replies(role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str]) -> Json:
@@ -70,20 +82,32 @@ class PromptBook:
         _require_own(prompt_id)
         await self._written.remove(prompt_id)
 
-    def enhanced(self, prompt: SystemPrompt, role: RoleDefinition) -> Enhanced:
-        """The same prompt and role give the same bytes."""
+    async def enhanced(self, prompt: SystemPrompt, role: RoleDefinition, setting: Setting | None = None) -> Enhanced:
+        """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
+        instructions = await self._instructions(setting, brief=False) if setting else NOTHING
         self._look_at_tools()
-        return self._together(prompt.content, role)
+        return self._together(prompt.content, role, False, instructions)
 
     async def for_chat(
-        self, prompt_id: str | None, role: RoleDefinition, *, brief: bool = False, offered: bool = False
+        self,
+        prompt_id: str | None,
+        role: RoleDefinition,
+        setting: Setting,
+        *,
+        brief: bool = False,
+        offered: bool = False,
     ) -> str:
         """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
+        instructions = await self._instructions(setting, brief=brief)
         self._look_at_tools()
         if brief:
-            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role)
-        return self._together(chosen.content, role, offered).content
+            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions)
+        return self._together(chosen.content, role, offered, instructions).content
+
+    async def _instructions(self, setting: Setting, *, brief: bool) -> Section:
+        found = await self._supplied.instructions(setting.workspace) if self._supplied else None
+        return instructions_section(found, room=setting.room, brief=brief)
 
     def offers(self, role: RoleDefinition) -> tuple[Offer, ...]:
         """The tools that the role grants, and no other, for a model that calls natively."""

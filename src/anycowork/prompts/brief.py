@@ -5,19 +5,21 @@ from collections.abc import Sequence
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.prompts.catalogue import shortened
+from anycowork.prompts.instructions import NOTHING, Section
 from anycowork.prompts.prose import prose
 from anycowork.prompts.replies import callable_tools, needed
 
 LONGEST = 90  # characters of a tool's description
 
 
-def brief_prompt(base: str | None, role: RoleDefinition, specs: Sequence[ToolSpec]) -> str:
+def brief_prompt(
+    base: str | None, role: RoleDefinition, specs: Sequence[ToolSpec], instructions: Section = NOTHING
+) -> str:
     """`base` is what a person wrote instead of our own opening. The same arguments give the same bytes, so that a cache of them holds."""
     granted = callable_tools(role, specs)
     tools = "\n".join(["Tools:", *map(_line, granted)]) if granted else ""
-    return "\n\n".join(
-        part for part in (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role)) if part
-    )
+    parts = (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role), instructions.text)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _line(spec: ToolSpec) -> str:

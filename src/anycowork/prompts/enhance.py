@@ -1,4 +1,5 @@
-"""The enhanced system prompt: base, role, tools by category, how to call them, diagrams. Pure; the passthrough never comes here."""
+"""The enhanced system prompt: base, role, tools by category, how to call them, diagrams, and the project's own instructions.
+Pure; the passthrough never comes here."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from pydantic import JsonValue
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.prompts.catalogue import Catalogue, catalogue
+from anycowork.prompts.instructions import NOTHING, Section
 from anycowork.prompts.prose import prose
 
 TOOL_BUDGET = 2_000
@@ -17,7 +19,7 @@ TOOL_BUDGET = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Enhanced:
-    """`left_out` names the tools that the role grants and the budget did not hold."""
+    """`left_out` names what the budgets did not hold: tools that the role grants, and how much of the instructions."""
 
     content: str
     left_out: tuple[str, ...]
@@ -33,16 +35,18 @@ def enhance(
     request: str = "",
     mermaid: bool = True,
     offered: bool = False,
+    instructions: Section = NOTHING,
 ) -> Enhanced:
-    """The whole prompt of this role. `budget_tokens` bounds the tool list; the other sections are always whole.
+    """The whole prompt of this role. `budget_tokens` bounds the tool list; the other sections are always whole. The project's own
+    instructions come last: they rank below the rest, and all that stands before them is the same in every folder.
 
     The same arguments give the same bytes, and a section that `base` holds already is not said again. `offered`: the provider shows
     the tools itself, so that the prompt does not.
     """
     tools = catalogue(specs, role, budget_tokens=budget_tokens, request=request)
     told = () if offered else _tool_sections(tools)
-    sections = [base, role_text, *told, prose("mermaid") if mermaid else ""]
-    return Enhanced(content=_joined(sections), left_out=tools.left_out)
+    sections = [base, role_text, *told, prose("mermaid") if mermaid else "", instructions.text]
+    return Enhanced(content=_joined(sections), left_out=(*tools.left_out, *instructions.left_out))
 
 
 def _tool_sections(tools: Catalogue) -> tuple[str, ...]:

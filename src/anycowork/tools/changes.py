@@ -16,7 +16,7 @@ from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.picture import picture
 from anycowork.workspace.stage import Staging
-from anycowork.workspace.transaction import TooMuchToHold, Transaction, taken_up
+from anycowork.workspace.transaction import CannotHold, Transaction, taken_up
 
 
 async def settled(
@@ -44,9 +44,6 @@ async def settled(
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
-    if unseen := next((place.path for place in delta.paths() if hands.hidden.hides(place.path)), None):
-        says = f"It changed, moved or made '{shown(unseen)}', which a rule denies it to read. None of its changes was kept."
-        return joined(result, dropped(says, code=DeniedByRule.code, paths=(unseen,)))
     weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None and delta else Weighed()
     objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed), whose)
     if objection is not None and objection.why is not Why.NEEDS_WORD:
@@ -56,7 +53,7 @@ async def settled(
     why = _reasons(objection, weighed, hands) if delta else ()
     if not why:
         return joined(result, await _commit(transaction, command, hands))
-    if hands.hold is None or not transaction.can_wait:
+    if hands.hold is None:
         return joined(result, _objected(objection) if objection else dropped(" ".join(why), code=Why.NEEDS_WORD.value))
     every_time = objection is not None or weighed.effect is Effect.ASK
     drawn = await asyncio.to_thread(picture, transaction.delta, transaction.stage.upper, transaction.jail)
@@ -82,8 +79,8 @@ async def committed_now(staging: Staging, jail: Jail, held: Intent, hands: Hands
 async def _hold(transaction: Transaction, command: str, held: Held, hold: Callable[[Intent], None]) -> ToolResult:
     try:
         hold(await to_the_end(lambda: transaction.hold(command, held)))
-    except TooMuchToHold as full:
-        return joined(held.result, dropped(full.message, code=full.code))
+    except CannotHold as fault:
+        return joined(held.result, dropped(fault.message, code=fault.code))
     return held.result
 
 

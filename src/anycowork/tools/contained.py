@@ -11,6 +11,7 @@ from typing import TypeVar
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
 from anycowork.workspace.bwrap import Sight
 from anycowork.workspace.egress import Egress, proxy_environment
+from anycowork.workspace.masks import Mask
 from anycowork.workspace.proxy import Reach, Report
 from anycowork.workspace.sandbox import Launch, NeverBegan, Sandbox
 from anycowork.workspace.stage import Layer, Stage
@@ -34,8 +35,10 @@ class Contained:
     reach: Reach | None = None
     egress: Egress = field(default_factory=Egress)
 
-    async def run(self, root: str, stage: Stage, *, cache_kept: bool = False) -> tuple[Ended, Report | None]:
-        """Until nothing of it is left; and where it went. Raises: SandboxFailed."""
+    async def run(
+        self, root: str, stage: Stage, *, cache_kept: bool = False, masks: tuple[Mask, ...] = ()
+    ) -> tuple[Ended, Report | None]:
+        """Until nothing of it is left; and where it went. `masks` it cannot read. Raises: SandboxFailed."""
         with self.sandbox.launch(
             self.command,
             root,
@@ -45,6 +48,7 @@ class Contained:
             held_back=self.reach is not None,
             stdin=self.stdin,
             sight=self.sight,
+            masks=masks,
         ) as launch:
             launch.status.watch()
             if self.reach is None:

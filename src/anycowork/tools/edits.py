@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from anycowork.domain.errors import NoMatch
 from anycowork.workspace.text import Text, lines_of, with_line_ends
@@ -21,8 +22,12 @@ def apply_edits(text: Text, edits: Sequence[Edit], path: str) -> Text:
     """One after the other, each `find` in exactly one place. Bytes outside the places stay as they are. Raises: NoMatch."""
     body = text.body
     for number, edit in enumerate(edits, start=1):
-        start, end = _only_place(body, edit.find, f"'find' of edit {number}" if len(edits) > 1 else "'find'", path)
-        body = body[:start] + with_line_ends(edit.replace, _newline_for(body[start:end], text)) + body[end:]
+        what = f"Nothing was changed: 'find' of edit {number}" if len(edits) > 1 else "'find'"
+        start, end, new = _loose_place(body, edit) or (
+            *_only_place(body, edit.find, what, path, text.body),
+            edit.replace,
+        )
+        body = body[:start] + with_line_ends(new, _newline_for(body[start:end], text)) + body[end:]
     return text.with_body(body)
 
 
@@ -45,12 +50,41 @@ def numbered(lines: Sequence[str], *, first: int) -> str:
     return "\n".join(f"{number}: {line.rstrip()[:200]}" for number, line in enumerate(lines, start=first))
 
 
-def _only_place(body: str, find: str, what: str, path: str) -> tuple[int, int]:
+def _loose_place(body: str, edit: Edit) -> tuple[int, int, str] | None:
+    """Where whole lines stand that differ from `find` by their indentation alone, all by the same, and the replacement indented
+    as they are. None if `find` stands somewhere as it is, or if there is not exactly one such place."""
+    lines = edit.find.strip("\r\n").splitlines()
+    if not edit.find.strip() or _first_places(body, edit.find):
+        return None
+    between = r"[ \t]*\r?\n"
+    pattern = between.join(rf"([ \t]*){re.escape(line.strip())}" for line in lines)
+    found = list(islice(re.finditer(rf"^{pattern}(?=[ \t]*\r?$)", body, re.MULTILINE), 2))
+    if len(found) != 1:
+        return None
+    given, there = [_indent(line) for line in lines if line.strip()], found[0].groups()
+    there = tuple(indent for indent, line in zip(there, lines, strict=True) if line.strip())
+    if len({len(is_) - len(was) for is_, was in zip(there, given, strict=True)}) != 1:
+        return None  # what stands in between is then indented by guesswork
+    return *found[0].span(), "\n".join(
+        _moved(line, given[0], there[0]) for line in edit.replace.strip("\r\n").splitlines()
+    )
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _moved(line: str, given: str, there: str) -> str:
+    return there + line.removeprefix(given) if line.strip() and line.startswith(given) else line
+
+
+def _only_place(body: str, find: str, what: str, path: str, before: str) -> tuple[int, int]:
+    """`before` is the file as it is, which is what a refusal shows."""
     places = _first_places(body, find)
     if len(places) == 1:
         return places[0]
     if not places:
-        raise NoMatch(f"{what} does not occur in '{path}'. {_nearest(body, find)}")
+        raise NoMatch(f"{what} does not occur in '{path}'. {_nearest(before, find)}")
     rows = ", ".join(str(body.count("\n", 0, start) + 1) for start, _ in places[:_MOST_TOLD])
     more = " and more" if len(places) > _MOST_TOLD else ""
     raise NoMatch(

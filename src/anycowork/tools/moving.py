@@ -1,6 +1,7 @@
 """Tools that change where things are, or whether: move_file and delete_file."""
 
 import hashlib
+import re
 import stat
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
@@ -59,11 +60,13 @@ class MoveFile(BuiltIn[MoveFileParameters]):
     def look(self, wish: MoveFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
         folder = folder_of(hands)
         source, target = folder.writable(wish.path), folder.writable(wish.to)
-        if wish.to.endswith("/"):
-            target = target.child(source.name)
+        if kept := _hidden_in(folder, source, hands.hidden):
+            # Not looked at: the door denies it, by the rule that hides it.
+            return Prepared(self.name, parameters, kept.resource)
         looked = _look_at(folder, source)
-        if not looked.is_folder:
-            _require_clear(folder, source, target, wish.to)
+        is_free = folder.jail.stat(target) is None
+        if is_free and (wish.to.endswith("/") or _called_a_folder(target.name, hands.user_text)):
+            target = target.child(source.name)
         if source.holds(target):
             raise ToolFault(
                 f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
@@ -116,7 +119,7 @@ class DeleteFile(BuiltIn[DeleteFileParameters]):
     def look(self, wish: DeleteFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
         folder = folder_of(hands)
         place = folder.writable(wish.path)
-        is_folder = _kind(folder, place) == "folder"
+        is_folder = _kind(folder, place, hands.hidden) == "folder"
         before = None
         shows = Diff(f"delete folder {place.path}\n")
         if is_folder:
@@ -146,11 +149,11 @@ class DeleteFile(BuiltIn[DeleteFileParameters]):
         )
 
 
-def _kind(folder: Folder, place: Place) -> str:
+def _kind(folder: Folder, place: Place, hidden: Hidden = NOTHING_HIDDEN) -> str:
     """Raises: FileMissing; WrongKind for anything but a file or a folder."""
     found = folder.jail.stat(place)
     if found is None:
-        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place)}")
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place, hidden)}")
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise WrongKind(
             f"'{shown(place.path)}' is a {kind_of(found.st_mode)}; file tools move and delete files and folders only."
@@ -159,6 +162,16 @@ def _kind(folder: Folder, place: Place) -> str:
 
 
 # --- move_file
+
+
+def _hidden_in(folder: Folder, source: Place, hidden: Hidden) -> Place | None:
+    """What may not be read, if this is it or holds it: elsewhere no rule might hide it."""
+    if not hidden.patterns:
+        return None
+    if _kind(folder, source, hidden) == "file" or hidden.hides(source.path):
+        return source if hidden.hides(source.path) else None
+    walk = Walk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    return next((entry.place for entry in walk.entries(source) if hidden.hides(entry.place.path)), None)
 
 
 def _look_at(folder: Folder, place: Place) -> Looked:
@@ -187,14 +200,11 @@ def _look_at(folder: Folder, place: Place) -> Looked:
     )
 
 
-def _require_clear(folder: Folder, source: Place, target: Place, said: str) -> None:
-    """A file with a suffix that is to be called `docs` was more likely meant to go into a folder of that name."""
-    if "." not in source.name.strip(".") or "." in target.name or said.startswith("./") or folder.jail.stat(target):
-        return
-    inside = shown(target.child(source.name).path)
-    raise ToolFault(
-        f"It is not clear whether '{shown(target.path)}' is a folder. To move the file into it, say '{inside}'; "
-        f"to give the file that name, say './{shown(target.path)}'."
+def _called_a_folder(name: str, words: str) -> bool:
+    """Whether the person's own words say that this is a folder."""
+    name = re.escape(name)
+    return bool(
+        re.search(rf"\b(folder|directory) ['\"`]?{name}\b|\b{name}/?['\"`]? (folder|directory)\b", words, re.IGNORECASE)
     )
 
 

@@ -51,7 +51,9 @@ def prepared_for_reading(tool: str, path: str, parameters: Parameters, hands: Ha
     folder = folder_of(hands)
     place, found = folder.jail.find(path)
     if found is None:
-        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place)}")
+        raise FileMissing(
+            f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place, hands.hidden)}"
+        )
     return Prepared(tool=tool, parameters=parameters, resource=place.resource, payload=place)
 
 
@@ -124,13 +126,13 @@ class GetFileInfo(BuiltIn[GetFileInfoParameters]):
         return await reading(lambda: _info(folder, place))
 
 
-def suggestion(folder: Folder, place: Place) -> str:
+def suggestion(folder: Folder, place: Place, hidden: Hidden) -> str:
     """What may have been meant by a path that is not there: the same name elsewhere, else a name like it in the same folder."""
-    elsewhere = [path for path in folder.overview(_LOOKED_AT).splitlines() if path.endswith(f"/{place.name}")]
+    elsewhere = [path for path in folder.overview(_LOOKED_AT, hidden).splitlines() if path.endswith(f"/{place.name}")]
     if elsewhere:
         return f"Did you mean '{elsewhere[0]}'?"
     try:
-        names = folder.jail.names(place.parent)
+        names = [name for name in folder.jail.names(place.parent) if not hidden.hides(place.parent.child(name).path)]
     except ToolFault:
         return f"There is no folder '{shown(place.parent.path)}' either; list_directory shows what is there."
     close = difflib.get_close_matches(place.name, names[:2000], n=1)

@@ -5,6 +5,7 @@ that the call names. Where the machine gives no sandbox,
 see `unsandboxed.py`.
 """
 
+import asyncio
 import codecs
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,8 +110,10 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
 async def _contained(wanted: Contained, layer: Layer, hands: Hands) -> ToolResult:
     jail = folder_of(hands).jail
     async with wanted.sandbox.begin(jail, layer) as transaction:
+        if hands.hidden.patterns:
+            await asyncio.to_thread(transaction.hide, hands.hidden)
         kept = not may_change_nothing(hands.permissions)
-        ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept)
+        ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept, masks=transaction.masks)
         result = said(ended, wanted.bounds, sandbox="full", layer=layer, story=Story(), network=report)
         by_itself = ended.how is Ending.ITSELF
         result = await settled(transaction, wanted.command, result, hands, by_itself=by_itself)

@@ -148,6 +148,9 @@ class UpdateFile(BuiltIn[UpdateFileParameters]):
     def look(self, wish: UpdateFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
         folder = folder_of(hands)
         place = folder.writable(wish.path)
+        if hands.hidden.hides(place.path):
+            # Not looked at: the door denies it, by the rule that hides it.
+            return Prepared(self.name, parameters, place.resource)
         folder.require_replaceable(place)
         contents = folder.read(place, most=LARGEST_WRITTEN)
         text = decode(contents.data)

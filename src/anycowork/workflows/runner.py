@@ -12,7 +12,7 @@ from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.chats import EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, OutOfTime
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store
-from anycowork.domain.snapshots import SnapshotMoment
+from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import Status
 from anycowork.domain.workflows import Ask, Prompt, Run, RunStatus, ShowChanges, ToolUse
 from anycowork.workflows.recording import Opener, StepRecorder
@@ -123,9 +123,21 @@ class WorkflowRunner:
         found, older = await self._rows.snapshots_page(run.chat_id, limit=MOST_CHANGES)
         texts: list[str] = []
         for snapshot in reversed(found):
-            if snapshot.moment is SnapshotMoment.AFTER and sum(map(len, texts)) < LONGEST_CHANGES:
-                texts += [text] if (text := await self._snapshots.difference(snapshot)) else []
+            if snapshot.moment is not SnapshotMoment.AFTER or sum(map(len, texts)) >= LONGEST_CHANGES:
+                continue
+            if await self._is_hidden(snapshot):
+                texts.append("(A change is left out: a rule keeps a file that it touched from being read.)")
+            elif text := await self._snapshots.difference(snapshot):
+                texts.append(text)
         if not texts:
             return "No file was changed in this chat."
         cut = older is not None or sum(map(len, texts)) >= LONGEST_CHANGES
         return "\n".join([*(["(Older changes are left out.)"] if cut else []), *reversed(texts)])
+
+    async def _is_hidden(self, snapshot: Snapshot) -> bool:
+        """Whether it shows what may not be read; so does one whose paths are no longer known, for all that can be told."""
+        hidden = await self._toolrunner.hidden(snapshot.chat_id, snapshot.workspace)
+        if not hidden.patterns:
+            return False
+        known = await self._rows.snapshot(snapshot.chat_id, snapshot.id)
+        return known is None or known.pruned or any(hidden.hides(image.path) for image in known.images)

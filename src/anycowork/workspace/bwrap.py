@@ -22,7 +22,7 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 @dataclass(frozen=True, slots=True)
 class Around:
     """What a command finds around it. `cache` is the workspace's own, if it gets one, and `cache_kept` whether what it puts there stays;
-    `environment` is what it is told besides the usual, how to reach the network for one."""
+    `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
 
     root: str
     stage: Stage
@@ -31,16 +31,15 @@ class Around:
     toolchains: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     sight: "Sight" = field(default_factory=lambda: Sight())
+    masks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a program sees besides the usual, read-only, and what of the workspace it does not: absolute paths, all of them there."""
+    """What foreign code sees: `places` besides the usual, absolute paths, read-only; and whether the workspace at all."""
 
     places: tuple[str, ...] = ()
     workspace: bool = True
-    masked_files: tuple[str, ...] = ()
-    masked_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descri
         *_cache(around, scratch),
         *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
         *_workspace(around),
-        *_masks(around),
+        *around.masks,
         # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", around.root if around.sight.workspace else "/tmp"),
@@ -127,16 +126,6 @@ def _workspace(around: Around) -> list[str]:
             return ["--ro-bind", around.root, around.root] if around.sight.workspace else []
         case _:
             assert_never(around.stage.layer)
-
-
-def _masks(around: Around) -> list[str]:
-    """An empty file over a file, an empty folder over a folder; nobody can write there, or take them away."""
-    words: list[str] = []
-    for file in around.sight.masked_files:
-        words += ["--ro-bind", "/dev/null", file]
-    for folder in around.sight.masked_folders:
-        words += ["--perms", "0555", "--tmpfs", folder, "--remount-ro", folder]
-    return words
 
 
 def _cache(around: Around, scratch: str) -> list[str]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.workspace.delta import FOLDER, MOST_PATHS, Delta, Scanner, UnusableDelta, look, names_in
 from anycowork.workspace.paths import Place, shown
-from anycowork.workspace.stage import Stage, next_tick
+from anycowork.workspace.stage import Stage, next_tick, remove_tree
 
 _CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -81,6 +81,41 @@ def scan_copy(upper: str, root: str, copied: Copied) -> Delta:
                 f"The command took away '{shown(mount.path)}', where another file system is mounted; none of its changes was kept."
             )
     return delta
+
+
+def as_layer(folder: Path, delta: Delta) -> None:
+    """Leaves of the copy in this stage what an overlay's layer would hold: what was written, and a whiteout for what is gone.
+
+    So it needs no room of the rest, and can be looked at again when nobody remembers the copy. Raises: OSError.
+    """
+    upper, layer = folder / "upper", folder / "layer"
+    layer.mkdir(mode=0o755)
+    made: dict[Path, int] = {}
+    for change in delta.changes:
+        staged, target = upper / change.place.path, layer / change.place.path
+        for above in reversed(target.relative_to(layer).parents[:-1]):
+            if not (layer / above).is_dir():
+                _make_folder_like(upper / above, layer / above)
+                made[layer / above] = stat.S_IMODE((upper / above).stat().st_mode)
+        if change.after is None:
+            os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
+        elif change.after.kind == FOLDER:
+            _make_folder_like(staged, target)
+            made[target] = change.after.mode
+        else:
+            staged.rename(target)
+    for place, mode in reversed(made.items()):
+        place.chmod(mode)
+    remove_tree(upper)
+    layer.rename(upper)
+
+
+def _make_folder_like(original: Path, made: Path) -> None:
+    """Open to us until it is filled."""
+    made.mkdir(mode=0o700)
+    if os.geteuid() == 0:
+        found = original.stat()
+        os.chown(made, found.st_uid, found.st_gid)
 
 
 class _CopyScanner(Scanner):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, saying
 from anycowork.workspace.paths import Place, is_git_control, shown
 from anycowork.workspace.syscalls import rename_without_replacing
@@ -64,12 +65,12 @@ class Folder:
         except (FileMissing, WrongKind):
             return None
 
-    def overview(self, limit: int) -> str:
-        """The first `limit` files, nearest to the root first, without what git ignores or tools generate."""
+    def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
+        """The first `limit` files, nearest to the root first, without what git ignores, tools generate or rules hide."""
         walk = Walk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=NEVER_TOLD)
         paths: list[str] = []
         for entry in walk.entries(Place(())):
-            if entry.kind != "file":
+            if entry.kind != "file" or hidden.hides(entry.place.path):
                 continue
             if len(paths) == limit:
                 walk.cut = True

@@ -21,6 +21,7 @@ from anycowork.workspace.copies import Copied, copy_workspace
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits, counted, limited_shell
+from anycowork.workspace.masks import Mask, mask_words
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
 from anycowork.workspace.started import Latch, SandboxFailed, Status
@@ -121,9 +122,10 @@ class Sandbox:
         held_back: bool = False,
         stdin: bytes = b"",
         sight: Sight | None = None,
+        masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """`held_back`: everything is set up, and the command begins only when it is let go. One with a `sight` of its own is foreign
-        code that shares no cache with the workspace's commands. Raises: ToolFault.
+        """`held_back`: everything is set up, and the command begins only when it is let go. `masks` it cannot read. One with a `sight` of
+        its own is foreign code that shares no cache with the workspace's commands. Raises: ToolFault.
         """
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
@@ -140,6 +142,7 @@ class Sandbox:
                 toolchains=tuple(place for place in self._toolchains if _can_reach(place, stage.runner)),
                 environment=environment or {},
                 sight=_seen_by(stage.runner, sight or Sight()),
+                masks=tuple(mask_words(masks, stage, root)),
             )
             given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
             words = bwrap_words(program, around, self.limits, given)

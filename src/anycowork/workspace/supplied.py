@@ -1,6 +1,7 @@
 """Files that a folder supplies to the house itself (definitions, not work): read through the jail, through no link, and bounded."""
 
 import os
+import re
 from hashlib import sha256
 
 from anycowork.domain.errors import FileMissing, StateChanged, ToolFault, WrongKind
@@ -10,6 +11,13 @@ from anycowork.workspace.paths import Place, shown
 
 MOST_FILES = 200
 MOST_BYTES = 64 * 1024
+# What a model reads and a person does not see: controls, marks of direction, tags, selectors, fillers. The joiners and selectors of
+# emoji and scripts are left alone unless many stand together, as they do only to carry something.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    r"|[\u200c\u200d\ufe0e\ufe0f]{3,}"
+)
 
 
 def supplied_files(root: str, folder: str, suffix: str) -> list[SuppliedFile]:
@@ -34,6 +42,23 @@ def supplied_files(root: str, folder: str, suffix: str) -> list[SuppliedFile]:
     return read
 
 
+def supplied_file(root: str, name: str) -> SuppliedFile | None:
+    """The one of this name in the folder itself; None if there is none. Blocking."""
+    try:
+        jail = Jail(root)
+        place = Place((name,))
+        return None if jail.stat(place) is None else _read(jail, place)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ToolFault, OSError) as error:
+        return SuppliedFile(name, None, fault=f"it cannot be read: {error}")
+
+
+def with_the_unseen_written_out(text: str) -> str:
+    """So that a model is given what a person was shown, and nothing more."""
+    return _UNSEEN.sub(lambda found: "".join(f"[U+{ord(letter):04X}]" for letter in found[0]), text)
+
+
 def _read(jail: Jail, place: Place) -> SuppliedFile:
     path = shown(place.path)
     try:
@@ -44,7 +69,8 @@ def _read(jail: Jail, place: Place) -> SuppliedFile:
     if len(data) > MOST_BYTES:
         return SuppliedFile(path, None, fault=f"it is larger than {MOST_BYTES:,} bytes")
     try:
-        return SuppliedFile(path, data.decode(), sha256(data).hexdigest())
+        text = with_the_unseen_written_out(data.decode().removeprefix("\ufeff"))
+        return SuppliedFile(path, text, sha256(data).hexdigest())
     except UnicodeDecodeError as error:
         return SuppliedFile(path, None, fault=f"it is not UTF-8 text (byte {error.start})")
 

@@ -1,5 +1,6 @@
 """One command's changes from their first look to their end: looked at, checked, written down, committed or dropped. Blocking."""
 
+import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -8,14 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
-from anycowork.domain.ports import RolledForward
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
 from anycowork.workspace.commit import Applied, apply, manifest, seal
-from anycowork.workspace.copies import Copied, scan_copy
-from anycowork.workspace.delta import FILE, FOLDER, Delta, UnusableDelta, scan
+from anycowork.workspace.copies import Copied, as_layer, scan_copy
+from anycowork.workspace.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.masks import Mask, cover
+from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.stage import Stage, Staging, remove_tree, runner_for
 
 _MOST_HELD = 32
@@ -30,7 +33,13 @@ class CommitFailed(ToolFault):
     code = "commit_failed"
 
 
-class TooMuchToHold(ToolFault):
+class CannotHold(ToolFault):
+    """The changes cannot wait for a person here, so none of them is kept."""
+
+    code = "cannot_wait"
+
+
+class TooMuchToHold(CannotHold):
     """There is no room for more that waits for a person."""
 
     code = "too_much_waiting"
@@ -40,7 +49,8 @@ class TooMuchToHold(ToolFault):
 class Transaction:
     """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
 
-    `copied` if the command works on a private copy of the workspace instead of an overlay.
+    `copied` as long as the command works on a private copy of the workspace instead of an overlay. `masks` cover what is
+    `hidden` from it.
     """
 
     stage: Stage
@@ -49,16 +59,19 @@ class Transaction:
     copied: Copied | None = None
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
+    masks: tuple[Mask, ...] = ()
+    hidden: Hidden = NOTHING_HIDDEN
 
-    @property
-    def can_wait(self) -> bool:
-        """A layer can be taken up again at any time; what was changed in a private copy cannot be told from it later."""
-        return not self.copied
+    def hide(self, hidden: Hidden) -> None:
+        """Before the command begins: what it shall not read. Raises: DeniedByRule if that is too much."""
+        self.hidden = hidden
+        self.masks = cover(self.jail, self.stage, hidden)
 
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
         upper = str(self.stage.upper)
         self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
+        _require_untouched(self)
         return self.delta
 
     def objection(
@@ -91,13 +104,17 @@ class Transaction:
         return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
 
     def hold(self, command: str, held: Held) -> Intent:
-        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile. Raises: TooMuchToHold, ToolFault."""
+        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile.
+
+        Raises: CannotHold, ToolFault.
+        """
         size = sum(change.after.size for change in self.delta.changes if change.after is not None)
         if size > _LARGEST_HELD or len(self.staging.held()) >= _MOST_HELD:
             raise TooMuchToHold(
                 f"What the command changed needs a person's word, but too much is waiting for one already or it is too large to wait "
                 f"({size:,} bytes). None of its changes was kept. Decide what is open, or let the command do less."
             )
+        self._make_layer()
         intent = self.intent(command)
         try:
             self.stage = replace(self.stage, folder=self.staging.hold(self.stage.folder))
@@ -138,6 +155,20 @@ class Transaction:
         if not self.pledged:
             remove_tree(self.stage.folder)
 
+    def _make_layer(self) -> None:
+        """A private copy waits as a layer does: what it is a copy of is not remembered meanwhile."""
+        if self.copied is None:
+            return
+        try:
+            as_layer(self.stage.folder, self.delta)
+        except OSError as error:
+            raise CannotHold(
+                f"What the command changed needs a person's word, but here it cannot wait for one ({error.strerror}). None of its "
+                "changes was kept. Change the files with create_file or update_file, where a person is asked."
+            ) from None
+        self.delta.changes.sort(key=lambda change: change.place.parts)  # as a layer is looked through
+        self.copied = None
+
     def _require_room(self) -> None:
         """A commit onto another file system copies: it must not stop half way for want of room."""
         if self.stage.upper.stat().st_dev == Path(self.jail.root).stat().st_dev:
@@ -173,6 +204,40 @@ def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
         _what_differs(found, held.paths)
         + f" Nothing was overwritten: none of it was made. It is kept in '{kept}/upper'."
     )
+
+
+def _require_untouched(transaction: Transaction) -> None:
+    """What may not be read stays where it is and as it is, with the folders above it: under another name no rule would hide it.
+
+    Raises: UnusableDelta.
+    """
+    for change in transaction.delta.changes:
+        if (touched := _covered_in(change, transaction.masks) or _unseen_in(change, transaction)) is not None:
+            raise UnusableDelta(
+                f"The command moved, removed or replaced '{shown(touched.path)}', which a rule keeps from being read; none of its "
+                "changes was kept."
+            )
+
+
+def _covered_in(change: PathChange, masks: Sequence[Mask]) -> Place | None:
+    """Nobody can change what is covered: if it is another one now, its folder was moved and made anew."""
+    gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
+    for mask in masks:
+        if mask.place.holds(change.place) or (gone and change.place.holds(mask.place)):
+            return mask.place
+    return None
+
+
+def _unseen_in(change: PathChange, transaction: Transaction) -> Place | None:
+    """What came into the workspace too late to be covered."""
+    if change.before is None:
+        return None  # whoever may not read it may make it
+    hidden = (place for place in (change.place, *change.below) if transaction.hidden.hides(place.path))
+    return next((place for place in hidden if _has_content(transaction.jail.stat(place))), None)
+
+
+def _has_content(found: os.stat_result | None) -> bool:
+    return found is not None and not (stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
 
 
 def _beneath(delta: Delta) -> str:

@@ -2,32 +2,50 @@
 
 import pytest
 
-from anycowork.agent.promises import asks_only, not_tried
+from anycowork.agent.promises import asks_only, not_made, not_tried
 from anycowork.permissions.roles import BUILT_IN
 
 ROLES = {role.name: role for role in BUILT_IN}
 
 
 @pytest.mark.parametrize(
-    ("request_", "called", "owed"),
+    ("request_", "ran", "changed", "owed"),
     [
-        ("Create a.py, then run it.", {"create_file"}, {"execute_command"}),
-        ("Create a.py, then run it.", {"create_file", "execute_command"}, set()),
-        ("Delete the logs.", {"list_directory"}, {"delete_file", "execute_command"}),
-        ("Delete the logs.", {"execute_command"}, set()),
-        ("Summarise the notes.", set(), set()),
-        ("How do I run it?", set(), set()),
-        ("What changed, and where do I add a test?", set(), set()),
+        ("Create a.py, then run it.", False, True, {"execute_command"}),
+        ("Create a.py, then run it.", True, True, set()),
+        ("Delete the logs.", False, False, {"delete_file", "execute_command"}),
+        ("Delete the logs.", True, False, {"delete_file", "execute_command"}),  # it ran, and changed nothing
+        ("Delete the logs.", True, True, set()),
+        ("Run it, but do not change anything.", True, False, set()),
+        ("Summarise the notes.", False, False, set()),
+        ("How do I run it?", False, False, set()),
+        ("What changed, and where do I add a test?", False, False, set()),
     ],
 )
-def test_the_tools_that_a_verb_needs_are_owed_until_one_was_called(request_: str, called: set[str], owed: set[str]):
-    found = not_tried(request_, called, ROLES["actor"])
+def test_the_tools_that_a_verb_needs_are_owed_until_it_was_done(
+    request_: str, ran: bool, changed: bool, owed: set[str]
+):
+    found = not_tried(request_, ran=ran, changed=changed, role=ROLES["actor"])
     assert found >= owed and bool(found) == bool(owed)
 
 
 def test_a_role_owes_nothing_that_it_may_not_do():
-    assert not_tried("Run the tests.", set(), ROLES["planner"]) == frozenset()
-    assert not_tried("Run the tests.", set(), ROLES["tester"]) == {"execute_command"}
+    assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["planner"]) == frozenset()
+    assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["tester"]) == {"execute_command"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "there", "missing"),
+    [
+        ("Create a/one.txt with the text one and b/two.txt with the text two.", {"a/one.txt"}, ["b/two.txt"]),
+        ("Write the names from people.csv into names.txt.", {"people.csv"}, ["names.txt"]),
+        ("Create a parser, e.g. for version 2.1 of all .txt files.", set(), []),
+        ("Fix broken.py.", set(), []),
+        ("Where should I write notes.md?", set(), []),
+    ],
+)
+def test_a_file_that_was_to_be_made_is_missed(request_: str, there: set[str], missing: list[str]):
+    assert not_made(request_, there.__contains__) == missing
 
 
 @pytest.mark.parametrize(

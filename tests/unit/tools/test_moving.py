@@ -103,11 +103,16 @@ async def test_a_deletion_of_something_changed_meanwhile_is_refused(bench: Bench
     assert tree(bench.root) == {"a": b"changed", "d": "folder", "d/new": b"x"}
 
 
-async def test_a_folder_is_named_by_a_slash_and_a_name_that_may_be_one_is_asked_about(bench: Bench) -> None:
+async def test_a_folder_is_known_by_its_slash_or_by_the_person_s_words(bench: Bench) -> None:
     bench.write("notes.txt", "x")
-    with pytest.raises(ToolFault, match=r"'docs/notes\.txt'"):
-        await bench.prepare("move_file", path="notes.txt", to="docs")
-    into = await bench.prepare("move_file", path="notes.txt", to="docs/")
-    assert into.intent is not None and into.intent.paths[1].path == "docs/notes.txt"
-    named = await bench.prepare("move_file", path="notes.txt", to="./docs")
-    assert named.intent is not None and named.intent.paths[1].path == "docs"
+
+    async def target(to: str, words: str = "") -> str:
+        prepared = await bench.prepare("move_file", bench.hands(user_text=words), path="notes.txt", to=to)
+        assert prepared.intent is not None
+        return prepared.intent.paths[1].path
+
+    assert await target("docs/") == "docs/notes.txt"
+    assert await target("docs") == "docs"  # nobody called it a folder
+    said = "Move notes.txt into the folder docs."
+    assert await target("docs", said) == "docs/notes.txt"
+    assert await target("docs/notes.txt", said) == "docs/notes.txt"

@@ -131,6 +131,34 @@ async def test_no_match_shows_the_nearest_lines_with_their_numbers(bench: Bench)
         await bench.prepare("update_file", path="a.py", edits=[{"find": "def total(item):", "replace": "x"}])
 
 
+async def test_an_edit_that_differs_by_its_indentation_alone_finds_its_place(bench: Bench) -> None:
+    bench.write("c.py", "class C:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n")
+    edit = {"find": "def f(self):\n    return 1", "replace": "def f(self):\n    x = 1\n    return x"}
+    await bench.call("update_file", path="c.py", edits=[edit])
+    assert (bench.root / "c.py").read_text() == (
+        "class C:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        return 2\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "find",
+    ["  same", "def f():\n      return 1", "\n \n"],
+    ids=["in several places", "indented otherwise inside", "of spaces alone"],
+)
+async def test_an_edit_whose_indentation_leaves_doubt_finds_none(bench: Bench, find: str) -> None:
+    text = "    same\n        same\ndef f():\n    return 1\n"
+    bench.write("d.py", text)
+    with pytest.raises(NoMatch):
+        await bench.prepare("update_file", path="d.py", edits=[{"find": find, "replace": "new"}])
+
+
+async def test_edits_are_made_all_or_none_and_a_refusal_shows_the_file_as_it_is(bench: Bench) -> None:
+    bench.write("a.txt", "The colour red.\n")
+    edits = [{"find": "colour", "replace": "color"}, {"find": "No colour.", "replace": "No color."}]
+    with pytest.raises(NoMatch, match=r"Nothing was changed(.|\n)*The colour red"):
+        await bench.prepare("update_file", path="a.txt", edits=edits)
+
+
 async def test_several_matches_are_listed_by_line(bench: Bench) -> None:
     bench.write("a.txt", "x = 1\ny\nx = 1\n")
     with pytest.raises(NoMatch, match="lines 1, 3"):

@@ -16,8 +16,8 @@ from anycowork.domain.tools import ToolResult
 from anycowork.machine import Bubblewrap, SandboxLevel
 from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
 from anycowork.workspace.commit import apply, manifest
-from anycowork.workspace.copies import CannotCopy, Copied, copy_workspace, scan_copy
-from anycowork.workspace.delta import Delta
+from anycowork.workspace.copies import CannotCopy, Copied, as_layer, copy_workspace, scan_copy
+from anycowork.workspace.delta import Delta, scan
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.stage import Layer, Stage, Staging, runner_for
@@ -121,7 +121,41 @@ DEEDS = st.lists(st.tuples(st.sampled_from(["write", "remove", "folder", "move",
 def test_committing_the_delta_of_any_deeds_gives_the_copys_own_tree(
     tmp_path_factory: pytest.TempPathFactory, deeds: list[tuple[str, str, str]]
 ) -> None:
-    folder = tmp_path_factory.mktemp("any")
+    root, stage, delta = _after(tmp_path_factory.mktemp("any"), deeds)
+    meant = tree(stage.upper)
+    assert apply(stage.folder, Jail(str(root)), manifest(delta)).conflicts == []
+    assert tree(root) == meant
+
+
+@settings(max_examples=25, deadline=None)
+@given(deeds=DEEDS)
+def test_a_copy_that_waits_says_the_same_as_a_layer_and_gives_the_same_tree(
+    tmp_path_factory: pytest.TempPathFactory, deeds: list[tuple[str, str, str]]
+) -> None:
+    root, stage, delta = _after(tmp_path_factory.mktemp("any"), deeds)
+    meant = tree(stage.upper)
+    as_layer(stage.folder, delta)
+    found = manifest(scan(str(stage.upper), str(root)))
+    assert found == tuple(sorted(manifest(delta), key=lambda item: item.path.split("/")))
+    assert apply(stage.folder, Jail(str(root)), found).conflicts == []
+    assert tree(root) == meant
+
+
+def test_of_a_copy_that_waits_only_what_was_written_is_kept(root: Path, stage: Stage, copied: Copied) -> None:
+    (stage.upper / "d/e.txt").write_text("new\n")
+    (stage.upper / "d/f/g.txt").unlink()
+    (stage.upper / "d/f").chmod(0o700)
+    delta = scan_copy(str(stage.upper), str(root), copied)
+    as_layer(stage.folder, delta)
+    assert {path: kind for path, kind in tree(stage.upper).items() if kind != "folder"} == {
+        "d/e.txt": b"new\n",
+        "d/f/g.txt": "special",
+    }
+    assert sorted(path.name for path in stage.folder.iterdir()) == ["tick", "upper", "work"]
+
+
+def _after(folder: Path, deeds: list[tuple[str, str, str]]) -> tuple[Path, Stage, Delta]:
+    """A workspace, its copy after these deeds, and what they changed."""
     root = folder / "workspace"
     (root / "d").mkdir(parents=True)
     (root / "d/e.txt").write_text("e")
@@ -131,10 +165,7 @@ def test_committing_the_delta_of_any_deeds_gives_the_copys_own_tree(
     copied = copy_workspace(str(root), stage, most_bytes=AMPLE, spare=0)
     for deed in deeds:
         _do(stage.upper, *deed)
-    meant = tree(stage.upper)
-    delta = scan_copy(str(stage.upper), str(root), copied)
-    assert apply(stage.folder, Jail(str(root)), manifest(delta)).conflicts == []
-    assert tree(root) == meant
+    return root, stage, scan_copy(str(stage.upper), str(root), copied)
 
 
 def _do(folder: Path, verb: str, name: str, other: str) -> None:

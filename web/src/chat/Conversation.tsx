@@ -19,6 +19,7 @@ import type { Message, PlanStep } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
 import { DraftRow } from "./DraftRow";
 import { Hint } from "./Hint";
+import { InstructionsLine } from "./InstructionsLine";
 import { Transcript } from "./Transcript";
 import { Working } from "./Working";
 
@@ -31,6 +32,7 @@ interface Props {
 }
 
 export function Conversation({ view, target, onSwitch, onStop, onCompare }: Props) {
+  const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
   const look = lookOf(useRoles(), view.role);
@@ -62,6 +64,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
         target={target}
       />
       <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
+        <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} />
         {plan && onCompare && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
         <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} workflows={workflows} onSend={(words) => attempt(acts.send(view.id, words))} onStop={onStop} />

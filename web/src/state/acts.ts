@@ -56,8 +56,9 @@ export async function registerWorkspace(root: string): Promise<string> {
 }
 
 /** Exactly this content of this file; no hash takes the trust back. */
-export async function trust(workspace: string, path: string, sha256: string | null): Promise<void> {
-  await given(api.POST("/workspaces", { params: { header: once() }, body: { trust: { workspace, path, sha256 } } }));
+export async function trust(workspace: string, path: string, sha256: string | null, chatId?: string): Promise<void> {
+  const said = chatId ? { context_id: chatId } : {};
+  await given(api.POST("/workspaces", { params: { header: once() }, body: { trust: { workspace, path, sha256, ...said } } }));
 }
 
 export async function runWorkflow(chatId: string, name: string, parameters: Record<string, string | boolean>): Promise<void> {

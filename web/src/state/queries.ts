@@ -33,6 +33,16 @@ export function useWorkflows(chatId: string, wanted = true) {
   });
 }
 
+/** What the chat's folder tells agents. Asked for whenever the agent comes to rest: it may have changed the file. */
+export function useInstructions(chatId: string, wanted: boolean) {
+  return useQuery({
+    queryKey: ["instructions", chatId],
+    queryFn: async () => (await given(api.GET("/instructions", { params: { query: { context_id: chatId } } }))).instructions,
+    staleTime: 0,
+    enabled: wanted,
+  });
+}
+
 export function useSettings() {
   return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), ...SELDOM });
 }

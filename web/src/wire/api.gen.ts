@@ -417,7 +417,8 @@ export interface paths {
         };
         /**
          * Enhance System Prompt
-         * @description With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams.
+         * @description With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams; for a chat also
+         *     the instructions that its folder brings, if a person trusted them.
          */
         get: operations["enhance_system_prompt"];
         put?: never;
@@ -731,6 +732,27 @@ export interface paths {
          *     a change asks again.
          */
         post: operations["register_or_trust"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/instructions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Instructions
+         * @description How a folder's own file (AGENTS.md) tells agents to work there, with its whole text: what a person reads before trusting it.
+         *     It is used in the folder's chats as long as its state is `trusted`. Without a chat or a folder: of the one that a new chat gets.
+         */
+        get: operations["show_instructions"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2401,7 +2423,7 @@ export interface components {
             enhanced: true;
             /**
              * Left Out
-             * @description Tools that the role grants and the token budget did not hold.
+             * @description What the token budget did not hold: tools that the role grants, and how much of the folder's instructions.
              */
             left_out: string[];
         };
@@ -2485,6 +2507,40 @@ export interface components {
              * @enum {string}
              */
             status: "ok" | "ready";
+        };
+        /** InstructionsPage */
+        InstructionsPage: {
+            /** @description Null if the folder has no such file. */
+            instructions: components["schemas"]["InstructionsShape"] | null;
+        };
+        /** InstructionsShape */
+        InstructionsShape: {
+            /**
+             * Path
+             * @description Inside the folder.
+             */
+            path: string;
+            /**
+             * Sha256
+             * @description Of the content as it is now: what trust would hold for.
+             */
+            sha256: string | null;
+            /**
+             * State
+             * @description Used only if trusted. Changed: another content was trusted, and neither is used until this one is.
+             * @enum {string}
+             */
+            state: "trusted" | "untrusted" | "changed" | "unreadable";
+            /**
+             * Content
+             * @description The whole text; characters that nobody would see are written out.
+             */
+            content: string | null;
+            /**
+             * Fault
+             * @description Why it cannot be read.
+             */
+            fault: string | null;
         };
         JsonValue: unknown;
         /**
@@ -3268,9 +3324,9 @@ export interface components {
         SuppliedShape: {
             /**
              * Kind
-             * @constant
+             * @enum {string}
              */
-            kind: "workflow";
+            kind: "workflow" | "instructions";
             /**
              * Path
              * @description Inside the workspace.
@@ -3355,6 +3411,11 @@ export interface components {
             path: string;
             /** Sha256 */
             sha256: string | null;
+            /**
+             * Context Id
+             * @description The chat it is said in: then it stands in that chat's audit chain.
+             */
+            context_id?: string | null;
         };
         /** TurnStarted */
         TurnStarted: {
@@ -10068,7 +10129,7 @@ export interface operations {
             query?: {
                 /** @description Actor, unless this or a chat says another. */
                 role?: components["schemas"]["RoleName"] | null;
-                /** @description Take the role of this chat. */
+                /** @description Take the role of this chat, and its folder's instructions. */
                 context_id?: string | null;
             };
             header?: never;
@@ -13389,6 +13450,157 @@ export interface operations {
                      *       "error": {
                      *         "code": "disk_full",
                      *         "message": "The disk is full; nothing was changed. Free some space and try again.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    show_instructions: {
+        parameters: {
+            query?: {
+                /** @description With what this chat's folder supplies. */
+                context_id?: string | null;
+                /** @description With what this folder supplies. */
+                workspace?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstructionsPage"];
+                };
+            };
+            /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "unauthenticated",
+                     *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The client key 'editor' reaches the models only; use the server's token. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "not_allowed",
+                     *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description There is no chat '0197f3f0'. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "chat_not_found",
+                     *         "message": "There is no chat '0197f3f0'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description This server does not answer to the host 'example.com'. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "wrong_host",
+                     *         "message": "This server does not answer to the host 'example.com'.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description 'content' is missing. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "invalid",
+                     *         "message": "'content' is missing.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Something failed inside AnyCowork; its log says what. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "internal_error",
+                     *         "message": "Something failed inside AnyCowork; its log says what.",
+                     *         "type": "invalid_request_error"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The database did not take the change; nothing was changed. Try again. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": "storage_failed",
+                     *         "message": "The database did not take the change; nothing was changed. Try again.",
                      *         "type": "invalid_request_error"
                      *       }
                      *     }

@@ -14,6 +14,7 @@ export type Decision = Schemas["Decision"];
 export type Role = Schemas["RoleShape"];
 export type Workspace = Schemas["WorkspaceShape"];
 export type Supplied = Schemas["SuppliedShape"];
+export type Instructions = Schemas["InstructionsShape"];
 export type Workflow = Schemas["WorkflowShape"];
 export type Parameter = Schemas["ParameterShape"];
 export type FileFault = Schemas["FileFaultShape"];

@@ -11,12 +11,14 @@ import type { Supplied } from "../wire/nouns";
 
 interface Props {
   workspace: string;
-  file: Pick<Supplied, "path" | "sha256" | "trusted">;
+  file: Pick<Supplied, "path" | "sha256" | "trusted"> & { kind?: Supplied["kind"] };
   /** In the selector it is read at once. */
   initiallyOpen?: boolean;
+  /** The chat it is said in: then its history tells of it. */
+  chatId?: string;
 }
 
-export function Trust({ workspace, file, initiallyOpen = false }: Props) {
+export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props) {
   const queries = useQueryClient();
   const [problem, setProblem] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
@@ -24,12 +26,12 @@ export function Trust({ workspace, file, initiallyOpen = false }: Props) {
     setBusy(true);
     setProblem(null);
     try {
-      await acts.trust(workspace, file.path, sha256);
+      await acts.trust(workspace, file.path, sha256, chatId);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       setProblem(error.message);
     } finally {
-      await Promise.all(["workflows", "workspaces", "supplied"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+      await Promise.all(["workflows", "workspaces", "supplied", "instructions"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
       setBusy(false);
     }
   };
@@ -65,8 +67,9 @@ export function Trust({ workspace, file, initiallyOpen = false }: Props) {
 }
 
 /** What is shown is what would be trusted, or nothing is shown. */
-function Look({ workspace, file: { path, sha256 } }: Pick<Props, "workspace" | "file">) {
-  const { data, isPending } = useQuery({ queryKey: ["supplied", workspace, path, sha256], queryFn: () => contentOf(workspace, path, sha256) });
+function Look({ workspace, file: { path, sha256, kind } }: Pick<Props, "workspace" | "file">) {
+  const read = kind === "instructions" ? instructionsOf : contentOf;
+  const { data, isPending } = useQuery({ queryKey: ["supplied", workspace, path, sha256], queryFn: () => read(workspace, path, sha256) });
   if (isPending) return <p className="py-1 text-ink-3">Reading…</p>;
   if (data == null)
     return (
@@ -89,4 +92,9 @@ async function contentOf(workspace: string, path: string, sha256: string): Promi
   if (!meant) return null;
   const page = await given(api.GET("/workflows/{name}", { params: { path: { name: meant.name }, query } }));
   return page.source === "workspace" && page.path === path && page.sha256 === sha256 ? page.content : null;
+}
+
+async function instructionsOf(workspace: string, path: string, sha256: string): Promise<string | null> {
+  const { instructions } = await given(api.GET("/instructions", { params: { query: { workspace } } }));
+  return instructions?.path === path && instructions.sha256 === sha256 ? instructions.content : null;
 }

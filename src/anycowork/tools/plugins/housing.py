@@ -44,19 +44,18 @@ class Housing:
         request: Mapping[str, JsonValue],
         bounds: Bounds,
         *,
-        sight: Sight | None = None,
+        sees_workspace: bool = False,
         reach: Reach | None = None,
     ) -> Contained:
-        """One question to a new worker; `sight` says what of the workspace it sees. Raises: Unhoused."""
+        """One question to a new worker. Raises: Unhoused."""
         paths = dict.fromkeys((*plugin.paths, str(_OURS.parent), *libraries()))
-        seen = sight or Sight(workspace=False)
         shown = [str(Path(sys.base_prefix).resolve()), *plugin.paths, str(_OURS), *libraries()]
         return Contained(
             self.sandbox,
             command="exec " + shlex.join([_python(), "-I", "-S", "-B", "-c", _BEGIN, *paths]),
             bounds=bounds,
             stdin=json.dumps(request).encode(),
-            sight=Sight(self._places(shown), seen.workspace, seen.masked_files, seen.masked_folders),
+            sight=Sight(self._places(shown), workspace=sees_workspace),
             reach=reach,
             egress=self.egress,
         )

@@ -3,7 +3,7 @@
 One that only reads sees the workspace read-only; one that changes files is a transaction, exactly as a command is.
 """
 
-from dataclasses import replace
+import asyncio
 from typing import assert_never
 
 from pydantic import JsonValue, ValidationError
@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
-from anycowork.domain.values import replace as value_replace
+from anycowork.domain.values import replace
 from anycowork.tools.built_in import folder_of
 from anycowork.tools.changes import committed_now, settled
 from anycowork.tools.child import Bounds, Ended, Ending
@@ -21,9 +21,8 @@ from anycowork.tools.plugins.declaring import Answered, Declared
 from anycowork.tools.plugins.finding import Plugin
 from anycowork.tools.plugins.housing import Housing
 from anycowork.tools.plugins.schemas import problems_by
-from anycowork.workspace.bwrap import Sight
 from anycowork.workspace.holding import reading
-from anycowork.workspace.masks import masked
+from anycowork.workspace.masks import cover
 from anycowork.workspace.paths import Place
 from anycowork.workspace.proxy import Reach, Report
 from anycowork.workspace.stage import Layer
@@ -70,21 +69,18 @@ class PluginTool:
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         """Raises: ToolFault."""
-        own = value_replace(hands, permissions=hands.permissions & self.spec.permissions)
+        own = replace(hands, permissions=hands.permissions & self.spec.permissions)
         sandbox = self._housing.sandbox
         if own.held is not None:
             return await committed_now(sandbox.staging, folder_of(own).jail, own.held, own)
-        wanted = await self._wanted(prepared, own)
+        wanted = self._wanted(prepared, own)
         if self.spec.read_only:
             return await self._looking(wanted, own)
         root = folder_of(own).root
         within = prepared.payload if isinstance(prepared.payload, Place) else None
         return await on_the_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
 
-    async def _wanted(self, prepared: Prepared, hands: Hands) -> Contained:
-        jail = folder_of(hands).jail
-        sees = bool(self.spec.permissions)
-        sight = await reading(lambda: masked(jail, hands.hidden)) if sees else Sight()
+    def _wanted(self, prepared: Prepared, hands: Hands) -> Contained:
         request: dict[str, JsonValue] = {
             "do": "call",
             "entry": self._declared.entry,
@@ -95,7 +91,7 @@ class PluginTool:
             self._plugin,
             request,
             Bounds(seconds=self._timeout, output=MOST_OUTPUT),
-            sight=replace(sight, workspace=sees),
+            sees_workspace=self._sees_workspace,
             reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
         )
 
@@ -106,16 +102,20 @@ class PluginTool:
         return {**prepared.parameters, self._declared.path: prepared.payload.path}
 
     async def _looking(self, wanted: Contained, hands: Hands) -> ToolResult:
-        root = folder_of(hands).root
-        async with wanted.sandbox.looking(root) as stage:
-            ended, report = await wanted.run(root, stage)
+        jail = folder_of(hands).jail
+        async with wanted.sandbox.looking(jail.root) as stage:
+            hides = self._sees_workspace and hands.hidden.patterns
+            masks = await asyncio.to_thread(cover, jail, stage, hands.hidden) if hides else ()
+            ended, report = await wanted.run(jail.root, stage, masks=masks)
         return self._result(ended, wanted.bounds, report)
 
     async def _changing(self, wanted: Contained, layer: Layer, hands: Hands, within: Place | None) -> ToolResult:
         """A tool that fails changes nothing: only what went well is committed. One that names a path changes that and nothing else."""
         jail = folder_of(hands).jail
         async with wanted.sandbox.begin(jail, layer) as transaction:
-            ended, report = await wanted.run(jail.root, transaction.stage)
+            if hands.hidden.patterns:
+                await asyncio.to_thread(transaction.hide, hands.hidden)
+            ended, report = await wanted.run(jail.root, transaction.stage, masks=transaction.masks)
             result = self._result(ended, wanted.bounds, report)
             went_well = result.status is Status.OK
             result = await settled(
@@ -163,6 +163,10 @@ class PluginTool:
                 return None
             case _:
                 assert_never(ended.how)
+
+    @property
+    def _sees_workspace(self) -> bool:
+        return bool(self.spec.permissions)
 
     def _title(self) -> str:
         return f"{self.spec.name} ({self._plugin.name})"

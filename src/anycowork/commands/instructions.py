@@ -1,0 +1,113 @@
+"""`anycowork instructions`: what a folder's own AGENTS.md tells agents, whether it is used, and a person's word on exactly that."""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlencode
+
+from anycowork.commands.client import HouseClient
+from anycowork.commands.console import Console, harmless, stderr, stdout
+from anycowork.commands.house import Address, with_house
+from anycowork.commands.outcome import EXIT_CODES, Ending
+from anycowork.domain.errors import AnyCoworkError, ContentChanged, Invalid, NotFound
+from anycowork.domain.messages import Json
+from anycowork.settings import BadSettings, Settings, load_settings
+
+_SHORTEST = 12  # of a hash; as much as is shown
+_STATES = {
+    "trusted": "It is trusted, and used in every chat in this folder.",
+    "untrusted": "Nobody has trusted it yet, so it is not used.",
+    "changed": "It has changed since it was trusted, so it is not used: neither this text nor the one before.",
+    "unreadable": "It is not used.",
+}
+
+
+def instructions(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    trust: str | None,
+    distrust: bool,
+    as_json: bool,
+) -> int:
+    """Shows them, or trusts what was shown; the exit code."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        _require_hash(trust, distrust)
+        found = asyncio.run(_done(settings, settings.workspace or cwd, trust, distrust=distrust))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork instructions: {error.message}")
+        return EXIT_CODES[Ending.USAGE if isinstance(error, BadSettings | Invalid) else Ending.FAILED]
+    if as_json:
+        stdout().line(json.dumps({"instructions": found}, ensure_ascii=False))
+    else:
+        _tell(found, stdout(), stderr())
+    return EXIT_CODES[Ending.DONE]
+
+
+def ignored(found: Json | None) -> str | None:
+    """What to say of instructions that a run does without; None if there are none, or they are used."""
+    if found is None or found.get("state") == "trusted":
+        return None
+    why = {"unreadable": f"cannot be used: {found.get('fault')}", "changed": "has changed since it was trusted"}
+    reason = why.get(str(found.get("state")), "is not trusted yet")
+    return f"{found.get('path')} of this folder {reason}; it was ignored. `anycowork instructions` shows it."
+
+
+def _require_hash(trust: str | None, distrust: bool) -> None:
+    if trust is not None and distrust:
+        raise Invalid("Either --trust or --distrust, not both.")
+    if trust is not None and not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},64}}", trust):
+        raise Invalid(
+            f"--trust takes the hash of what you have read, at least {_SHORTEST} of its digits: `anycowork instructions` shows both."
+        )
+
+
+async def _done(settings: Settings, folder: Path, trust: str | None, *, distrust: bool) -> Json | None:
+    async def work(address: Address) -> Json | None:
+        async with HouseClient(address.url, address.token) as client:
+            if settings.workspace is not None or trust is not None:
+                await client.post("/workspaces", {"root": str(folder)})  # naming a folder registers it
+            found = await _look(client, folder)
+            if trust is None and not distrust:
+                return found
+            if found is None:
+                raise NotFound("instruction file in", str(folder))
+            await client.post(
+                "/workspaces",
+                {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _meant(found, trust)}},
+            )
+            return await _look(client, folder)
+
+    return await with_house(settings, work)
+
+
+async def _look(client: HouseClient, folder: Path) -> Json | None:
+    found = (await client.get(f"/instructions?{urlencode({'workspace': str(folder)})}")).get("instructions")
+    return found if isinstance(found, dict) else None
+
+
+def _meant(found: Json, trust: str | None) -> str | None:
+    """The whole hash of what was read; None takes trust back."""
+    now = str(found["sha256"] or "")
+    if trust is not None and not now.startswith(trust):
+        raise ContentChanged(f"'{found['path']}' is not what you have read (its hash is {now} now). Read it again.")
+    return now if trust is not None else None
+
+
+def _tell(found: Json | None, out: Console, aside: Console) -> None:
+    if found is None:
+        aside.line("This folder has no AGENTS.md.")
+        return
+    if isinstance(text := found["content"], str):
+        out.line(harmless(text.rstrip("\n")))
+    state = str(found["state"])
+    why = f" {found['path']}: {found['fault']}." if found["fault"] else ""
+    aside.line(aside.paint(harmless(_STATES[state] + why), "green" if state == "trusted" else "yellow"))
+    if state in ("untrusted", "changed"):
+        aside.line(
+            f"If you have read it and want it used: anycowork instructions --trust {str(found['sha256'])[:_SHORTEST]}"
+        )

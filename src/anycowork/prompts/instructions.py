@@ -1,0 +1,40 @@
+"""A project's own instructions as a section of the prompt: framed, within a budget of tokens, and only what a person trusted. Pure."""
+
+from dataclasses import dataclass
+from string import Template
+
+from anycowork.domain.ports import SuppliedFile
+from anycowork.prompts.cutting import cut_middle
+from anycowork.prompts.prose import prose
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
+
+BUDGET = 4_000  # tokens
+SHARE = 8  # of what the model can be shown, one part in so many
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """`left_out` says how much of the file the budget did not hold; empty if it is all there."""
+
+    text: str = ""
+    left_out: tuple[str, ...] = ()
+
+
+NOTHING = Section()
+
+
+def instructions_section(file: SuppliedFile | None, *, room: int, brief: bool = False) -> Section:
+    """The same file and room give the same bytes. Nothing of a file that nobody trusted, nor of one that changed since.
+
+    `room` is how many tokens the model can be shown in all.
+    """
+    if file is None or not file.trusted or file.text is None or not file.text.strip():
+        return NOTHING
+    text, budget = file.text.strip(), min(BUDGET, room // SHARE) * BYTES_PER_TOKEN
+    kept = cut_middle(text, budget, way_out=f"all of it is in {file.path}")
+    # The mark holds the content's own hash, which no content can name: nothing in the file can pretend that it ended.
+    framed = Template(prose("brief/instructions" if brief else "instructions")).substitute(
+        path=file.path, mark=f"{file.path} {file.sha256[:16]}", text=kept
+    )
+    cut = size(text) - size(kept)
+    return Section(framed, (f"{file.path}: {cut:,} of {size(text):,} bytes",) if cut > 0 else ())

@@ -1,0 +1,89 @@
+"""`anycowork instructions` as people type it, and what a headless run says of those that nobody trusted."""
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from support.scripted_model import ScriptedModel, serve_in_thread
+from support.spec import proves
+from support.typing_people import Desk, Served
+
+RULES = "Use tabs.\n"
+HASH = sha256(RULES.encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ScriptedModel]:
+    with serve_in_thread() as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel) -> Iterator[tuple[Desk, Served]]:
+    desk = Desk(tmp_path_factory.mktemp("shared"), models.base_url)
+    with desk.serving() as server:
+        yield desk, server
+
+
+@pytest.fixture
+def desk(shared: tuple[Desk, Served], models: ScriptedModel) -> Iterator[Desk]:
+    """Its server runs; each command attaches to it. The folder has instructions that nobody trusted."""
+    models.replies.clear()
+    desk = shared[0]
+    file = desk.workspace / "AGENTS.md"
+    file.write_text(RULES)
+    yield desk
+    desk.type("instructions", "--distrust")
+    file.unlink(missing_ok=True)
+
+
+@proves("SEC-4", "CLI-1")
+def test_they_are_shown_trusted_by_what_was_read_and_distrusted(desk: Desk, models: ScriptedModel) -> None:
+    shown = desk.type("instructions")
+    assert (shown.returncode, shown.stdout) == (0, RULES) and "Nobody has trusted it" in shown.stderr
+    assert f"anycowork instructions --trust {HASH[:12]}" in shown.stderr
+    trusted = desk.type("instructions", "--trust", HASH[:12])
+    assert trusted.returncode == 0 and "It is trusted" in trusted.stderr
+    models.replies += ["Hello."]
+    ran = desk.type("run", "hello")
+    assert (ran.stdout, "AGENTS.md" in ran.stderr) == ("Hello.\n", False)
+    assert "Use tabs." in models.requests[-1]["messages"][0]["content"]
+    assert "not used" in desk.type("instructions", "--distrust").stderr
+
+
+@proves("SEC-4")
+def test_a_run_says_that_it_ignored_them(desk: Desk, models: ScriptedModel) -> None:
+    models.replies += ["Hello.", "Hello."]
+    ran = desk.type("run", "hello")
+    assert (ran.returncode, ran.stdout) == (0, "Hello.\n")
+    assert "AGENTS.md of this folder is not trusted yet; it was ignored." in ran.stderr
+    assert "Use tabs." not in models.requests[-1]["messages"][0]["content"]
+    result = json.loads(desk.type("run", "--json", "hello").stdout.splitlines()[-1])
+    assert result["notes"] == [
+        "AGENTS.md of this folder is not trusted yet; it was ignored. `anycowork instructions` shows it."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["--trust", "yes"], 2, "the hash of what you have read"),
+        (["--trust", "0" * 12], 1, "is not what you have read"),
+        (["--trust", HASH, "--distrust"], 2, "not both"),
+        (["--distrust"], 1, "trusted file"),
+    ],
+)
+def test_what_cannot_be_trusted_is_refused_with_the_way_out(desk: Desk, words: list[str], code: int, told: str) -> None:
+    done = desk.type("instructions", *words)
+    assert done.returncode == code and told in done.stderr
+
+
+def test_a_folder_without_them_says_so(desk: Desk) -> None:
+    (desk.workspace / "AGENTS.md").unlink()
+    done = desk.type("instructions", "--json")
+    assert json.loads(done.stdout) == {"instructions": None}
+    assert "no AGENTS.md" in desk.type("instructions").stderr
+    Path(desk.workspace / "AGENTS.md").write_text(RULES)

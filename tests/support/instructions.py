@@ -1,0 +1,27 @@
+"""A workspace's own instructions: put there, looked at and trusted over HTTP, and what the model was told of them."""
+
+from pathlib import Path
+
+from support.house import Caller, Chat, Guest, Json
+
+NAME = "AGENTS.md"
+
+
+async def shown(guest: Caller, **query: str) -> Json | None:
+    """GET /instructions; of the folder that a new chat gets, unless `context_id` or `workspace` says another."""
+    return (await guest.ask("GET", "/instructions", params=query))["instructions"]
+
+
+async def trust(guest: Caller, workspace: Path, *, chat: Chat | None = None, expect: int = 201) -> Json:
+    """A person trusts the file as it is now."""
+    seen = await shown(guest, workspace=str(workspace))
+    assert seen is not None
+    wish = {"workspace": str(workspace), "path": seen["path"], "sha256": seen["sha256"]}
+    return await guest.ask(
+        "POST", "/workspaces", {"trust": {**wish, **({"context_id": chat.id} if chat else {})}}, expect=expect
+    )
+
+
+def told(guest: Guest) -> list[str]:
+    """The system prompt of each request that the model got."""
+    return [request["messages"][0]["content"] for request in guest.model.requests]
