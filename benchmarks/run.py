@@ -24,7 +24,7 @@ BENCHMARKS = (
     "snapshots",
     "gateway",
     "sandbox",
-    "webui",
+    "long_chat",
 )
 
 

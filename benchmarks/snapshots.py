@@ -27,6 +27,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, Intent
 from anycowork.machine import look_for_bubblewrap
+from anycowork.serving import settle_memory
 from anycowork.store.opening import Database, open_store
 from anycowork.tools.shell import ExecuteCommand
 from anycowork.tools.toolbox import built_in_tools
@@ -139,6 +140,7 @@ async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, f
 
 
 def _run(work: Coroutine[None, None, dict[str, float]]) -> dict[str, float]:
+    settle_memory()
     with asyncio.Runner(loop_factory=uvloop.Loop) as runner:  # as the server runs
         return runner.run(work)
 

@@ -39,24 +39,23 @@ CONTEXT_TOKENS = 32_768
 
 
 class InstantModel:
-    """A provider that answers at once: so many calls of one tool, each with other parameters, then a sentence."""
+    """A provider that answers at once: so many calls of one tool, each with other parameters, then a sentence. The words are written before."""
 
     name = "instant"
 
     def __init__(self, calls: int, tool: str, parameters: dict[str, str]) -> None:
-        self._calls = calls
-        self._tool = tool
-        self._parameters = parameters
+        self._replies = [_call_of(tool, parameters, number) for number in range(calls)]
 
     async def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
         made = sum(said.role == "assistant" for said in request.messages)
-        yield TextChunk(self._call(made) if made < self._calls else "All of it was looked up.")
+        yield TextChunk(self._replies[made] if made < len(self._replies) else "All of it was looked up.")
         yield UsageChunk(prompt=500, completion=40)
         yield Finished("stop")
 
-    def _call(self, number: int) -> str:
-        parameters = {name: value.format(number=number) for name, value in self._parameters.items()}
-        return json.dumps({"tool": self._tool, "parameters": parameters, "terminate": False})
+
+def _call_of(tool: str, parameters: dict[str, str], number: int) -> str:
+    filled = {name: value.format(number=number) for name, value in parameters.items()}
+    return json.dumps({"tool": tool, "parameters": filled, "terminate": False})
 
 
 class OneProvider:
@@ -229,6 +228,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 providers=providers,
                 clock=clock,
                 find_workspace=find_workspace,
+                pictures=database.blobs,
             )
             settle_memory()
             yield Workplace(database, hub, desk, resting)

@@ -1,4 +1,7 @@
-"""Takes a picture of every screen with a scripted model behind it: light, dark and at phone width, into docs/screens/. `make screens` runs it."""
+"""Takes a picture of every screen with a scripted model behind it: light, dark and at phone width, into docs/screens/. `make screens` runs it.
+
+Names take only those: `python scripts/screens.py images key-limits`.
+"""
 
 import asyncio
 import json
@@ -131,6 +134,12 @@ Nothing else writes into the folder.
 """
 THOUGHT = "The format is read in one place only. If the default stays text, nothing that exists can break."
 
+LET_IT_SEE = """async () => {
+  const { providers } = await (await fetch("/settings")).json();
+  const body = JSON.stringify({ providers: providers.map((one) => ({ ...one, images: ["*"] })) });
+  await fetch("/settings", { method: "PUT", body, headers: { "content-type": "application/json" } });
+}"""
+
 Walk = Callable[[Page], Awaitable[None]]
 
 
@@ -258,6 +267,44 @@ async def keys(page: Page) -> None:
     await expect(page.get_by_label("The new key")).to_be_visible()
 
 
+async def key_limits(page: Page) -> None:
+    await page.goto(page.url.split("#")[0] + "#/settings/keys")
+    await page.get_by_label("What the key is for").fill("editor")
+    await page.get_by_role("button", name="Limits").click()
+    await page.get_by_label("Requests a minute").fill("60")
+    await page.get_by_label("US dollars a day").fill("2.50")
+    await page.get_by_role("button", name="Make a key").click()
+    await page.get_by_role("button", name="I have it").click()
+    await expect(page.get_by_text("60 a minute")).to_be_visible()
+
+
+async def images(page: Page) -> None:
+    await page.evaluate(LET_IT_SEE)
+    await page.reload()
+    await start_chat(page, "Good morning")
+    await expect(page.get_by_text("Good morning to you.")).to_be_visible()
+    await page.locator("input[type=file]").set_input_files(SCREENS / "answer-light.png")
+    await page.get_by_label("Message", exact=True).fill("Can our page look like this one?")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("I see a chat")).to_be_visible()
+    await page.locator("input[type=file]").set_input_files([SCREENS / "plan-light.png", SCREENS / "rules-light.png"])
+    await expect(page.get_by_role("list", name="Images to send").get_by_role("listitem")).to_have_count(2)
+
+
+async def shortcuts(page: Page) -> None:
+    await answer(page)
+    await page.get_by_role("heading", level=1).click()
+    await page.keyboard.press("?")
+    await page.get_by_role("button", name="Choose a role:").click()
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("alert")).to_be_visible()
+
+
+async def start_workflow(page: Page) -> None:
+    await page.get_by_label("Message", exact=True).fill("/")
+    await expect(page.get_by_role("listbox", name="Workflows")).to_be_visible()
+
+
 WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "first-run": (first_run, []),
     "plan": (plan, [call("read_file", path="config.toml"), Reply(json.dumps(PLAN), reasoning=THOUGHT)]),
@@ -281,6 +328,10 @@ WALKS: dict[str, tuple[Walk, list[Script]]] = {
     "usage": (usage, [ANSWER]),
     "rules": (rules, [ANSWER]),
     "keys": (keys, []),
+    "key-limits": (key_limits, []),
+    "images": (images, ["Good morning to you.", "I see a chat with a table in it. Yes, in about an hour."]),
+    "shortcuts": (shortcuts, [ANSWER]),
+    "start-workflow": (start_workflow, []),
 }
 LOOKS = {"light": (DESK, False), "dark": (DESK, True), "phone": (PHONE, False)}
 

@@ -12,8 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from support.house import at_home  # the lines above make these importable
-from webui import WEB, BuildFailed, NoNetwork, NoNode, write_types
+from webui import WEB, BuildFailed, NoNetwork, NoNode, write_types  # the lines above make these importable
+
+from support.house import at_home
 
 TYPES = WEB / "src" / "wire" / "api.gen.ts"
 

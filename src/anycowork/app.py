@@ -5,7 +5,6 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -34,6 +33,7 @@ from anycowork.domain.asking import Providers
 from anycowork.domain.chats import Limits
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.values import value
 from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
@@ -69,7 +69,7 @@ ROLES_FOLDER = "roles"
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class House:
     """Everything open and at work, until the block that opened it ends."""
 
@@ -209,6 +209,7 @@ async def _furnish(
         providers=providers,
         clock=clock,
         find_workspace=grounds.find,
+        pictures=database.blobs,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
@@ -228,6 +229,7 @@ async def _furnish(
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=toolbox),
         store=store,
+        pictures=database.blobs,
         keys=database.principals,
         ledger=database.ledger,
         receipts=database.idempotency,
@@ -283,7 +285,9 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(journal=journal, providers=providers, clock=clock, prompts=prompts, hidden=gate.hidden),
+        asking=Asking(
+            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, pictures=database.blobs
+        ),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),
         referrer=Referrer(recorder=recorder, toolrunner=toolrunner),

@@ -5,11 +5,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 from anycowork.machine import Bubblewrap, SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
 from anycowork.workspace.holding import is_held
 from anycowork.workspace.landlock import Access
@@ -45,7 +45,7 @@ _UNSANDBOXED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Containment:
     """`why` says what is missing where the level is not `full`, or commands need a copy of the workspace."""
 

@@ -9,12 +9,12 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.values import value
 from anycowork.private_files import OWNER_ONLY_FILE, make_private_folder, write_private
 
 LOCK_FILE = "lock"
@@ -43,7 +43,7 @@ class DaemonInfo(BaseModel):
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class HeldFolder:
     """A data folder that this process holds alone."""
 

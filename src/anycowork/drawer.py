@@ -78,6 +78,7 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             models=entry.models,
             context_tokens=entry.context_tokens or usual_context(entry.kind),
             options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
+            images=entry.images,
             prices={model: Price(each.input, each.output, each.cached) for model, each in entry.prices.items()},
         )
         for entry in settings.providers

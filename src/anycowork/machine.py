@@ -4,11 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 
+from anycowork.domain.values import value
 from anycowork.workspace.landlock import landlock_abi
 from anycowork.workspace.syscalls import has_openat2
 
@@ -23,7 +23,7 @@ class SandboxLevel(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Kernel:
     """`landlock_abi` 0 means that there is none."""
 
@@ -32,7 +32,7 @@ class Kernel:
     user_namespaces: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Bubblewrap:
     """`works` is found by starting it; `overlay` means that it knows --overlay."""
 

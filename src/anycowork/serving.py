@@ -7,19 +7,19 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from anycowork.domain.errors import Conflict
+from anycowork.domain.values import value
 
 
 class CannotListen(Conflict):
     code = "cannot_listen"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where to listen (port 0: any free one), and how many seconds open requests get when the end comes."""
 
@@ -51,6 +51,7 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
+    gc.enable()  # a start has better things to do
 
 
 def _config(app: ASGIApp, place: Place) -> uvicorn.Config:

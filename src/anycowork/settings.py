@@ -6,7 +6,6 @@ What a setting *does* lives in the room that uses it; rooms get plain values fro
 import ipaddress
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -15,6 +14,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.values import value
 from anycowork.private_files import write_private
 
 CONFIG_FILE = "config.toml"
@@ -27,7 +27,7 @@ class BadSettings(Invalid):
     code = "bad_settings"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Knob:
     """What is known of a setting besides its type: its unit, and whether a person may change it through PUT /settings."""
 
@@ -49,7 +49,8 @@ class ProviderEntry(BaseModel):
     """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it.
 
     `calling` schema: its models are held to a JSON schema of what they may reply; native: they use their own function calling;
-    `brief`: they are small, and told little.
+    `brief`: they are small, and told little. `images`: the models that can be shown images, as names or patterns (`*-vision*`);
+    without it, those whose names are known to.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,6 +63,7 @@ class ProviderEntry(BaseModel):
     context_tokens: Annotated[int, Field(gt=0)] | None = None
     calling: Literal["text", "schema", "native"] = "text"
     brief: bool = False
+    images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = Field(default_factory=dict)
 
 

@@ -67,3 +67,41 @@ async def test_a_client_key_is_made_shown_once_and_revoked(tmp_path):
         await page.get_by_role("button", name="Revoke the key editor").click()
         await expect(page.get_by_text(re.compile("opens nothing any more"))).to_be_visible()
         await guest.ask("POST", "/v1/chat/completions", body, expect=401, **as_editor)
+
+
+@proves("UI-5", "GW-1")
+async def test_a_client_key_gets_its_limits_from_the_form(tmp_path):
+    async with at_the_page(tmp_path) as (page, guest):
+        await page.goto(page.url.split("#")[0] + "#/settings/keys")
+        await page.get_by_label("What the key is for").fill("editor")
+        await page.get_by_role("button", name="Limits").click()
+        await page.get_by_label("Requests a minute").fill("60")
+        await page.get_by_label("Tokens a day").fill("many")
+        await expect(page.get_by_role("button", name="Make a key")).to_be_disabled()
+        await page.get_by_label("Tokens a day").fill("100000")
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Make a key").click()
+        await page.get_by_role("button", name="I have it").click()
+        await expect(page.get_by_text("60 a minute · 100,000 tokens a day")).to_be_visible()
+        [key] = (await guest.ask("GET", "/keys"))["keys"]
+        assert key["limits"] == {"requests_per_minute": 60, "tokens_per_day": 100_000, "spend_per_day": None}
+
+
+@proves("UI-6")
+async def test_a_shortcut_gets_other_keys_and_keeps_them(tmp_path):
+    async with at_the_page(tmp_path) as (page, _):
+        await page.get_by_role("heading", level=1).click()
+        await page.keyboard.press("?")
+        await page.get_by_role("button", name="Open the command palette: Ctrl+K, change").click()
+        await page.keyboard.press("Control+b")
+        await expect(page.get_by_role("alert")).to_contain_text("Already: Show or hide the chats")
+        assert await violations(page) == []
+        await page.keyboard.press("Alt+p")
+        await expect(page.get_by_role("button", name="Open the command palette: Alt+P, change")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await page.reload()
+        await expect(page.get_by_role("button", name="Command palette, Alt+P")).to_be_visible()
+        await page.keyboard.press("Control+k")
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await page.keyboard.press("Alt+p")
+        await expect(page.get_by_role("dialog")).to_have_count(1)

@@ -25,6 +25,21 @@ Write NOTES.md for version {{version}}.
 
 
 @proves("UI-5", "UI-6")
+async def test_the_start_page_completes_a_slash_and_opens_the_form_in_a_new_chat(tmp_path):
+    async with at_the_page(tmp_path) as (page, guest):
+        await page.get_by_label("Message", exact=True).focus()
+        await page.keyboard.type("/cre")
+        await expect(page.get_by_role("option").first).to_contain_text("/create_project")
+        assert await violations(page) == []
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/#/chat/**")
+        await expect(
+            page.get_by_role("form", name="create_project").get_by_role("textbox", name="name")
+        ).to_be_focused()
+        assert guest.model.requests == []
+
+
+@proves("UI-5", "UI-6")
 async def test_a_workflow_is_found_filled_in_and_run_by_keyboard_alone(tmp_path):
     replies = ["Hello.", "The project is laid out.", "It is checked."]
     async with at_the_page(tmp_path, replies=replies) as (page, guest):

@@ -1,7 +1,11 @@
 """Ids are UUIDv7 and ascend; times are RFC 3339 with microseconds."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
+
+import pytest
 
 from anycowork.clock import SystemClock
 
@@ -20,3 +24,21 @@ def test_two_clocks_do_not_give_the_same_ids() -> None:
 
 def test_now_is_utc_with_microseconds() -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", SystemClock().now())
+
+
+def test_threads_never_share_an_id() -> None:
+    clock = SystemClock()
+    with ThreadPoolExecutor(4) as threads:
+        taken = [threads.submit(lambda: [clock.new_id() for _ in range(2_000)]) for _ in range(4)]
+        ids = [one for some in taken for one in some.result(timeout=5)]
+    assert len(set(ids)) == 8_000
+
+
+def test_ids_ascend_even_if_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SystemClock()
+    before = clock.new_id()
+    ns = time.time_ns() - 3_600_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: ns)
+    monkeypatch.setattr(time, "time", lambda: ns / 1e9)
+    ids = [before, *(clock.new_id() for _ in range(2_000))]
+    assert ids == sorted(ids) and len(set(ids)) == len(ids)

@@ -2,12 +2,14 @@
 
 import copy
 import dataclasses
+import gc
 from dataclasses import field
-from typing import Literal
+from typing import ClassVar, Literal
 
+import msgspec
 import pytest
 
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import leaf_value, replace, value
 
 
 @value
@@ -31,6 +33,19 @@ class Point:
 class Letter:
     words: str
     sealed: int = field(default=0, compare=False, repr=False)
+
+
+@value
+class Range:
+    """Says what is wrong when it is made."""
+
+    LARGEST: ClassVar[int] = 9
+    first: int
+    last: int = 0
+
+    def __post_init__(self) -> None:
+        if self.last > self.LARGEST:
+            raise ValueError("too large")
 
 
 @value
@@ -95,3 +110,29 @@ def test_a_value_that_lacks_a_field_or_has_one_too_many_is_not_made() -> None:
         Point()  # type: ignore[call-arg]  # that is the question
     with pytest.raises(TypeError):
         Point(1, 2, {}, 4)  # type: ignore[call-arg]  # that is the question
+
+
+def test_a_value_may_have_class_variables_and_look_at_itself_when_it_is_made() -> None:
+    assert Range.LARGEST == Range(1).LARGEST == 9 and repr(Range(1, last=2)) == "Range(first=1, last=2)"
+    with pytest.raises(ValueError, match="too large"):
+        Range(1, 10)
+
+
+def test_the_class_of_a_value_is_made_without_methods_of_its_own() -> None:
+    """What a dataclass costs at every start is the methods that it compiles from text."""
+    for method in ("__init__", "__eq__", "__hash__", "__repr__", "__setattr__", "__delattr__"):
+        assert getattr(Range, method) is getattr(msgspec.Struct, method), method
+
+
+@leaf_value
+class Leaf:
+    x: int
+    notes: dict[str, str] = field(default_factory=dict, hash=False)
+
+
+def test_a_leaf_is_a_value_that_the_garbage_collector_does_not_look_at() -> None:
+    leaf, point = Leaf(1, {"a": "b"}), Point(1, notes={"a": "b"})
+    assert leaf == Leaf(1, {"a": "b"}) != replace(leaf, x=2)
+    with pytest.raises(AttributeError):
+        leaf.x = 3  # type: ignore[misc]  # that is the question
+    assert gc.is_tracked(point) and not gc.is_tracked(leaf)

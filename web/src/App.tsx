@@ -10,7 +10,7 @@ import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
 import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
-import { link, useLive } from "./state/live";
+import { chatAt, link, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
 import { followAll, useChats, useConnection } from "./state/sidebar";
 import { Banner } from "./ui/Banner";
@@ -62,7 +62,7 @@ function Frame() {
       </a>
       {sidebar && <button type="button" aria-label="Close the list of chats" onClick={() => setSidebar(false)} className="fixed inset-0 z-20 bg-black/35 md:hidden" />}
       <div className={clsx("inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
-        <Sidebar current={/^\/chat\/([^/]+)/.exec(path)?.[1] ?? null} onLeave={leave} onPalette={() => setOpen("palette")} />
+        <Sidebar current={chatAt(path)} onLeave={leave} onPalette={() => setOpen("palette")} />
       </div>
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />

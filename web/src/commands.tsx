@@ -5,7 +5,7 @@ import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
 import { useLive } from "./state/live";
 import { setPreference } from "./state/preferences";
-import { useOffers, useRoles } from "./state/queries";
+import { useRoles } from "./state/queries";
 import { useChats } from "./state/sidebar";
 import type { Command } from "./ui/Palette";
 import { attempt } from "./ui/toasts";
@@ -17,13 +17,12 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
   const roles = useRoles();
   const chatId = useLive((live) => live.chatId);
   const running = useLive((live) => live.view !== null && live.view.state !== "idle");
-  const workflows = useOffers().has("/workflows");
   const { chats } = useChats("");
   return useMemo(() => {
     const go = (hash: string) => () => void (location.hash = hash);
     const commands: Command[] = [{ id: "new", words: "New chat", icon: <Plus size={SIZE} aria-hidden />, run: go("#/") }];
     if (chatId && running) commands.push({ id: "stop", words: "Stop the agent", icon: <Square size={SIZE} aria-hidden />, run: () => void attempt(acts.stop(chatId)) });
-    if (chatId && workflows) commands.push({ id: "workflows", words: "Workflows", icon: <Workflow size={SIZE} aria-hidden />, run: () => openWorkflows() });
+    if (chatId) commands.push({ id: "workflows", words: "Workflows", icon: <Workflow size={SIZE} aria-hidden />, run: () => openWorkflows() });
     for (const { name } of chatId ? roles : []) {
       const { Icon, title } = lookOf(roles, name);
       commands.push({ id: `role-${name}`, words: `Switch to ${title}`, icon: <Icon size={SIZE} aria-hidden />, note: "role", run: () => void attempt(acts.switchRole(chatId!, name, false)) });
@@ -41,5 +40,5 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
       { id: "shortcuts", words: "Keyboard shortcuts", icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
     return commands;
-  }, [roles, chatId, running, workflows, chats, onShortcuts, onSidebar]);
+  }, [roles, chatId, running, chats, onShortcuts, onSidebar]);
 }

@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
+import { chatAt, openChat } from "./state/live";
 import { applyTheme } from "./state/preferences";
 import { Refusal } from "./wire/client";
 import "./style.css";
@@ -12,6 +13,8 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme
 const queries = new QueryClient({
   defaultOptions: { queries: { retry: (count, error) => count < 3 && !(error instanceof Refusal && error.status >= 400 && error.status < 500), refetchOnWindowFocus: false } },
 });
+
+void openChat(chatAt(location.hash)); // its messages are on their way while the page is put together
 
 createRoot(document.getElementById("root")!).render(
   <StrictMode>

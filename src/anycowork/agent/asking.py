@@ -1,15 +1,16 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
-from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, UsageChunk
+from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, Said, UsageChunk
+from anycowork.domain.images import Pictures, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
-from anycowork.domain.ports import Clock, Hidden, Journal
+from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.values import replace
 from anycowork.prompts.book import PromptBook, Setting
 from anycowork.prompts.tokens import tokens
@@ -31,15 +32,15 @@ class Asking:
         *,
         journal: Journal,
         providers: Providers,
-        clock: Clock,
         prompts: PromptBook,
         hidden: Callable[[str, str], Awaitable[Hidden]],
+        pictures: Pictures,
     ) -> None:
         self._journal = journal
         self._providers = providers
-        self._clock = clock
         self._prompts = prompts
         self._hidden = hidden
+        self._pictures = pictures
 
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
@@ -47,12 +48,14 @@ class Asking:
         options = self._providers.options(moment.chat.config.model_id)
         shown = await self._shown(moment, options)
         request = self._request(moment, model, shown, options)
-        call_id = self._clock.new_id()
-        reserve = Reserve(call_id, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
+        if options.images:
+            request = replace(request, pictures=await self._seen(moment, shown.messages))
+        asked = listener.heard.message_id  # what it costs goes by the name of the answer
+        reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
         await self._journal.write(Change(moment.chat.id, (*pending, reserve, moment.turn), announcements))
         heard = await listener.hear(provider, request)
-        spend, event = _spent(call_id, heard, shown.tokens)
+        spend, event = _spent(asked, heard, shown.tokens)
         moment.pending.append(spend)
         moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
         return heard
@@ -96,6 +99,8 @@ class Asking:
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
         new = moment.history[len(moment.window) :]
+        if not options.images:
+            new = [_with_notes(one) for one in new]
         moment.window.extend(
             [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
         )
@@ -110,6 +115,14 @@ class Asking:
         files = moment.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
+    async def _seen(self, moment: Moment, messages: Sequence[Said]) -> Mapping[str, bytes]:
+        """The bytes of what is shown, each read once for the segment."""
+        wanted = {image.sha256 for said in messages for part in said.parts for image in part.images}
+        for hash_ in wanted - moment.pictures.keys():
+            if (data := await self._pictures.get(hash_)) is not None:
+                moment.pictures[hash_] = data
+        return {hash_: moment.pictures[hash_] for hash_ in wanted & moment.pictures.keys()}
+
     async def _told(self, moment: Moment, options: ModelOptions, room: int) -> str:
         """Read once for the segment, so that every request of it begins with the same bytes."""
         if moment.system_prompt is None:
@@ -122,9 +135,18 @@ class Asking:
         return moment.system_prompt
 
 
-def _spent(call_id: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
+def _with_notes(message: Message) -> Message:
+    """For a model that cannot see: that there were images, and which."""
+    images = images_of(message)
+    if not images:
+        return message
+    notes = "\n".join(image.note() for image in images)
+    return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
+
+
+def _spent(asked: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
     usage = heard.usage or UsageChunk(estimate, tokens(heard.text) + tokens(heard.reasoning))
-    spend = Spend(call_id, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+    spend = Spend(asked, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
     return spend, {
         "prompt": spend.prompt,
         "completion": spend.completion,

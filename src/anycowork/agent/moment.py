@@ -1,6 +1,6 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -43,15 +43,18 @@ class Moment:
     pending: list[Write] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
     window: Window = field(default_factory=Window)
+    pictures: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
     _results: Planted = field(default_factory=Planted)
     _looked_through: int = 0
     _read: dict[str, str] = field(default_factory=dict)
+    _read_so_far: Mapping[str, str] = field(init=False)
     _refused: list[Call] = field(default_factory=list)
     _user_text: str = ""
 
     def __post_init__(self) -> None:
+        self._read_so_far = MappingProxyType(self._read)
         known, self.calls = self.calls, []
         self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
@@ -117,7 +120,7 @@ class Moment:
         return Hands(
             self.workspace,
             self.role.permissions if permissions is None else permissions,
-            MappingProxyType(self._read),
+            self._read_so_far,
             self._user_text,
             intend=intend,
             named=named,
@@ -188,17 +191,19 @@ class Moment:
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
-        since: list[Call] = []
+        last: Call | None = None
+        tools, again = set(), False
         for call in reversed(self.calls[-_CIRCLE:]):
+            if call.result is None:
+                continue
             if call.intent is not None and _succeeded(call):
                 break
-            if call.state is CallState.SETTLED:
-                since.append(call)
-        if not since:
-            return frozenset()
-        last = since[0]
-        again = any((call.tool, call.parameters) == (last.tool, last.parameters) for call in since[1:])
-        return frozenset(call.tool for call in since) if again or _was_a_repeat(last) else frozenset()
+            if last is None:
+                last, again = call, _was_a_repeat(call)
+            elif call.parameters == last.parameters and call.tool == last.tool:
+                again = True
+            tools.add(call.tool)
+        return frozenset(tools) if again else frozenset()
 
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))

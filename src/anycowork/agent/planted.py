@@ -36,6 +36,8 @@ class Planted:
 
     def take(self, text: str) -> None:
         self.take_orders(text)
+        if '"' not in text and "\\" not in text:
+            return  # no call is spelt without either
         bare = _bare(text)
         if _MARK in bare:  # hardly any result holds the word that every call does
             self._spelt.append(bare)

@@ -195,7 +195,7 @@ class Recorder:
         compact = (Compact(heard.message_id),) if heard and heard.was_shown else ()
         await self._journal.write(Change(moment.chat.id, (*pending, *writes, *compact), (*announcements, *events)))
         moment.listener = None
-        moment.history.extend(write for write in writes if isinstance(write, Message))
+        moment.history += [write for write in writes if type(write) is Message]
 
 
 def _strict_form(payload: Json) -> str:

@@ -303,7 +303,7 @@ def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[
 
 
 def _done(settled: list[Call]) -> Done:
-    return Done(terminate=_terminates(settled), faults=sum(_is_fault(call) for call in settled))
+    return Done(terminate=any(map(_terminates, settled)), faults=sum(map(_is_fault, settled)))
 
 
 def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
@@ -312,9 +312,9 @@ def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
     return lambda path: any(names_file(pattern, path) for pattern in patterns)
 
 
-def _terminates(calls: list[Call]) -> bool:
+def _terminates(call: Call) -> bool:
     """Only a call that succeeded ends a turn: after a failed step nothing is done."""
-    return any(call.terminate and call.result is not None and call.result.status is Status.OK for call in calls)
+    return call.terminate and call.result is not None and call.result.status is Status.OK
 
 
 def _is_fault(call: Call) -> bool:

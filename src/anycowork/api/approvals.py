@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field, field_validator
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import ApprovalList, DecidedList
 from anycowork.chats.decisions import Decided
 from anycowork.domain.approvals import Decision
@@ -17,7 +18,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import OwnRule, Rule
 
-routes = APIRouter(tags=["approvals"])
+routes = Routes(tags=["approvals"])
 
 
 class OneDecision(Boundary):

@@ -3,24 +3,25 @@
 from collections.abc import AsyncIterator
 
 import msgspec
-from fastapi import APIRouter, Response
+from fastapi import Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
+from anycowork.api.shapes import Described
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json
 
-routes = APIRouter(tags=["audit"])
+routes = Routes(tags=["audit"])
 
 _PAGE = 200
 _EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1}\n'
 
 
-class DoneShape(BaseModel):
+class DoneShape(Described):
     """One call as it was carried out. `allowed_by` is `approval:<id>`, `plan:<step>`, `rule:<id>` or `default`; null if it needed no word."""
 
     call_id: str
@@ -35,7 +36,7 @@ class DoneShape(BaseModel):
     seconds: float | None
 
 
-class CheckShape(BaseModel):
+class CheckShape(Described):
     command: str
     ran: bool
     ok: bool | None = None
@@ -43,7 +44,7 @@ class CheckShape(BaseModel):
     call_id: str | None = None
 
 
-class StepAuditShape(BaseModel):
+class StepAuditShape(Described):
     """`status`: pending, running, completed, failed, interrupted, skipped, or claimed where nothing could be held against the step.
     `untouched` are the files it names that no call touched."""
 
@@ -56,7 +57,7 @@ class StepAuditShape(BaseModel):
     seconds: float
 
 
-class ComparedPlanShape(BaseModel):
+class ComparedPlanShape(Described):
     """`unplanned` changed something for no step; `also_read` counts what was only read for none."""
 
     message_id: str
@@ -70,7 +71,7 @@ class ComparedPlanShape(BaseModel):
     also_read: int
 
 
-class PlanAuditShape(BaseModel):
+class PlanAuditShape(Described):
     plans: list[ComparedPlanShape]
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import msgspec
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import FastAPI, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork import __version__
@@ -38,10 +38,11 @@ from anycowork.api.idempotency import Idempotency
 from anycowork.api.metering import Meter
 from anycowork.api.openapi import describe
 from anycowork.api.rooms import Rooms
+from anycowork.api.routes import Routes
 from anycowork.api.slowdown import Slowdown
 from anycowork.api.sse import EventStreams
 
-_NOUNS = (
+NOUNS = (
     chats,
     messages,
     roles,
@@ -114,20 +115,19 @@ def _routes(rooms: Rooms, answers: Counter[int], passed_on: Counter[str]) -> Fas
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,
     )
     app.state.rooms = rooms
     app.state.answers = answers
     app.state.passed_on = passed_on
     catch_errors(app)
-    for noun in _NOUNS:
-        app.include_router(noun.routes)
-    app.include_router(_description(app, rooms))
+    for routes in (*(noun.routes for noun in NOUNS), _description(app, rooms)):
+        # Not by `include_router`: at the first request that makes each route anew, with the app's defaults, of which these need none.
+        app.router.routes.extend(routes.routes)
     return app
 
 
-def _description(app: FastAPI, rooms: Rooms) -> APIRouter:
-    routes = APIRouter(include_in_schema=False)
+def _description(app: FastAPI, rooms: Rooms) -> Routes:
+    routes = Routes(include_in_schema=False)
     document: list[bytes] = []
 
     @routes.get("/openapi.json")

@@ -2,20 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader, Sender
 from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import ChatList, ChatShape, OpenChat, Stopped
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NotFound
 from anycowork.domain.system_prompts import DEFAULT_ID
 
-routes = APIRouter(tags=["chats"])
+routes = Routes(tags=["chats"])
 
 Title = Annotated[str, Field(min_length=1, max_length=500, examples=["Tidy the docs"])]
 Word = Annotated[str, Field(min_length=1, max_length=500)]

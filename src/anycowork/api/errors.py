@@ -4,7 +4,6 @@ import errno
 import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 from fastapi import FastAPI, Request, Response
@@ -29,6 +28,7 @@ from anycowork.domain.errors import (
     Unauthenticated,
 )
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 log = logging.getLogger("anycowork.api")
 
@@ -38,7 +38,7 @@ class WrongMethod(RequestFault):
     status = 405
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ErrorAnswer:
     status: int
     code: str

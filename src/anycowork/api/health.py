@@ -1,14 +1,15 @@
 """Is it alive, is it ready, how much has it done. The first two are open to probes; the numbers need the token."""
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import Health
 from anycowork.domain.errors import StorageFault
 
-routes = APIRouter(tags=["operation"])
+routes = Routes(tags=["operation"])
 
 
 class NotReady(StorageFault):

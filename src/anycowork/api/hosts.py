@@ -2,13 +2,13 @@
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
 from anycowork.api.wire import header
 from anycowork.domain.errors import NotAllowed
+from anycowork.domain.values import value
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -23,7 +23,7 @@ class ForeignOrigin(NotAllowed):
     code = "foreign_origin"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Neighbourhood:
     """`names` are the host names this server answers to; beyond loopback any literal address is one too, for no name can be rebound to it."""
 

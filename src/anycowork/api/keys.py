@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, key_hash, new_client_key
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
@@ -15,7 +16,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.metering import NANOS, Day, KeyLimits
 from anycowork.domain.principals import Principal, PrincipalKind
 
-routes = APIRouter(tags=["keys"])
+routes = Routes(tags=["keys"])
 
 
 class LimitsWish(Boundary):

@@ -1,13 +1,14 @@
 """The local models: listed, fetched and removed. Fetching goes on in the background; whoever asks again sees how far it is."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import LocalModelList, LocalModelShape
 
-routes = APIRouter(prefix="/models/local", tags=["local models"])
+routes = Routes(prefix="/models/local", tags=["local models"])
 
 
 @routes.get("", response_model=LocalModelList, responses=faults())

@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from anycowork.api.answers import faults
 from anycowork.api.gateway import FORWARDED
 from anycowork.api.roles import ROLE_MARK
+from anycowork.api.routes import described
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.events import DELTAS, EventType
 from anycowork.domain.workflows import RunStatus
@@ -84,7 +85,11 @@ _BESIDE: dict[EventType, dict[str, Schema]] = {
 def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
     """The whole document. `role_names` are the roles of this server, custom ones included."""
     document: Schema = get_openapi(
-        title=app.title, version=app.version, summary=app.summary, description=app.description, routes=app.routes
+        title=app.title,
+        version=app.version,
+        summary=app.summary,
+        description=app.description,
+        routes=described(app.routes),
     )
     _add_events(document)
     _add_passthrough(document)

@@ -7,11 +7,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from mimetypes import guess_type
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 
+from anycowork.api.routes import Routes
 from anycowork.domain.errors import NotFound
 
-routes = APIRouter(include_in_schema=False)
+routes = Routes(include_in_schema=False)
 
 _NOTHING_ELSE = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _ONLY_OWN_STYLE = f"default-src 'none'; style-src 'self'; img-src 'self'; {_NOTHING_ELSE}"

@@ -3,18 +3,19 @@
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Sender
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import ProposedPlan, TurnStarted
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
-routes = APIRouter(tags=["plans"])
+routes = Routes(tags=["plans"])
 
 
 class JobsNotAvailable(Invalid):

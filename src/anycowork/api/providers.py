@@ -1,13 +1,14 @@
 """Providers: who can answer, and who does. Keys are never shown."""
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import ProviderList
 
-routes = APIRouter(tags=["providers"])
+routes = Routes(tags=["providers"])
 
 
 @routes.get("/providers", response_model=ProviderList, responses=faults())

@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import TurnStarted
 from anycowork.domain.boundary import Boundary
 
-routes = APIRouter(tags=["questions"])
+routes = Routes(tags=["questions"])
 
 Words = Annotated[str, Field(max_length=100_000)]
 

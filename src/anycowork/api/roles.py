@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Reader
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import RoleList, SwitchedShape
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnknownRole
@@ -16,7 +17,7 @@ from anycowork.domain.principals import Principal
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.permissions.roles import RoleBook
 
-routes = APIRouter(tags=["roles"])
+routes = Routes(tags=["roles"])
 
 ROLE_MARK = "x-anycowork-role"
 RoleWord = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={ROLE_MARK: True})]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
@@ -15,11 +15,13 @@ from anycowork.chats.rules import RuleDesk
 from anycowork.chats.trust import TrustDesk
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.chats import Chat
+from anycowork.domain.images import Pictures
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
 from anycowork.domain.principals import Principal
 from anycowork.domain.usage import ChatUsage, ModelUsage
+from anycowork.domain.values import value
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import WorkflowBook
@@ -217,7 +219,7 @@ class Upstreams(Protocol):
         """What the providers list, in their own words; empty if there are none. Raises: ProviderFault."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rooms:
     """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
 
@@ -226,6 +228,7 @@ class Rooms:
     rollback: RollbackDesk
     plan_audit: PlanAudit
     store: Shelves
+    pictures: Pictures
     keys: Keys
     ledger: Ledger
     receipts: Receipts

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import ExplainedShape, PreviewShape, RuleList, WrittenRule
 from anycowork.chats.rules import Written
 from anycowork.domain.boundary import Boundary
@@ -15,7 +16,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.rules import RuleChange, RuleWish
 from anycowork.domain.tools import Parameters
 
-routes = APIRouter(tags=["rules"])
+routes = Routes(tags=["rules"])
 
 
 class SupposedCall(Boundary):

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Response
+from fastapi import Body, Response
 from pydantic import JsonValue
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import SettingsShape
 
-routes = APIRouter(tags=["settings"])
+routes = Routes(tags=["settings"])
 
 Changes = Annotated[dict[str, JsonValue], Body(examples=[{"max_steps": 20}])]
 

@@ -12,20 +12,26 @@ from anycowork.domain.rules import Effect, RuleScope
 from anycowork.domain.workflows import ParameterType, Source
 
 
-class Shape(BaseModel):
+class Described(BaseModel):
+    """Built when /openapi.json is first asked for: no answer passes through it."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class Shape(Described):
     """Open to more fields: what came with stored data is passed on, and later versions add."""
 
     model_config = ConfigDict(extra="allow")
 
 
-class ErrorDetail(BaseModel):
+class ErrorDetail(Described):
     code: str = Field(description="Stable, for programs.")
     message: str = Field(description="For people: the thing, the reason, the way out.")
     param: str | None = Field(description="The field at fault, as a dotted path.")
     type: str
 
 
-class Error(BaseModel):
+class Error(Described):
     error: ErrorDetail
 
 
@@ -47,7 +53,7 @@ class ChatShape(Shape):
     updated_at: str
 
 
-class WaitingFor(BaseModel):
+class WaitingFor(Described):
     approvals: list[str]
     question: str | None
 
@@ -56,7 +62,7 @@ class OpenChat(ChatShape):
     waiting_for: WaitingFor
 
 
-class ChatList(BaseModel):
+class ChatList(Described):
     contexts: list[ChatShape]
     next: str | None
 
@@ -74,29 +80,29 @@ class MessageShape(Shape):
     created_at: str
 
 
-class MessageList(BaseModel):
+class MessageList(Described):
     messages: list[MessageShape]
     last_seq: int
     next: str | None
 
 
-class SentShape(BaseModel):
+class SentShape(Described):
     message_id: str
     turn_id: str
     run_id: str | None = Field(None, description="There if the message ran a workflow.")
 
 
-class TurnStarted(BaseModel):
+class TurnStarted(Described):
     turn_id: str
 
 
-class SwitchedShape(BaseModel):
+class SwitchedShape(Described):
     id: str
     old_role: str
     new_role: str
 
 
-class Stopped(BaseModel):
+class Stopped(Described):
     stopped: bool
 
 
@@ -121,11 +127,11 @@ class ApprovalShape(Shape):
     created_at: str
 
 
-class ApprovalList(BaseModel):
+class ApprovalList(Described):
     approvals: list[ApprovalShape]
 
 
-class RuleShape(BaseModel):
+class RuleShape(Described):
     id: str
     tool: str
     resource: str
@@ -138,7 +144,7 @@ class RuleShape(BaseModel):
     created_at: str
 
 
-class RuleList(BaseModel):
+class RuleList(Described):
     rules: list[RuleShape]
 
 
@@ -146,13 +152,13 @@ class WrittenRule(RuleShape):
     warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
 
 
-class ExplainedShape(BaseModel):
+class ExplainedShape(Described):
     effect: Effect
     rule: RuleShape | None = Field(description="None where no rule spoke.")
     why: str
 
 
-class ForeseenShape(BaseModel):
+class ForeseenShape(Described):
     id: str
     tool: str
     resource: str
@@ -160,14 +166,14 @@ class ForeseenShape(BaseModel):
     would: Effect = Field(description="With this rule added.")
 
 
-class PreviewShape(BaseModel):
+class PreviewShape(Described):
     calls: list[ForeseenShape] = Field(description="Newest first, at most 100.")
     matched: int
     looked_at: int
     warnings: list[str]
 
 
-class DecidedShape(BaseModel):
+class DecidedShape(Described):
     id: str
     decision: Decision
     rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
@@ -176,15 +182,15 @@ class DecidedShape(BaseModel):
     )
 
 
-class DecidedList(BaseModel):
+class DecidedList(Described):
     approvals: list[DecidedShape]
 
 
-class ProposedPlan(BaseModel):
+class ProposedPlan(Described):
     message_id: str
 
 
-class RoleShape(BaseModel):
+class RoleShape(Described):
     name: str
     colour: str
     icon: str
@@ -195,11 +201,11 @@ class RoleShape(BaseModel):
     built_in: bool
 
 
-class RoleList(BaseModel):
+class RoleList(Described):
     roles: list[RoleShape]
 
 
-class SystemPromptShape(BaseModel):
+class SystemPromptShape(Described):
     id: str
     name: str
     content: str
@@ -209,11 +215,11 @@ class SystemPromptShape(BaseModel):
     updated_at: str | None
 
 
-class SystemPromptList(BaseModel):
+class SystemPromptList(Described):
     system_prompts: list[SystemPromptShape]
 
 
-class EnhancedShape(BaseModel):
+class EnhancedShape(Described):
     id: str
     content: str
     enhanced: Literal[True]
@@ -222,11 +228,11 @@ class EnhancedShape(BaseModel):
     )
 
 
-class ProviderList(BaseModel):
+class ProviderList(Described):
     providers: list[Json]
 
 
-class LocalModelShape(BaseModel):
+class LocalModelShape(Described):
     name: str
     title: str
     state: Literal["absent", "pulling", "ready", "failed"]
@@ -241,17 +247,17 @@ class LocalModelShape(BaseModel):
     error: str | None
 
 
-class LocalEngine(BaseModel):
+class LocalEngine(Described):
     installed: bool
     hint: str | None
 
 
-class LocalModelList(BaseModel):
+class LocalModelList(Described):
     engine: LocalEngine
     models: list[LocalModelShape]
 
 
-class SandboxShape(BaseModel):
+class SandboxShape(Described):
     level: Literal["full", "landlock", "none"]
     layer: Literal["overlay", "copy"] | None = Field(
         description="What commands write into: a layer over the workspace, or a private copy of it."
@@ -276,7 +282,7 @@ class SettingsShape(Shape):
     plugins_found: list[PluginShape]
 
 
-class KeyLimitsShape(BaseModel):
+class KeyLimitsShape(Described):
     """null: no such limit. A day is a day of UTC."""
 
     requests_per_minute: int | None
@@ -284,7 +290,7 @@ class KeyLimitsShape(BaseModel):
     spend_per_day: float | None = Field(description="US dollars, by the prices that the providers' entries name.")
 
 
-class KeyUsageShape(BaseModel):
+class KeyUsageShape(Described):
     requests: int
     prompt_tokens: int
     completion_tokens: int
@@ -295,7 +301,7 @@ class KeyUsageShape(BaseModel):
     unpriced_requests: int = Field(description="Counted in tokens only: no price is known.")
 
 
-class KeyShape(BaseModel):
+class KeyShape(Described):
     id: str
     name: str
     created_at: str
@@ -306,7 +312,7 @@ class KeyShape(BaseModel):
     hint: str | None = Field(description="What to do for its limits to hold; null if they do.")
 
 
-class KeyList(BaseModel):
+class KeyList(Described):
     keys: list[KeyShape]
 
 
@@ -314,7 +320,7 @@ class NewKey(KeyShape):
     key: str = Field(description="Shown this once; only its hash is stored.")
 
 
-class SuppliedShape(BaseModel):
+class SuppliedShape(Described):
     kind: Literal["workflow", "instructions"]
     path: str = Field(description="Inside the workspace.")
     sha256: str = Field(description="Of the content as it is now: what trust would hold for.")
@@ -326,11 +332,11 @@ class WorkspaceShape(Shape):
     supplies: list[SuppliedShape] = Field(description="Files that are used once a person trusted their content.")
 
 
-class WorkspaceList(BaseModel):
+class WorkspaceList(Described):
     workspaces: list[WorkspaceShape]
 
 
-class InstructionsShape(BaseModel):
+class InstructionsShape(Described):
     path: str = Field(description="Inside the folder.")
     sha256: str | None = Field(description="Of the content as it is now: what trust would hold for.")
     state: Literal["trusted", "untrusted", "changed", "unreadable"] = Field(
@@ -340,11 +346,11 @@ class InstructionsShape(BaseModel):
     fault: str | None = Field(description="Why it cannot be read.")
 
 
-class InstructionsPage(BaseModel):
+class InstructionsPage(Described):
     instructions: InstructionsShape | None = Field(description="Null if the folder has no such file.")
 
 
-class ParameterShape(BaseModel):
+class ParameterShape(Described):
     name: str
     type: ParameterType
     description: str
@@ -353,12 +359,12 @@ class ParameterShape(BaseModel):
     choices: list[str | int | float | bool] | None = None
 
 
-class WorkflowStepShape(BaseModel):
+class WorkflowStepShape(Described):
     title: str
     kind: Literal["prompt", "tool", "ask", "changes", "workflow"]
 
 
-class WorkflowShape(BaseModel):
+class WorkflowShape(Described):
     name: str
     description: str
     category: str
@@ -373,24 +379,24 @@ class WorkflowShape(BaseModel):
     sha256: str
 
 
-class FileFaultShape(BaseModel):
+class FileFaultShape(Described):
     source: Source
     path: str
     line: int | None
     reason: str
 
 
-class WorkflowList(BaseModel):
+class WorkflowList(Described):
     workflows: list[WorkflowShape]
     faults: list[FileFaultShape] = Field(description="Files that give no workflow, with line and reason.")
 
 
-class WorkflowCategory(BaseModel):
+class WorkflowCategory(Described):
     name: str
     workflows: list[WorkflowShape]
 
 
-class WorkflowCategories(BaseModel):
+class WorkflowCategories(Described):
     categories: list[WorkflowCategory]
 
 
@@ -398,13 +404,13 @@ class WorkflowPage(WorkflowShape):
     content: str = Field(description="The whole file.")
 
 
-class RunStarted(BaseModel):
+class RunStarted(Described):
     run_id: str = Field(description="Also the id of the turn that it runs as.")
     message_id: str
     turn_id: str
 
 
-class Health(BaseModel):
+class Health(Described):
     status: Literal["ok", "ready"]
 
 
@@ -420,24 +426,24 @@ class SnapshotShape(Shape):
     pruned: bool = Field(description="Its content made room for newer ones: it cannot be restored any more.")
 
 
-class SnapshotList(BaseModel):
+class SnapshotList(Described):
     snapshots: list[SnapshotShape]
     next: str | None
 
 
-class FileDifferenceShape(BaseModel):
+class FileDifferenceShape(Described):
     path: str
     status: Literal["added", "modified", "deleted", "renamed"]
     additions: int
     deletions: int
 
 
-class DifferenceShape(BaseModel):
+class DifferenceShape(Described):
     diff: str
     files: list[FileDifferenceShape]
 
 
-class RestoredShape(BaseModel):
+class RestoredShape(Described):
     restored: list[str]
     deleted: list[str]
     kept: list[str] = Field(description="Folders that should have gone but hold what no recorded change put there.")

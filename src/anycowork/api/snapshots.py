@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Reader
 from anycowork.api.errors import answer_to
 from anycowork.api.rooms import House
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import DifferenceShape, RestoredShape, SnapshotList
 from anycowork.chats.rollback import Wish
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict
 
-routes = APIRouter(tags=["snapshots"])
+routes = Routes(tags=["snapshots"])
 
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.agent.asking import ANSWER_SHARE
@@ -11,13 +11,14 @@ from anycowork.api.auth import Manager, Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import EnhancedShape, SystemPromptList, SystemPromptShape
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.prompts.book import Setting
 
-routes = APIRouter(prefix="/v1/system-prompts", tags=["system prompts"])
+routes = Routes(prefix="/v1/system-prompts", tags=["system prompts"])
 
 CONTENT_LIMIT = 50_000
 _SAYS_SOMETHING = r"\S"

@@ -2,20 +2,22 @@
 
 from dataclasses import asdict
 
-from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from fastapi import Response
+from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
+from anycowork.api.shapes import Described
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NoSuchModel
 
-routes = APIRouter(tags=["usage"])
+routes = Routes(tags=["usage"])
 
 
-class ModelUsageShape(BaseModel):
+class ModelUsageShape(Described):
     model: str
     requests: int
     reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
@@ -27,7 +29,7 @@ class ModelUsageShape(BaseModel):
     cost: float | None = Field(description="US dollars by the prices in config.toml; null where there is none.")
 
 
-class ChatUsageShape(BaseModel):
+class ChatUsageShape(Described):
     models: list[ModelUsageShape]
     window: int = Field(description="Tokens that the newest request filled.")
     context_tokens: int | None = Field(description="How many the chat's model can be shown; null if it is gone.")

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
@@ -10,13 +10,14 @@ from anycowork.api.auth import Reader, Sender
 from anycowork.api.chats import chat_of
 from anycowork.api.errors import answer_to
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import RunStarted, WorkflowCategories, WorkflowList, WorkflowPage
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.messages import Json
 from anycowork.workflows.catalogue import Catalogue
 
-routes = APIRouter(tags=["workflows"])
+routes = Routes(tags=["workflows"])
 
 OfChat = Annotated[str | None, Query(max_length=64, description="With what this chat's folder supplies.")]
 OfFolder = Annotated[str | None, Query(min_length=1, max_length=4096, description="With what this folder supplies.")]

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import AliasChoices, Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
+from anycowork.api.routes import Routes
 from anycowork.api.shapes import InstructionsPage, WorkspaceList, WorkspaceShape
 from anycowork.api.workflows import OfChat, OfFolder
 from anycowork.domain.boundary import Boundary
@@ -17,7 +18,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile
 from anycowork.domain.principals import Principal
 
-routes = APIRouter(tags=["workspaces"])
+routes = Routes(tags=["workspaces"])
 
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
 

@@ -2,7 +2,6 @@
 Told from the recorded calls alone; no word of a model counts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -14,13 +13,14 @@ from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.plan import Plan, PlanStep, read_plan
 from anycowork.domain.ports import Store, Toolbox
 from anycowork.domain.tools import Call, Status
+from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, path_matches, plain
 
 Reads = Callable[[Call], bool]
 _WELL = {EndReason.ANSWERED, EndReason.TERMINATED}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Span:
     """When a call was asked for, and when its result was written."""
 

@@ -1,7 +1,6 @@
 """What a person's decisions become: the recorded answers and, for "this session" and "always", the standing rules they make. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import assert_never
 
 from anycowork.domain import announce
@@ -14,11 +13,12 @@ from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
 from anycowork.domain.rules import Effect, OwnRule, Rule, RuleScope, RuleWish, new_rule
+from anycowork.domain.values import value
 from anycowork.permissions.resources import touched_then
 from anycowork.permissions.rules import check_pattern, matches
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Decided:
     """`rule` is the person's own, in place of the proposed one."""
 
@@ -28,7 +28,7 @@ class Decided:
     rule: OwnRule | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settled:
     """Written as one change, so that no rule ever stands without the decision that made it."""
 

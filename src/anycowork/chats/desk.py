@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
@@ -28,6 +28,7 @@ from anycowork.domain.errors import (
     TurnAlreadyRunning,
 )
 from anycowork.domain.events import Draft
+from anycowork.domain.images import GivenImage, Image, Pictures, recognise
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
@@ -44,12 +45,13 @@ from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
+from anycowork.domain.values import value
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import Order, WorkflowBook
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sent:
     """`run_id` if a workflow was started; its run is the turn."""
 
@@ -58,7 +60,7 @@ class Sent:
     run_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Switched:
     id: str
     old_role: str
@@ -80,6 +82,7 @@ class FrontDesk:
         providers: Providers,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
+        pictures: Pictures,
     ) -> None:
         self._journal = journal
         self._store = store
@@ -92,6 +95,7 @@ class FrontDesk:
         self._draft = Drafter(clock)
         self._settle = Settlement(clock)
         self._find_workspace = find_workspace
+        self._pictures = pictures
         self._locks: dict[str, asyncio.Lock] = {}
 
     # --- chats
@@ -144,20 +148,24 @@ class FrontDesk:
 
     # --- turns
 
-    async def send(self, principal: Principal, chat_id: str, content: str) -> Sent:
+    async def send(self, principal: Principal, chat_id: str, content: str, images: Sequence[GivenImage] = ()) -> Sent:
         """The message and the turn are durable when this returns, and the turn is on its way.
 
-        `/name …` runs that workflow; two slashes at the start stand for one, and nothing is run.
+        `/name …` runs that workflow; two slashes at the start stand for one, and nothing is run. Raises: Invalid, TooLarge.
         """
         require(principal, Scope.SEND)
         if not content.strip():
             raise Invalid("An empty message says nothing; write what you want done.", param="content")
+        known = recognise(images)
         if content.startswith("/") and not content.startswith("//"):
+            if images:
+                raise Invalid("A workflow takes no images. Send them in a message of their own.", param="images")
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content))
         content = content.removeprefix("/")
         async with self._alone(chat_id) as chat:
             turn_id = self._clock.new_id()
-            message = self._draft.message(chat, Speaker.USER, content, turn_id=turn_id)
+            payload = await self._kept(chat, images, known)
+            message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)
             title = title_from(content) if chat.title == NEW_CHAT else None
             await self._begin(principal, chat, turn, message, SetChat(ChatState.RUNNING, title=title))
@@ -283,6 +291,16 @@ class FrontDesk:
             title = title_from(order.typed) if chat.title == NEW_CHAT else None
             await self._begin(principal, chat, turn, message, run, SetChat(ChatState.RUNNING, title=title))
         return Sent(message.id, turn.id, run.id)
+
+    async def _kept(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json | None:
+        """The bytes are durable before the message that names them; a chat that is at work takes none."""
+        if not images:
+            return None
+        if chat.state not in IDLE:
+            raise only_idle(chat).error
+        for given in images:
+            await self._pictures.put(given.data)
+        return {"images": [image.to_json() for image in known]}
 
     @asynccontextmanager
     async def _alone(self, chat_id: str) -> AsyncIterator[Chat]:

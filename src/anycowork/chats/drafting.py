@@ -1,7 +1,5 @@
 """The nouns that the desk writes down: messages, turns, role switches, and the words for what cannot be done now."""
 
-from dataclasses import dataclass
-
 from anycowork.domain import announce
 from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.errors import TurnAlreadyRunning
@@ -10,6 +8,7 @@ from anycowork.domain.journal import RequireState
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
+from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 from anycowork.workflows.registry import Order
 
@@ -18,7 +17,7 @@ TITLE_LENGTH = 60
 IDLE = frozenset({ChatState.IDLE})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Drafter:
     clock: Clock
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anycowork.chats.desk import require
 from anycowork.chats.drafting import IDLE, Drafter, only_idle
@@ -34,11 +34,12 @@ from anycowork.domain.snapshots import (
     shown_path,
     undoing,
 )
+from anycowork.domain.values import value
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wish:
     """`only` undoes the snapshot's own change and keeps later work; otherwise everything since is undone.
 
@@ -51,7 +52,7 @@ class Wish:
     overwrite: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """`outlook` is what was seen before; `done` is what was done, for a dry run what would be."""
 

@@ -1,7 +1,6 @@
 """The desk for standing rules: written, listed, changed and revoked by a person, explained for one call, previewed on past ones."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from anycowork.chats.desk import require
 from anycowork.domain.chats import Chat, Turn
@@ -10,6 +9,7 @@ from anycowork.domain.ports import Clock, Hands, PastCall, Rules, Store, Toolbox
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.rules import Effect, Rule, RuleChange, RuleScope, RuleWish, changed_rule, new_rule
 from anycowork.domain.tools import Call, Parameters
+from anycowork.domain.values import value
 from anycowork.permissions.gate import Gate, Standing
 from anycowork.permissions.judging import Judge, by_default
 from anycowork.permissions.resources import Touched, touched_then
@@ -20,7 +20,7 @@ MOST_LOOKED_AT = 500
 MOST_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Written:
     """A rule that holds, and what the person should know about it."""
 
@@ -28,7 +28,7 @@ class Written:
     warnings: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Foreseen:
     """A past call that the rule matches: what is decided now, and what would be with it."""
 
@@ -38,7 +38,7 @@ class Foreseen:
     would: Effect
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Preview:
     calls: Sequence[Foreseen]
     matched: int

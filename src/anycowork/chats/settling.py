@@ -5,7 +5,7 @@ What is on the disk decides what became of a call in flight; nothing is run agai
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -28,11 +28,12 @@ from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Stor
 from anycowork.domain.principals import HOUSE
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+from anycowork.domain.values import value
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unfinished:
     """An answer that was broken off: what had been shown of it."""
 

@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.commands.console import harmless, stderr, stdout
 from anycowork.domain.audit import Broken, Link
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.values import value
 from anycowork.settings import BadSettings, load_settings
 from anycowork.store.audit import chat_ids, end_of, opened_to_read, verify_chat
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finding:
     what: str
     broken: Broken | None

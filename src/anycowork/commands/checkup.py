@@ -7,12 +7,12 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
 from anycowork.daemon import is_held, running_daemon
 from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.values import value
 from anycowork.machine import find_program, look_at_kernel, look_for_bubblewrap, version_of
 from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
@@ -25,7 +25,7 @@ OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 _CONNECT_SECONDS = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finding:
     """`needed` means that AnyCowork does not work without it; `way_out` says how to get it."""
 

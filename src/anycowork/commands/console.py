@@ -3,13 +3,14 @@
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
+
+from anycowork.domain.values import value
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Console:
     """One stream with or without colour. Text from outside loses its control characters, so that it cannot steer a terminal."""
 

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import SecretStr
 
 from anycowork.daemon import AlreadyRunning, DaemonInfo, is_held, running_daemon, stored_token
 from anycowork.domain.errors import StorageFault
+from anycowork.domain.values import value
 from anycowork.settings import Settings
 
 START_SECONDS = 30.0
@@ -17,7 +17,7 @@ _PAUSE_SECONDS = 0.05
 Found = TypeVar("Found")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Address:
     """`lasting` is false for a house of our own: it ends with the command."""
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 
 class Ending(StrEnum):
@@ -39,7 +40,7 @@ _BY_REASON = {
 _ANSWERS = ("text", "plan", "review")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """`text` is the final answer; `error` what went wrong, in a sentence; `waiting` the events that ask for a person."""
 

@@ -13,9 +13,10 @@ from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
 from anycowork.commands.progress import Reporter
 from anycowork.commands.spending import Spending
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Order:
     """What was typed. `plan` is one that the person has approved by naming its file; None in `seconds` means the turn's own limit."""
 

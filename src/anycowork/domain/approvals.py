@@ -1,9 +1,10 @@
 """Approvals, and the state of questions and plans: what waits for a person, and what the person said."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 
 class Decision(StrEnum):
@@ -33,7 +34,7 @@ class ApprovalState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Approval:
     """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file.
     `network` is where it may go, `host:port` each; `held` says that it has run, and that its changes (`diff`) wait for the answer."""
@@ -86,7 +87,7 @@ class PlanState(StrEnum):
     APPROVED = "approved"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PlanRow:
     """Where a plan message stands. `approved` is the text that a person approved: what is executed and audited."""
 
@@ -104,7 +105,7 @@ class QuestionState(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class QuestionRow:
     message_id: str
     chat_id: str

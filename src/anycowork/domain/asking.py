@@ -1,24 +1,29 @@
 """The exchange with a model: what it is shown and asked, what comes back, and the Protocols of whoever answers."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from anycowork.domain.images import Image
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 
 
-@value
+@leaf_value
 class Part:
-    """One message of those that were merged. `call` is the call that it made, `answers` the id of the call that it is the result of."""
+    """One message of those that were merged. `call` is the call that it made, `answers` the id of the call that it is the result of.
+
+    `images` came with it; only a model that sees is shown them.
+    """
 
     text: str
     call: Json | None = field(default=None, hash=False)
     answers: str | None = None
+    images: tuple[Image, ...] = ()
 
 
-@value
+@leaf_value
 class Said:
     """What a model is shown of one side. `role` is system, user or assistant; `parts` say the same apart, for whoever shows calls as calls."""
 
@@ -37,12 +42,16 @@ class Calling(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """What is known of a model beside its name. `brief`: small and slow, so it is told little, by examples, and shown short results."""
+    """What is known of a model beside its name. `brief`: small and slow, so it is told little, by examples, and shown short results.
+
+    `images`: it can be shown images.
+    """
 
     calling: Calling = Calling.TEXT
     brief: bool = False
     temperature: float | None = None
     max_tokens: int | None = None
+    images: bool = False
 
 
 @value
@@ -58,6 +67,7 @@ class Offer:
 class ModelRequest:
     """`offers` are the tools that it may call natively; its calls then come as `CallChunk`s.
 
+    `pictures` are the bytes of the parts' images, by hash; an image that is not among them is not shown.
     With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words.
     """
 
@@ -68,6 +78,7 @@ class ModelRequest:
     temperature: float | None = None
     schema: Json | None = field(default=None, hash=False)
     offers: tuple[Offer, ...] = ()
+    pictures: Mapping[str, bytes] = field(default_factory=dict, hash=False)
 
 
 @value

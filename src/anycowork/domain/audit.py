@@ -1,13 +1,14 @@
 """The audit chain: each record's hash covers the one before it, so a changed or missing record is found. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from hashlib import sha256
+
+from anycowork.domain.values import value
 
 START = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Link:
     """One record as the chain holds it: the canonical bytes, and the hash over them and all before."""
 
@@ -16,7 +17,7 @@ class Link:
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ChainEnd:
     """The last hash, and the number of the last record at that moment."""
 
@@ -24,7 +25,7 @@ class ChainEnd:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Broken:
     """The first record at which the chain does not hold, and why."""
 

@@ -1,6 +1,6 @@
 """Chats and turns: one conversation in one workspace, and one walk from a user's message until the agent rests."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
@@ -14,7 +14,7 @@ class ChatState(StrEnum):
     AWAITING_ANSWER = "awaiting_answer"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ChatConfig:
     """`agent_role` is the truth; `mode` is its older name on the wire. Unknown stored fields survive in `extra`."""
 
@@ -59,7 +59,7 @@ def _mode_of(role: str) -> str:
     return next((mode for mode, name in _MODES.items() if name == role), role)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Chat:
     id: str
     title: str
@@ -109,7 +109,7 @@ class TurnState(StrEnum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Limits:
     steps: int = 10
     seconds: float = 300.0

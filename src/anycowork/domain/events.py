@@ -4,9 +4,10 @@ from dataclasses import field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 
 ENVELOPE_VERSION = 1
+BY_THE_HOUSE = "worker:house"
 
 
 class EventType(StrEnum):
@@ -64,10 +65,20 @@ class Draft:
     step_id: str | None = None
     call_id: str | None = None
     attempt: int = 1
-    principal: str = "worker:house"
+    principal: str = BY_THE_HOUSE
     cause: str | None = None
 
-    def envelope(self, *, seq: int, record_id: str, chat_id: str, at: str) -> Json:
+    def envelope(
+        self,
+        *,
+        seq: int,
+        record_id: str,
+        chat_id: str,
+        at: str,
+        principal: str = BY_THE_HOUSE,
+        cause: str | None = None,
+    ) -> Json:
+        """One that does not say who or why has the `principal` and the `cause` of its change."""
         return {
             "seq": seq,
             "id": record_id,
@@ -81,13 +92,13 @@ class Draft:
             "call_id": self.call_id,
             "attempt": self.attempt,
             "at": at,
-            "principal": self.principal,
-            "cause": self.cause,
+            "principal": principal if self.principal == BY_THE_HOUSE else self.principal,
+            "cause": cause if self.cause is None else self.cause,
             **self.body,
         }
 
 
-@value
+@leaf_value
 class Record:
     """`body` is the envelope as canonical bytes: what is stored, what the chain hashes, and what a reader is sent.
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value
 
 Json = dict[str, JsonValue]
 
@@ -30,7 +30,7 @@ class Speaker(StrEnum):
     TOOL = "tool"
 
 
-@value
+@leaf_value
 class Message:
     """`role` is who spoke in the conversation (user, assistant, …); `agent_role` is the role the agent spoke in."""
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
 
+from anycowork.domain.values import value
+
 NANOS = 1_000_000_000
 MINUTE = 60.0
 
@@ -19,7 +21,7 @@ class KeyLimit(StrEnum):
     SPEND_PER_DAY = "spend_per_day"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class KeyLimits:
     """None: no such limit. A day is a day of UTC; `spend_per_day` is in billionths of a dollar."""
 
@@ -28,7 +30,7 @@ class KeyLimits:
     spend_per_day: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Used:
     """Tokens of one request. Cached ones are part of the prompt, reasoning is part of the completion."""
 
@@ -43,7 +45,7 @@ class Used:
         return self.prompt + self.completion
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Expected:
     """What a request may use. Not `bounded`: it names no limit of its own, so `completion` is a guess and less will do."""
 
@@ -52,7 +54,7 @@ class Expected:
     bounded: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Price:
     """US dollars for a million tokens. `cached` is what prompt tokens cost that the provider had kept; None: the full price.
 
@@ -118,7 +120,7 @@ class Day:
         return self.reserved_prompt + self.reserved_completion
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reservation:
     """What is set aside for one request, on the day it began."""
 
@@ -145,7 +147,7 @@ class Reservation:
         day.spend += self.price.of(used)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Excess:
     """The limit that a request would break. `seconds` until it may pass; None: tomorrow. `needed` and `left` in the limit's unit."""
 

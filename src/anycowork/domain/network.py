@@ -6,8 +6,9 @@ What a name stands for and which addresses are nobody's business is `workspace/a
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+from anycowork.domain.values import value
 
 NETWORK = "network"  # as rules name it: a tool of its own, whose resource is a destination
 WEB_PORTS = (443, 80)
@@ -21,7 +22,7 @@ _ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 _PORT = re.compile(r"[0-9]{1,5}")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Destination:
     """`host` is a name in small letters, an address, `*.name` (everything below the name, not itself), or `*`. `port` None is every port."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
@@ -35,7 +35,7 @@ class Clock(Protocol):
 # --- the journal and the store
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MessagePage:
     """`bodies` are the wire JSON of the messages, ascending; `next` is the cursor for the page beyond, or None."""
 
@@ -44,14 +44,14 @@ class MessagePage:
     next: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class UnfinishedText:
     message_id: str
     kind: EventType
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PastCall:
     """`resource` is what was shown to a person, if one was asked."""
 
@@ -165,7 +165,7 @@ class SnapshotRows(Protocol):
         """Before and meant of each restore that was begun and never finished."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SuppliedFile:
     """A file from the data folder or a workspace. `text` is None where it could not be read, and `fault` says why.
 
@@ -248,7 +248,7 @@ class Workspaces(Protocol):
         """Ends the waiting of held changes without making them: removed, or kept aside for a person; then where. Blocking."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RolledForward:
     """`conflicts` are the paths that were neither as they had been nor as meant: they are left as they are."""
 

@@ -1,7 +1,8 @@
 """Who asks. Every request and every record has a principal; what it may ask is its scopes."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from anycowork.domain.values import value
 
 
 class PrincipalKind(StrEnum):
@@ -29,7 +30,7 @@ SCOPES: dict[PrincipalKind, frozenset[Scope]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Principal:
     id: str
     kind: PrincipalKind

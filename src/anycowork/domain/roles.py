@@ -1,7 +1,8 @@
 """Roles and permissions. A role is one member here and one definition in `permissions/roles.py`; nothing else."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from anycowork.domain.values import value
 
 
 class Permission(StrEnum):
@@ -29,7 +30,7 @@ class OutputFormat(StrEnum):
     REVIEW = "review"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RoleDefinition:
     """Identity = permissions + delegates + prompt + output contract. `name` is a `Role`'s value or a validated custom name."""
 

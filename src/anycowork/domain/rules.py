@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
@@ -12,6 +12,7 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 EVERYTHING = "*"
 _TOOL = re.compile(r"[A-Za-z0-9_.:-]+\*?|\*")
@@ -32,7 +33,7 @@ class RuleScope(StrEnum):
     GLOBAL = "global"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Weighed:
     """What rules say of paths that a command has changed already; `named` are those that an allowing rule names one by one."""
 
@@ -41,7 +42,7 @@ class Weighed:
     named: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rule:
     """`tool` is a name, a beginning with `*`, or `*`; `resource` a path pattern from the workspace's root, a command's words, or for the
     tool `network` a destination."""
@@ -195,12 +196,12 @@ def _require_scope(rule: Rule) -> None:
         RuleScope.WORKSPACE: (False, True),
         RuleScope.GLOBAL: (False, False),
     }[rule.scope]
-    for (field, value), needed in zip(
+    for (field, given), needed in zip(
         (("context_id", rule.chat_id), ("workspace", rule.workspace)), wanted, strict=True
     ):
-        if needed and value is None:
+        if needed and given is None:
             raise Invalid(f"A rule of scope '{rule.scope}' needs '{field}': say where it holds.", param=field)
-        if not needed and value is not None:
+        if not needed and given is not None:
             raise Invalid(
                 f"A rule of scope '{rule.scope}' has no '{field}'; remove it, or choose its scope.", param=field
             )

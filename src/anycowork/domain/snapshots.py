@@ -1,10 +1,10 @@
 """Snapshots: what stood at the touched paths at one moment, and what undoing changes would put there. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 
 class SnapshotMoment(StrEnum):
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     SPECIAL = "special"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Image:
     """What stands at one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is told, never brought back."""
 
@@ -51,7 +51,7 @@ def absent(path: str) -> Image:
     return Image(path, Kind.ABSENT)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Restore:
     """A person's wish to go back to a snapshot; in the workspace's history it is a change like any other."""
 
@@ -60,7 +60,7 @@ class Restore:
     snapshot_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Snapshot:
     """The touched paths of one change (a call, or a restore) at one moment. `diff` is the hash of the difference's text in the pack.
 
@@ -99,7 +99,7 @@ class Snapshot:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RecordedChange:
     """Both sides of one change; `after` is None if nobody could look any more."""
 
@@ -107,7 +107,7 @@ class RecordedChange:
     after: Snapshot | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Undo:
     """What shall stand at a path again, and what should stand there now; None if that is not known.
 
@@ -146,7 +146,7 @@ def _extended(known: Undo | None, was: Image, expected: Image | None) -> Undo:
     return Undo(known.target, expected, NOT_OURS if broken else known.reason)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FileDifference:
     """`status` is added, modified, deleted or renamed."""
 
@@ -164,7 +164,7 @@ class FileDifference:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outlook:
     """What a restore would do. `undos` leaves out what is as it shall be already; `conflicts` maps a path to the reason,
     and `hopeless` are those that no permission to overwrite can help."""
@@ -176,7 +176,7 @@ class Outlook:
     diff: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Restored:
     """`kept` are folders that should have gone but hold what was never ours."""
 

@@ -1,13 +1,12 @@
 """System prompts: the words that a chat's prompt begins with. What is added to them (role, tools, diagrams) is `prompts/enhance.py`."""
 
-from dataclasses import dataclass
-
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 DEFAULT_ID = "default"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SystemPrompt:
     """`version` counts its changes from 1. The built-in one comes with the release: it has no dates, and nobody changes it."""
 

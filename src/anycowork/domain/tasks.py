@@ -1,8 +1,9 @@
 """Tasks and their graph: pure. A cycle, an unknown or a doubled id is refused with the offending ids."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+from anycowork.domain.values import value
 
 
 class TaskStatus(StrEnum):
@@ -22,7 +23,7 @@ class BadGraph(ValueError):
         super().__init__(f"{reason}: {', '.join(self.ids)}")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskGraph:
     """Nodes and what each depends on, in the order given."""
 

@@ -1,6 +1,6 @@
 """Tools, calls and results. A Tool is what the model may call; a Call is one recorded wish; a Result is what came back."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from pydantic import JsonValue, StrictBool
@@ -8,13 +8,13 @@ from pydantic import JsonValue, StrictBool
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import AnyCoworkError, BadParameters, UnknownTool
 from anycowork.domain.roles import Permission
-from anycowork.domain.values import value
+from anycowork.domain.values import leaf_value, value
 
 Parameters = dict[str, JsonValue]
 _READING = frozenset({Permission.READ_FILES})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolSpec:
     """What the prompt, the gate and the records know of a tool. `schema` is the JSON schema of its parameters.
 
@@ -57,7 +57,7 @@ class Status(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallError:
     code: str
     message: str
@@ -68,7 +68,7 @@ class CallError:
         return cls(code=error.code, message=error.message, retryable=error.retryable)
 
 
-@value
+@leaf_value
 class ToolResult:
     """`content` is stored whole; what the model is shown of it is cut elsewhere. `facts` is small machine-readable detail (exit code, hash)."""
 
@@ -117,7 +117,7 @@ class Provenance:
         return not self.whole_reply or self.in_tool_result
 
 
-@value
+@leaf_value
 class Call:
     """One call as recorded. Its authority is frozen: the role at issue stands in it for ever."""
 
@@ -144,7 +144,7 @@ class Call:
         return self.intent if waits else None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Intent:
     """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent).
 
@@ -159,7 +159,7 @@ class Intent:
     held: "Held | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Held:
     """A command that has run and whose changes wait for a person's word: why they are asked for, how they look, and what it said.
 
@@ -174,7 +174,7 @@ class Held:
     beneath: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PathIntent:
     """`kind` is file, folder or link; what is no file has a mark of its kind where a file has its hash. `mode` None leaves it alone."""
 

@@ -1,9 +1,9 @@
 """What a chat has used of its models, summed from the requests that were recorded."""
 
-from dataclasses import dataclass
+from anycowork.domain.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ModelUsage:
     """`model` with its provider in front. `reserved` was set aside for requests that never told what they used: it counts as spent."""
 
@@ -17,7 +17,7 @@ class ModelUsage:
     estimated: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ChatUsage:
     """`window` is what the newest settled request filled of its model's context: prompt and answer."""
 

@@ -1,6 +1,8 @@
-"""`@value`: a frozen dataclass in all but its making. An agent makes dozens of them at every step, so msgspec makes them, in C."""
+"""`@value`: a frozen dataclass in all but its making. An agent makes dozens of them at every step, so msgspec makes them, in C.
 
-import inspect
+It makes their classes too: for each of its own a dataclass compiles six methods from text, which adds up at every start.
+"""
+
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -19,19 +21,41 @@ _OF_A_PLAIN_CLASS = frozenset({"__dict__", "__weakref__", "__annotations__"})
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
     """As `@dataclass(frozen=True, slots=True)`, at a tenth of the cost for each one made. A value has no base but `object`."""
-    replaced = _OF_A_PLAIN_CLASS | inspect.get_annotations(cls).keys()
-    own = {name: it for name, it in vars(cls).items() if name not in replaced}
-    known = fields(dataclass(frozen=True)(cls))  # type: ignore[arg-type]  # a dataclass now, which its type does not tell
-    own |= {"__hash__": cls.__hash__, "__dataclass_fields__": {one.name: one for one in known}}
-    if not all(one.compare for one in known):
-        own |= {"__eq__": cls.__eq__}
-    if not all(one.repr for one in known):
-        own |= {"__repr__": cls.__repr__}
+    return _made(cls, collected=True)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def leaf_value(cls: type[T]) -> type[T]:
+    """A value of text, numbers, JSON and other leaves, which can lead back to nothing: the garbage collector need not look at it.
+
+    For what a turn keeps by the thousand. Never for what holds an error, a function or anything that can be changed.
+    """
+    return _made(cls, collected=False)
+
+
+def _made(cls: type[T], *, collected: bool) -> type[T]:
+    given = dict(vars(cls))
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else a dataclass writes one, from a signature that is still to come
+    leaves_out = any(isinstance(it, Field) and _stays_out(it) for it in given.values())
+    known = _fields_of(dataclass(frozen=True)(cls) if leaves_out else dataclass(init=False, repr=False, eq=False)(cls))
+    replaced = _OF_A_PLAIN_CLASS | {one.name for one in known}
+    own = {name: it for name, it in given.items() if name not in replaced}
+    own |= {"__doc__": cls.__doc__, "__dataclass_fields__": {one.name: one for one in known}}
+    if leaves_out:  # a struct compares, hashes and shows all of its fields
+        own |= {"__eq__": cls.__eq__, "__hash__": cls.__hash__, "__repr__": cls.__repr__}
     kinds = [_described(one) for one in known]
-    return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=own)  # type: ignore[return-value]  # the same fields, methods and name
+    return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=own, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name
 
 
-def _described(one: "Field[Any]") -> tuple[str, Any] | tuple[str, Any, Any]:  # Any, as dataclasses has it
+def _stays_out(one: "Field[Any]") -> bool:  # Any, as dataclasses has it
+    return one.hash is False or not (one.compare and one.repr)
+
+
+def _fields_of(made: type[T]) -> "tuple[Field[Any], ...]":
+    return fields(made)  # type: ignore[arg-type]  # a dataclass, which its type does not tell
+
+
+def _described(one: "Field[Any]") -> tuple[str, Any] | tuple[str, Any, Any]:
     if one.default is not MISSING:
         return one.name, one.type, one.default
     if one.default_factory is not MISSING:

@@ -1,7 +1,7 @@
 """Workflows: what a user invokes. A definition is parameters and linear steps; a Run is one of them on its way through a chat."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from pydantic import JsonValue
@@ -10,6 +10,7 @@ from anycowork.domain.chats import EndReason
 from anycowork.domain.messages import Json
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters
+from anycowork.domain.values import value
 
 Value = str | int | float | bool
 
@@ -24,7 +25,7 @@ class ParameterType(StrEnum):
     PATH = "path"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Parameter:
     name: str
     type: ParameterType = ParameterType.STRING
@@ -50,14 +51,14 @@ class Parameter:
 # --- what a step does
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Prompt:
     """The agent is sent these words."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ToolUse:
     """One call through the door. With `may_fail` a tool that ran and failed does not end the run; a refusal always does."""
 
@@ -66,7 +67,7 @@ class ToolUse:
     may_fail: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ask:
     """A person is asked. An answer whose value is in `stop_on` ends the run there."""
 
@@ -74,12 +75,12 @@ class Ask:
     stop_on: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ShowChanges:
     """What the calls of this chat have changed so far is laid before the agent, as data."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Nested:
     """Another workflow's steps, in this place. `given` are its parameters as they stand in the file."""
 
@@ -90,7 +91,7 @@ class Nested:
 Action = Prompt | ToolUse | Ask | ShowChanges
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Step:
     """As written in a definition; `line` is where."""
 
@@ -105,7 +106,7 @@ class Source(StrEnum):
     WORKSPACE = "workspace"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Workflow:
     """`declared` is what the file says it needs; None if it says nothing, and then its steps alone decide."""
 
@@ -129,7 +130,7 @@ class RunStatus(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RunStep:
     title: str
     does: Action
@@ -165,7 +166,7 @@ def _action(stored: Mapping[str, JsonValue]) -> Action:
     return ToolUse(str(stored.get("kind")), {})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Run:
     """One run is one turn, and has its id. The steps are fixed at its start: what a file says later changes nothing of it.
 

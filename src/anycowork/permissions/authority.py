@@ -1,5 +1,7 @@
 """What one call may do: the ceiling it was issued under, the role at issue and the role now, all of them together. Pure."""
 
+from functools import lru_cache
+
 from anycowork.domain.errors import Forbidden
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, ToolSpec
@@ -7,7 +9,12 @@ from anycowork.domain.tools import Call, ToolSpec
 
 def authority(call: Call, at_issue: RoleDefinition, now: RoleDefinition) -> frozenset[Permission]:
     """A role switched after the call was issued can narrow it, never widen it."""
-    return call.ceiling & at_issue.permissions & now.permissions
+    return _common(call.ceiling, at_issue.permissions, now.permissions)
+
+
+@lru_cache(maxsize=256)  # asked for every call, and nearly always of the same few sets
+def _common(*permissions: frozenset[Permission]) -> frozenset[Permission]:
+    return frozenset.intersection(*permissions)
 
 
 def require_authority(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from anycowork.domain.values import value
 from anycowork.permissions import shellwords
 from anycowork.permissions.grammar import require_as_bash_reads, syntax_tree
 from anycowork.permissions.shellwords import Unjudgeable, Word, require_no_rebinding
@@ -34,7 +35,7 @@ _HOLDERS = frozenset({
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ParsedCommand:
     """`raw` are the words whatever they mean: what is left to compare when the rest cannot be judged."""
 

@@ -83,12 +83,16 @@ class Judge:
         return index
 
 
+_READS = Decided(Effect.ALLOW, None, "Reading inside the workspace passes.")
+_HOLDS_KEYS = Decided(Effect.ASK, None, "No rule covers it, and the file looks as if it held keys or passwords.")
+
+
 def by_default(spec: ToolSpec, call: Call, touched: Touched) -> Decided:
     """With no rule the tool's own setting holds, tightened by risk."""
     if spec.read_only and not spec.requires_approval:
         if any(map(holds_keys, touched.paths)):
-            return Decided(Effect.ASK, None, "No rule covers it, and the file looks as if it held keys or passwords.")
-        return Decided(Effect.ALLOW, None, "Reading inside the workspace passes.")
+            return _HOLDS_KEYS
+        return _READS
     if spec.requires_approval:
         return Decided(Effect.ASK, None, f"No rule covers it, and '{spec.name}' asks.")
     resource = touched.paths[0] if touched.paths else touched.other or ""

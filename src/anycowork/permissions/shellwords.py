@@ -3,8 +3,9 @@
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from anycowork.domain.values import value
 
 if TYPE_CHECKING:  # heavy: only for the types
     from tree_sitter import Node
@@ -36,7 +37,7 @@ class Unjudgeable(Exception):
         self.why = why
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Word:
     """Not certain: a glob, a variable, a substitution. Then `value` is only how it is written, and it may become several words."""
 

@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.rules import EVERYTHING, Rule
+from anycowork.domain.values import value
 from anycowork.permissions.commands import ParsedCommand, parse
 from anycowork.permissions.patterns import is_literal, may_lie_below, path_regex, plain
 from anycowork.permissions.wrappers import Part, Through, without_folder
@@ -17,7 +18,7 @@ _PLAIN_WORDS = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?: [A-Za-z0-9_./:@%+,-]+)*")
 _FOLDER = re.compile(r"(?:[^*?/]+/)*")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CommandPattern:
     """`words` is None if the pattern is no single plain command: then only the very same text matches it."""
 
@@ -175,7 +176,7 @@ class Shelf:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Paths:
     """Patterns are kept under the folder that they begin with, so that a path meets only those above it."""
 

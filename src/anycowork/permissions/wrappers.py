@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from anycowork.domain.values import value
 from anycowork.permissions.shellwords import Unjudgeable, Word, require_no_rebinding
 
 
@@ -17,7 +17,7 @@ class Through(Enum):
     NO = "it runs it with other rights, variables or input"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Part:
     """One simple command. The first `known` words are certain; `at` is where the words of what it runs begin."""
 
@@ -81,7 +81,7 @@ _SAFE_GIT_SETTING = re.compile(
 _GIT_RUNS = frozenset({"filter-branch", "difftool", "mergetool"})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Options:
     """How far a wrapper's own words go: flags alone, flags that take a value, and how many words before the command."""
 
@@ -272,15 +272,15 @@ def _find(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:
 def _require_plain_git(words: Sequence[Word]) -> None:
     """Git runs programs that its settings name. Raises: Unjudgeable."""
     values = [word.value for word in words]
-    for at, value in enumerate(values[1:], 1):
-        setting = values[at + 1] if value == "-c" and at + 1 < len(values) else None
+    for at, text in enumerate(values[1:], 1):
+        setting = values[at + 1] if text == "-c" and at + 1 < len(values) else None
         before_verb = all(word.startswith("-") or values[i] in ("-c", "-C") for i, word in enumerate(values[1:at]))
         if setting is not None and before_verb and not _SAFE_GIT_SETTING.fullmatch(setting):
             raise Unjudgeable("'git -c' can set what git runs")
-        if value.startswith(
+        if text.startswith(
             ("--config-env", "--exec-path=", "--upload-pack", "--receive-pack", "--extcmd", "--open-files")
         ):
-            raise Unjudgeable(f"'{value[:20]}' names a program that git runs")
+            raise Unjudgeable(f"'{text[:20]}' names a program that git runs")
     verbs = set(values[1:])
     runs = verbs & _GIT_RUNS or ({"bisect", "run"} <= verbs) or ({"submodule", "foreach"} <= verbs)
     if runs or (

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import value
 from anycowork.prompts.signature import signature
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
 
@@ -13,7 +14,7 @@ LONGEST = 320  # characters of a description; a stranger's tool may have written
 SHORT = 60
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Catalogue:
     """`left_out` names the granted tools for which there was no room; a tool that the role does not grant is named nowhere."""
 

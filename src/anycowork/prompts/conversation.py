@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from anycowork.domain.asking import Part, Said
+from anycowork.domain.images import Image, images_of
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -108,11 +109,13 @@ def _spoken(message: Message) -> Said | None:
         return None
     if is_summary(message):
         return _one(USER, f"{SUMMARY}\n\n{message.content}")
-    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content)
+    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content, images=images_of(message))
 
 
-def _one(role: str, text: str, *, call: Json | None = None, answers: str | None = None) -> Said:
-    return Said(role, text, (Part(text, call, answers),))
+def _one(
+    role: str, text: str, *, call: Json | None = None, answers: str | None = None, images: tuple[Image, ...] = ()
+) -> Said:
+    return Said(role, text, (Part(text, call, answers, images),))
 
 
 def _joint(before: Message, message: Message, role: str) -> str:

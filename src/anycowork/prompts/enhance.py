@@ -3,13 +3,13 @@ Pure; the passthrough never comes here."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from string import Template
 
 from pydantic import JsonValue
 
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import value
 from anycowork.prompts.catalogue import Catalogue, catalogue
 from anycowork.prompts.instructions import NOTHING, Section
 from anycowork.prompts.prose import prose
@@ -17,7 +17,7 @@ from anycowork.prompts.prose import prose
 TOOL_BUDGET = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Enhanced:
     """`left_out` names what the budgets did not hold: tools that the role grants, and how much of the instructions."""
 

@@ -15,7 +15,7 @@ from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import result_of, said
 from anycowork.prompts.cutting import cut_middle
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, tokens
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, tokens
 
 T = TypeVar("T")
 RESULT_CAP = 16_384  # bytes of one result that a model is shown, whatever the budget
@@ -43,7 +43,9 @@ def weighed(message: Message, *, ratio: float, result_cap: int, whole: Message |
     """The message, if it is a result no longer than `result_cap`. `whole` is what it was cut from before."""
     shown = _cut_result(message, result_cap)
     one = said(shown)
-    return Weighed(whole or message, shown, one, 0 if one is None else tokens(one.content, ratio) + FRAME)
+    if one is None:
+        return Weighed(whole or message, shown, None, 0)
+    return Weighed(whole or message, shown, one, tokens(one.content, ratio) + FRAME + image_tokens(one))
 
 
 def fitting(
@@ -82,6 +84,7 @@ class Fitting:
         if self._fits() or anchor is None or not _from_the_person(anchor.shown):
             return self._kept.values()
         room = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
+        room -= image_tokens(anchor.said) if anchor.said else 0
         bytes_left = max(SHORT_MESSAGE, int(room * BYTES_PER_TOKEN / self._ratio))
         content = cut_middle(anchor.shown.content, bytes_left, way_out=_TOO_LONG)
         cut = self._weighed(replace(anchor.shown, content=content), anchor.whole)

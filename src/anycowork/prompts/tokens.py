@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from anycowork.domain.asking import Said
+from anycowork.domain.values import value
 
 BYTES_PER_TOKEN = 4
 FRAME = 4  # what a provider's chat format adds around one message
@@ -20,8 +20,12 @@ def tokens(text: str, ratio: float = 1.0) -> int:
 
 def request_tokens(messages: Iterable[Said], ratio: float = 1.0) -> int:
     """What a whole request weighs, each message with the frame around it."""
-    weights = [size(said.content) / BYTES_PER_TOKEN * ratio for said in messages]
-    return sum(map(math.ceil, weights)) + FRAME * len(weights)
+    return sum(tokens(said.content, ratio) + FRAME + image_tokens(said) for said in messages)
+
+
+def image_tokens(said: Said) -> int:
+    """What its images weigh; text's own ratio says nothing about them."""
+    return sum(image.tokens for part in said.parts for image in part.images)
 
 
 def size(text: str) -> int:
@@ -29,7 +33,7 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TokenRatio:
     """One model's true tokens per estimated token, as learnt so far: a running average that forgets slowly."""
 

@@ -1,7 +1,6 @@
 """What of a chat a model is shown: all of it as long as it fits, else what `fitting.py` keeps. Pure: what is stored is never changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from anycowork.domain.asking import Part, Said
 from anycowork.domain.messages import Message
@@ -89,7 +88,7 @@ class Window:
         return _with_note(conversation.turns), weight + tokens(LEFT_OUT, self._ratio) + FRAME
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _System:
     """The system prompt, weighed once."""
 

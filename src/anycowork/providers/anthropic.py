@@ -2,7 +2,7 @@
 after it nothing is retried. What its refusals mean to a person is said as for every other provider."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,13 @@ from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.native import CallPieces, answered_calls, text_of
+from anycowork.providers.pictures import shown_images
 from anycowork.providers.upstream import Upstream
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
     from anthropic.types import (
+        ImageBlockParam,
         MessageDeltaUsage,
         MessageParam,
         RawMessageStreamEvent,
@@ -221,8 +223,16 @@ def _messages(request: ModelRequest) -> "list[MessageParam]":
         if said.role == "assistant":
             turns.append({"role": "assistant", "content": [*words, *_called(said, known)]})
         elif said.role == "user":
-            turns.append({"role": "user", "content": [*_results(said, known), *words]})
+            seen = _seen(said, request.pictures)
+            turns.append({"role": "user", "content": [*_results(said, known), *seen, *words]})
     return turns
+
+
+def _seen(said: Said, pictures: Mapping[str, bytes]) -> "Iterator[ImageBlockParam]":
+    for image, data in shown_images(said, pictures):
+        match image.media_type:
+            case "image/png" | "image/jpeg" | "image/webp" | "image/gif" as media_type:
+                yield {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
 def _called(said: Said, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":

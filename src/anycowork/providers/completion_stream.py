@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from anycowork.domain.asking import Chunk, Finished, UsageChunk
 from anycowork.domain.errors import BrokenStream
+from anycowork.domain.values import value
 from anycowork.providers.deltas import DONE, Delta, Unreadable, read_delta, read_whole
 from anycowork.providers.native import CallPieces
 from anycowork.providers.retries import TryAgain
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_WHOLE_BYTES = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Timeouts:
     """Seconds: to connect, until the first byte of the answer, between two pieces of it, and after its end for the usage."""
 

@@ -2,17 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal
 from urllib.parse import urlsplit
 
 from anycowork.domain.asking import ModelOptions
 from anycowork.domain.errors import Invalid
 from anycowork.domain.metering import Price
+from anycowork.providers.model_list import AUTO
 
 Kind = Literal["openai", "anthropic", "local", "guide"]
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
+# Families that take images, by their makers' own pages; a name may stand behind its maker's (`openai/gpt-4o`).
+_FAMILIES = (
+    "gpt-4o*", "gpt-4.1*", "gpt-5*", "o3*", "o4-mini*", "chatgpt-4o*",
+    "claude-3*", "claude-opus-*", "claude-sonnet-*", "claude-haiku-*",
+    "gemini-*", "gemma3*", "gemma-3*", "pixtral*", "llava*", "bakllava*", "moondream*", "minicpm-v*", "*-vl", "*-vl-*", "*-vl:*",
+    "qwen*vl*", "llama*-vision*",
+)  # fmt: skip
+_KNOWN_TO_SEE = tuple(pattern for family in _FAMILIES for pattern in (family, f"*/{family}"))
 _USUAL_CONTEXT: dict[Kind, int] = {"anthropic": 200_000}
 
 
@@ -23,7 +33,10 @@ def usual_context(kind: Kind) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """`models` are those it is known to have, the first being its own default; empty = whatever it lists when first asked."""
+    """`models` are those it is known to have, the first being its own default; empty = whatever it lists when first asked.
+
+    `images` are the names or patterns of those that can be shown images; None = those whose names are known to.
+    """
 
     name: str
     kind: Kind = "openai"
@@ -32,7 +45,16 @@ class ProviderConfig:
     models: tuple[str, ...] = ()
     context_tokens: int = CONTEXT_TOKENS
     options: ModelOptions = field(default_factory=ModelOptions)
+    images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
+
+    def sees(self, model: str) -> bool:
+        """Whether this model can be shown images."""
+        if self.kind == "anthropic" and self.images is None and model == AUTO:
+            return True  # whichever it lists: all of its models see
+        patterns = _KNOWN_TO_SEE if self.images is None else self.images
+        name = model.lower() if self.images is None else model
+        return self.kind in ("openai", "anthropic") and any(fnmatchcase(name, pattern) for pattern in patterns)
 
     def __post_init__(self) -> None:
         """Raises: Invalid."""

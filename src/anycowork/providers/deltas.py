@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from anycowork.domain.asking import ReasoningChunk, TextChunk, UsageChunk
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 
 DONE = b"[DONE]"
 
@@ -16,7 +16,7 @@ class Unreadable(ValueError):
     """The event is not JSON, or not an object."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CallPiece:
     """A piece of a native call: its name comes once, its arguments in as many pieces as the server likes."""
 
@@ -25,7 +25,7 @@ class CallPiece:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Delta:
     """One event: what is new, and what it says about the whole so far. `error` is upstream's own words for a failure mid-stream."""
 

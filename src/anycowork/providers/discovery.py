@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from anycowork.domain.errors import ProviderFault
+from anycowork.domain.values import value
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig, usual_context
 from anycowork.providers.model_list import chat_model
 from anycowork.providers.openai_compatible import OpenAICompatible
@@ -16,7 +16,7 @@ KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LocalServer:
     name: str
     base_url: str

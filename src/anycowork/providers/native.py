@@ -1,13 +1,14 @@
 """Native function calling, to and from the strict form: what the agent reads and records is the same whichever way a model calls."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from anycowork.domain.asking import CallChunk, Part, Said
 from anycowork.domain.messages import Json
 from anycowork.providers.deltas import well_formed
+from anycowork.providers.pictures import openai_content
 
 
 def strict(tool: str, arguments: str) -> CallChunk:
@@ -42,13 +43,13 @@ def answered_calls(messages: Sequence[Said]) -> frozenset[str]:
     return frozenset(made & {part.answers for part in parts if part.answers})
 
 
-def openai_messages(messages: Sequence[Said]) -> list[Json]:
+def openai_messages(messages: Sequence[Said], pictures: Mapping[str, bytes]) -> list[Json]:
     """As OpenAI's API has it: an assistant's `tool_calls`, each followed by a message of role `tool`."""
     known = answered_calls(messages)
-    return [shown for said in messages for shown in _openai(said, known)]
+    return [shown for said in messages for shown in _openai(said, known, pictures)]
 
 
-def _openai(said: Said, known: frozenset[str]) -> Iterator[Json]:
+def _openai(said: Said, known: frozenset[str], pictures: Mapping[str, bytes]) -> Iterator[Json]:
     calls = [part.call for part in said.parts if part.call and part.call.get("id") in known]
     for part in said.parts:
         if part.answers in known:
@@ -57,7 +58,7 @@ def _openai(said: Said, known: frozenset[str]) -> Iterator[Json]:
     if calls:
         yield {"role": "assistant", "content": words or None, "tool_calls": [_openai_call(call) for call in calls]}
     elif words:
-        yield {"role": said.role, "content": words}
+        yield {"role": said.role, "content": openai_content(said, words, pictures)}
 
 
 def _openai_call(call: Json) -> Json:

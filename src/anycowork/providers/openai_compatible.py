@@ -16,6 +16,7 @@ from anycowork.providers.constrained import plain_words
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
 from anycowork.providers.native import openai_messages
+from anycowork.providers.pictures import openai_content
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff, TryAgain, retry_after
 from anycowork.providers.upstream import Upstream, waiting_may_help
@@ -206,8 +207,11 @@ def _body(request: ModelRequest, model: str) -> Json:
 
 def _messages(request: ModelRequest) -> list[Json]:
     if request.offers:
-        return openai_messages(request.messages)
-    return [{"role": said.role, "content": well_formed(said.content)} for said in request.messages]
+        return openai_messages(request.messages, request.pictures)
+    return [
+        {"role": said.role, "content": openai_content(said, well_formed(said.content), request.pictures)}
+        for said in request.messages
+    ]
 
 
 def _without(body: Json, refused: frozenset[str]) -> Json:

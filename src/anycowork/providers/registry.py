@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from anycowork.domain.asking import ModelOptions, Provider
@@ -78,7 +79,8 @@ class ProviderRegistry:
 
     def options(self, model_id: str | None) -> ModelOptions:
         """How the model wants to be asked. Raises: NoSuchModel."""
-        return self._resolve(model_id)[0].options
+        config, model = self._resolve(model_id)
+        return replace(config.options, images=True) if config.sees(model) else config.options
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
@@ -223,6 +225,7 @@ class ProviderRegistry:
             "kind": config.kind,
             "base_url": _address(config),
             "models": list(config.models),
+            "images": [model for model in config.models or (AUTO,) if config.sees(model)],
             "default": config.name == chosen,
             "status": status.value,
             "hint": _hint(config, status),

@@ -2,14 +2,14 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
 from anycowork.domain.errors import ProviderFault
+from anycowork.domain.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Backoff:
     """Seconds. Each wait doubles up to `cap`, a random half of it taken off so that clients do not come back all at once.
 

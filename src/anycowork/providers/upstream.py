@@ -1,17 +1,18 @@
 """One OpenAI-compatible server as seen from here: where it is, whose key it wants, and what its refusals mean to a person."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from anycowork.domain.errors import BadKey, NoSuchModel, Overloaded, ProviderFault, RateLimited, RejectedRequest
 from anycowork.domain.metering import Price
+from anycowork.domain.values import value
 from anycowork.providers.deltas import error_code, error_words
 
 MAX_WORDS = 500
 _OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Upstream:
     """`key` is asked anew for each request and never kept, so nothing that prints this object can show it."""
 

@@ -6,11 +6,12 @@ httptools reads the protocol; here are connections that are kept, time limits an
 import asyncio
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 import httptools
+
+from anycowork.domain.values import value
 
 KEPT_SECONDS = 30.0
 MAX_HEAD = 128 * 1024
@@ -22,7 +23,7 @@ class Broken(Exception):
     """The other side closed too early, or does not speak HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Target:
     """Where a base URL leads; `prefix` is its path."""
 
@@ -112,8 +113,8 @@ class Wire(asyncio.Protocol):
     ) -> None:
         """Returns when the head is there: `status` and `headers`. Raises: Broken, TimeoutError, OSError."""
         head = [f"{method} {target.prefix}/{path} HTTP/1.1\r\nHost: ".encode("ascii"), target.host_header, b"\r\n"]
-        for name, value in headers:
-            head += (name, b": ", value, b"\r\n")
+        for name, text in headers:
+            head += (name, b": ", text, b"\r\n")
         if body or method != "GET":
             head.append(b"Content-Length: %d\r\n" % len(body))
         head += (b"\r\n", body)

@@ -1,6 +1,7 @@
 """The calls table: the authority of a call at issue, what it was about to do, and what came back."""
 
 import sqlite3
+from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
@@ -15,45 +16,51 @@ from anycowork.store.columns import packed, packed_or_null, unpacked
 Connection = sqlite3.Connection
 
 _FIELDS = "id, chat_id, turn_id, batch_id, ordinal, tool, parameters, terminate, role_at_issue, ceiling, provenance, plan_step, state, intent, result"
+_ADD = (
+    f"INSERT INTO calls ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step"
+)
+_CHANGE = "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?"
+
+Put = tuple[Call, int]
+"""A call as it is now, and the number of the change that says so."""
 
 
-def put(connection: Connection, call: Call, *, seq: int) -> None:
+def put(connection: Connection, puts: Sequence[Put]) -> None:
     """The authority at issue stands for ever: only what happened to the call changes."""
     # Issued is what a call is at first; afterwards it is nearly always there, and the rest of it need not be written again.
-    if call.state is CallState.ISSUED or not _change(connection, call):
-        _insert(connection, call, seq)
+    issued = [one for one in puts if one[0].state is CallState.ISSUED]
+    later = [one for one in puts if one[0].state is not CallState.ISSUED]
+    if issued:
+        connection.executemany(_ADD, map(_row, issued))
+    if later and connection.executemany(_CHANGE, map(_changed, later)).rowcount != len(later):
+        connection.executemany(_ADD, map(_row, later))
 
 
-def _change(connection: Connection, call: Call) -> bool:
-    changed = connection.execute(
-        "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?",
-        (call.state.value, packed_or_null(call.intent), packed_or_null(call.result), call.plan_step, call.id),
-    )
-    return changed.rowcount == 1
+def _changed(put: Put) -> tuple[str | None, ...]:
+    call = put[0]
+    return call.state.value, packed_or_null(call.intent), packed_or_null(call.result), call.plan_step, call.id
 
 
-def _insert(connection: Connection, call: Call, seq: int) -> None:
-    connection.execute(
-        f"INSERT INTO calls ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, intent = excluded.intent, result = excluded.result, plan_step = excluded.plan_step",
-        (
-            call.id,
-            call.chat_id,
-            call.turn_id,
-            call.batch_id,
-            call.ordinal,
-            call.tool,
-            packed(call.parameters),
-            int(call.terminate),
-            str(call.role_at_issue),  # a role's own type is a detour for SQLite
-            _packed_ceiling(call.ceiling),
-            _packed_provenance(call.provenance),
-            call.plan_step,
-            call.state.value,
-            packed_or_null(call.intent),
-            packed_or_null(call.result),
-            seq,
-        ),
+def _row(put: Put) -> tuple[str | int | None, ...]:
+    call, seq = put
+    return (
+        call.id,
+        call.chat_id,
+        call.turn_id,
+        call.batch_id,
+        call.ordinal,
+        call.tool,
+        packed(call.parameters),
+        int(call.terminate),
+        str(call.role_at_issue),  # a role's own type is a detour for SQLite
+        _packed_ceiling(call.ceiling),
+        _packed_provenance(call.provenance),
+        call.plan_step,
+        call.state.value,
+        packed_or_null(call.intent),
+        packed_or_null(call.result),
+        seq,
     )
 
 

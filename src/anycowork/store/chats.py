@@ -61,12 +61,14 @@ _ROWS_OF_A_CHAT = ("turns", "approvals", "questions", "plans", "rules", "usage",
 
 
 def remove(connection: Connection, chat_id: str) -> None:
-    messages.remove_of_chat(connection, chat_id)
+    hashes = messages.remove_of_chat(connection, chat_id)
     records.remove_of_chat(connection, chat_id)
     calls.remove_of_chat(connection, chat_id)
     for table in _ROWS_OF_A_CHAT:
         connection.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
     connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
+    for hash_ in hashes:
+        messages.remove_unnamed_image(connection, hash_)
 
 
 def require_state(connection: Connection, chat_id: str, write: RequireState) -> None:

@@ -1,10 +1,10 @@
 """The idempotency table: a request that was sent twice is answered twice and done once."""
 
 import sqlite3
-from dataclasses import dataclass
 from enum import StrEnum
 
 from anycowork.domain.ports import Clock
+from anycowork.domain.values import value
 from anycowork.store.writer import Writer
 
 Connection = sqlite3.Connection
@@ -18,7 +18,7 @@ class RequestState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Remembered:
     path: str
     body_hash: str

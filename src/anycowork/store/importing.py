@@ -15,6 +15,7 @@ from anycowork.domain.events import Draft, EventType
 from anycowork.domain.journal import AddChat
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
+from anycowork.domain.values import value
 from anycowork.store import chats, messages, records
 from anycowork.store.records import Entry
 from anycowork.store.writer import Writer
@@ -23,7 +24,7 @@ Connection = sqlite3.Connection
 LONGEST_ID = 200
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Problem:
     """`where` names the line or the item, counted from 1."""
 
@@ -45,7 +46,7 @@ class ImportReport:
         self.problems += other.problems
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Importer:
     """`workspace` is given to chats that name none."""
 

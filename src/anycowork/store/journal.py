@@ -11,7 +11,7 @@ import msgspec
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
-from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend
+from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
@@ -34,6 +34,8 @@ Kept = Done[None] | Failed
 log = logging.getLogger(__name__)
 _canonical = msgspec.json.Encoder(order="sorted").encode
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, Snapshot})
+_REMEMBERED = frozenset({Turn, SetChat, Rule, RemoveChat})
+_DROPPING = frozenset({Compact, RemoveChat})
 _OF_A_MESSAGE = Draft(EventType.MESSAGE, {})  # who, why and where are filled in
 
 
@@ -111,15 +113,16 @@ class SqliteJournal:
 
     def _number(self, change: Change, line: Line) -> Numbered:
         chat_id, at = change.chat_id, self._clock.now()
-        messages = [write for write in change.writes if isinstance(write, Message)]
+        messages = [write for write in change.writes if type(write) is Message]
         step = _OF_A_STEP.issuperset(map(type, change.writes))
         # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
         first = seq = line.take(max(1, len(messages) + len(change.events)))
         entries = []
         for message in messages:
             step = step and message.role is not Speaker.USER
+            told = message.to_json()
+            told["seq"] = seq
             envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
-            told = {**message.to_json(), "seq": seq}
             envelope["message"] = told
             for name in ("turn_id", "job_id", "task_id"):
                 envelope[name] = told[name]
@@ -131,13 +134,14 @@ class SqliteJournal:
         return Numbered(change, tuple(entries), first, line.next_seq, at, step)
 
     def _envelope(self, draft: Draft, change: Change, seq: int, at: str) -> Json:
-        """A draft that does not say who or why has the change's principal and cause."""
-        envelope = draft.envelope(seq=seq, record_id=self._clock.new_id(), chat_id=change.chat_id, at=at)
-        if draft.principal == _OF_A_MESSAGE.principal:
-            envelope["principal"] = change.principal
-        if draft.cause is None:
-            envelope["cause"] = change.cause
-        return envelope
+        return draft.envelope(
+            seq=seq,
+            record_id=self._clock.new_id(),
+            chat_id=change.chat_id,
+            at=at,
+            principal=change.principal,
+            cause=change.cause,
+        )
 
     # --- showing
 
@@ -192,7 +196,9 @@ class SqliteJournal:
                 log.error("%d pieces of text could not be kept: %s", len(pieces), error)
 
     def _drop_pieces(self, change: Change) -> list[Drop]:
-        drops = []
+        drops: list[Drop] = []
+        if _DROPPING.isdisjoint(map(type, change.writes)):  # as nearly always
+            return drops
         for write in change.writes:
             if isinstance(write, Compact):
                 drops.append(self._pieces.drop(change.chat_id, write.message_id))
@@ -205,16 +211,20 @@ class SqliteJournal:
         for drop in drops:
             self._pieces.finish(drop)
         for write in change.writes:
-            if isinstance(write, Turn):
-                self._running.saw(write)
-            elif isinstance(write, SetChat):
-                self._running.forget_role(change.chat_id)
-            elif isinstance(write, Rule):
-                self._rules_changed()
-            elif isinstance(write, RemoveChat):
-                self._lines.forget(change.chat_id)
-                self._running.forget(change.chat_id)
-                self._rules_changed()
+            if type(write) in _REMEMBERED:
+                self._remember(change.chat_id, write)
+
+    def _remember(self, chat_id: str, write: Write) -> None:
+        if isinstance(write, Turn):
+            self._running.saw(write)
+        elif isinstance(write, SetChat):
+            self._running.forget_role(chat_id)
+        elif isinstance(write, Rule):
+            self._rules_changed()
+        elif isinstance(write, RemoveChat):
+            self._lines.forget(chat_id)
+            self._running.forget(chat_id)
+            self._rules_changed()
 
     def _take_back(self, drops: list[Drop]) -> None:
         for drop in drops:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.images import images_of
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage
 from anycowork.store.columns import unpacked
@@ -24,10 +25,26 @@ def insert(connection: Connection, rows: Sequence[Row]) -> None:
     connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
 
 
-def remove_of_chat(connection: Connection, chat_id: str) -> None:
-    """While its records are still there. No index by chat: only this would use it, and every message would pay for it."""
-    rows = [(message.id, chat_id) for message in _all(connection, chat_id)]
+def remove_of_chat(connection: Connection, chat_id: str) -> set[str]:
+    """While its records are still there. No index by chat: only this would use it, and every message would pay for it.
+
+    The hashes of the images that its messages name.
+    """
+    rows, hashes = [], set[str]()
+    for message in _all(connection, chat_id):
+        rows.append((message.id, chat_id))
+        hashes |= {image.sha256 for image in images_of(message)}
     connection.executemany("DELETE FROM messages WHERE id = ? AND chat_id = ?", rows)
+    return hashes
+
+
+def remove_unnamed_image(connection: Connection, hash_: str) -> None:
+    """Unless a message of another chat names it: one content is kept once. Looks through every message, for whoever deletes images."""
+    named = connection.execute(
+        "SELECT 1 FROM records WHERE type = 'message' AND instr(body, ?) > 0 LIMIT 1", (hash_.encode(),)
+    ).fetchone()
+    if named is None:
+        connection.execute("DELETE FROM blobs WHERE hash = ?", (hash_,))
 
 
 def history(connection: Connection, chat_id: str) -> list[Message]:

@@ -3,13 +3,13 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
+from anycowork.domain.values import value
 from anycowork.store import chats, idempotency, ledger
 from anycowork.store.blobs import Blobs
 from anycowork.store.database import BUSY_SECONDS, connect_to_read, connect_to_write, create_file
@@ -33,7 +33,7 @@ from anycowork.store.writes import Scribe
 SKIPPED_NUMBERS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Database:
     """`ended_cleanly` is False if the server that had it open before was killed: then there may be turns to settle."""
 

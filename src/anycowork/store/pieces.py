@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.values import value
 from anycowork.store.records import Entry
 
 LARGEST_PIECE = 1024
 Key = tuple[str, str, EventType]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Delta:
     """One delta as it was shown."""
 

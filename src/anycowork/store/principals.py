@@ -1,17 +1,17 @@
 """The principals table: who holds a key. Only the key's hash is kept."""
 
 import sqlite3
-from dataclasses import dataclass
 
 from anycowork.domain.metering import KeyLimits
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.values import value
 from anycowork.store.columns import packed
 from anycowork.store.ledger import read_limits, write_limits
 from anycowork.store.writer import Writer
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keyholder:
     principal: Principal
     created_at: str

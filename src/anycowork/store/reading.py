@@ -179,10 +179,11 @@ class SqliteStore:
 
     def _last_seq(self, chat_id: str) -> int:
         """From here on a reader of the history has to follow: the last number shown, but before any text whose message has not come."""
-        limits = [records.last_seq(self._reader, chat_id)]
+        last, first_unfinished = records.ends(self._reader, chat_id)
+        limits = [last]
         if (horizon := self._lines.horizon(chat_id)) is not None:
             limits.append(horizon)
-        if (first := records.first_unfinished(self._reader, chat_id)) is not None:
-            limits.append(first - 1)
+        if first_unfinished is not None:
+            limits.append(first_unfinished - 1)
         limits += [piece.first.seq - 1 for piece in self._pieces.of(chat_id)]
         return min(limits)

@@ -2,17 +2,18 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from anycowork.domain.audit import link
 from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
 from anycowork.domain.ports import UnfinishedText
+from anycowork.domain.values import leaf_value
 from anycowork.store.columns import unpacked
 
 Connection = sqlite3.Connection
 
 
-class Entry(NamedTuple):
+@leaf_value
+class Entry:
     """A record before it has its place among all chats' records. Only a delta has a `message_id`."""
 
     chat_id: str
@@ -32,9 +33,9 @@ Row = tuple[int, str, int, str, str | None, str | None, bytes]
 def chained(entries: Iterable[Entry], *, position: int, chain: str) -> tuple[list[Row], str]:
     """The rows from this position on, and the chain's new end."""
     rows: list[Row] = []
-    for place, (chat_id, seq, type_, body, _) in enumerate(entries, position):
-        chain = link(chain, body)
-        rows.append((place, chat_id, seq, str(type_), None, chain, body))
+    for place, entry in enumerate(entries, position):
+        chain = link(chain, entry.body)
+        rows.append((place, entry.chat_id, entry.seq, str(entry.type), None, chain, entry.body))
     return rows, chain
 
 
@@ -92,17 +93,14 @@ def last_position(connection: Connection) -> int:
     return int(connection.execute("SELECT COALESCE(MAX(position), 0) FROM records").fetchone()[0])
 
 
-def last_seq(connection: Connection, chat_id: str) -> int:
-    row = connection.execute("SELECT MAX(seq) FROM records WHERE chat_id = ?", (chat_id,)).fetchone()
-    return int(row[0] or 0)
-
-
-def first_unfinished(connection: Connection, chat_id: str) -> int | None:
-    """The first delta whose message has not come yet."""
+def ends(connection: Connection, chat_id: str) -> tuple[int, int | None]:
+    """The number of the chat's last record, and of the first delta whose message has not come yet."""
     row = connection.execute(
-        "SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL", (chat_id,)
+        "SELECT (SELECT MAX(seq) FROM records WHERE chat_id = ?),"
+        " (SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL)",
+        (chat_id, chat_id),
     ).fetchone()
-    return None if row[0] is None else int(row[0])
+    return row[0] or 0, row[1]
 
 
 def deltas(connection: Connection, chat_id: str) -> list[Record]:

@@ -44,10 +44,9 @@ class Rules:
         return [_rule(row) for row in self._reader.execute(f"SELECT {_FIELDS} FROM rules ORDER BY id")]
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
-        now = self._clock.now()
         held = self._held.get((chat_id, workspace))
-        if held is None or (held[1] is not None and held[1] <= now):
-            held = self._held[chat_id, workspace] = self._read(chat_id, workspace, now)
+        if held is None or (held[1] is not None and held[1] <= self._clock.now()):
+            held = self._held[chat_id, workspace] = self._read(chat_id, workspace, self._clock.now())
         return held[0]
 
     async def _write(self, work: Work[None]) -> None:

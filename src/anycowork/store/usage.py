@@ -1,6 +1,7 @@
 """The usage table: what was set aside before a model was asked, and what it used."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anycowork.domain.errors import NotFound
@@ -23,20 +24,27 @@ class UsageTotals:
     estimated: bool = False
 
 
-def reserve(connection: Connection, chat_id: str, write: Reserve) -> None:
-    connection.execute(
-        "INSERT INTO usage (id, chat_id, turn_id, purpose, model, reserved) VALUES (?, ?, ?, ?, ?, ?)",
-        (write.id, chat_id, write.turn_id, write.purpose, write.model, write.tokens),
+_RESERVE = "INSERT INTO usage (chat_id, id, turn_id, purpose, model, reserved) VALUES (?, ?, ?, ?, ?, ?)"
+_SPEND = (
+    "UPDATE usage SET prompt = ?, completion = ?, cached = ?, reasoning = ?, estimated = ?, settled = 1 WHERE id = ?"
+)
+
+
+def reserve(connection: Connection, rows: Sequence[tuple[str, Reserve]]) -> None:
+    """What is set aside, each in its chat."""
+    connection.executemany(
+        _RESERVE, [(chat, one.id, one.turn_id, one.purpose, one.model, one.tokens) for chat, one in rows]
     )
 
 
-def spend(connection: Connection, write: Spend) -> None:
-    spent = connection.execute(
-        "UPDATE usage SET prompt = ?, completion = ?, cached = ?, reasoning = ?, estimated = ?, settled = 1 WHERE id = ?",
-        (write.prompt, write.completion, write.cached, write.reasoning, int(write.estimated), write.id),
-    )
-    if spent.rowcount == 0:
-        raise NotFound("reservation", write.id)
+def spend(connection: Connection, writes: Sequence[Spend]) -> None:
+    """Raises: NotFound if nothing was set aside for one of them."""
+    rows = [(one.prompt, one.completion, one.cached, one.reasoning, int(one.estimated), one.id) for one in writes]
+    if connection.executemany(_SPEND, rows).rowcount == len(rows):
+        return
+    for one in writes:
+        if connection.execute("SELECT id FROM usage WHERE id = ?", (one.id,)).fetchone() is None:
+            raise NotFound("reservation", one.id)
 
 
 def totals(connection: Connection, chat_id: str) -> UsageTotals:

@@ -1,19 +1,19 @@
 """The workspaces and leases tables: roots that a person registered, what was trusted in them, and who may write."""
 
 import sqlite3
-from dataclasses import dataclass
 
 from anycowork.domain.errors import Conflict, NotFound
 from anycowork.domain.journal import RequireLease
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import Clock
+from anycowork.domain.values import value
 from anycowork.store.columns import packed, unpacked
 from anycowork.store.writer import Writer
 
 Connection = sqlite3.Connection
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Root:
     """`trust` maps a path inside to the content hash that a person trusted."""
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
 from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.values import value
 
 LARGEST_GROUP = 512
 
@@ -25,7 +26,7 @@ class Done(Generic[T]):
     value: T
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failed:
     """Nothing of it was written."""
 
@@ -145,11 +146,8 @@ class Writer:
                 return
 
     def _gather(self, group: list[_Job]) -> tuple[list[_Job], bool]:
-        while len(group) < LARGEST_GROUP:
-            try:
-                more = self._queue.get_nowait()
-            except Empty:
-                break
+        while len(group) < LARGEST_GROUP and not self._queue.empty():  # no one else takes from it
+            more = self._queue.get()
             if more is None:
                 return group, True
             group += more

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.chats import Turn, TurnState
@@ -26,6 +26,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
+from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 from anycowork.store import (
     answers,
@@ -48,7 +49,8 @@ REMEMBERED = 4096
 _SECOND = len("2026-01-01T00:00:00")
 
 
-class Numbered(NamedTuple):
+@value
+class Numbered:
     """A change with its numbers given out and its records encoded: those of its messages first."""
 
     change: Change
@@ -103,20 +105,28 @@ class Scribe:
         self._turns.clear()
 
     def _write(self, connection: Connection, numbered: Numbered, sheet: "_Sheet") -> int:
-        chat_id, seq, removed = numbered.change.chat_id, numbered.first_seq, False
+        chat_id, first, removed = numbered.change.chat_id, numbered.first_seq, False
+        seq = first
         for ordinal, write in enumerate(numbered.change.writes):
-            if isinstance(write, Message):
-                sheet.messages.append((write.id, chat_id, seq, None))
-                seq += 1
-            elif isinstance(write, Turn):
-                self._put(connection, write, numbered.first_seq)
-            elif isinstance(write, RemoveChat):
-                sheet.lay_down(connection)  # what came before goes with it
-                chats.remove(connection, chat_id)
-                self._chains.pop(chat_id, None)
-                removed = True
-            else:
-                _apply(connection, numbered, write, ordinal)
+            match write:  # what every step brings comes first
+                case Message():
+                    sheet.messages.append((write.id, chat_id, seq, None))
+                    seq += 1
+                case Call():
+                    sheet.calls.append((write, first))
+                case Spend():
+                    sheet.spends.append(write)
+                case Reserve():
+                    sheet.reserves.append((chat_id, write))
+                case Turn():
+                    self._put(connection, write, first)
+                case RemoveChat():
+                    sheet.lay_down(connection)  # what came before goes with it
+                    chats.remove(connection, chat_id)
+                    self._chains.pop(chat_id, None)
+                    removed = True
+                case _:
+                    _apply(connection, numbered, write, ordinal)
         position = sheet.position
         if not removed:
             before, at = self._chain_of(connection, chat_id), self._updated_at(numbered)
@@ -156,12 +166,18 @@ class Scribe:
 class _Sheet:
     """The rows of a group of changes that are written together at its end."""
 
-    __slots__ = ("_ends", "messages", "position", "records")
+    __slots__ = ("_ends", "calls", "messages", "position", "records", "reserves", "spends")
 
     def __init__(self, position: int) -> None:
         self.position = position
+        self._clear()
+
+    def _clear(self) -> None:
         self.records: list[records.Row] = []
         self.messages: list[messages.Row] = []
+        self.calls: list[calls.Put] = []
+        self.reserves: list[tuple[str, Reserve]] = []
+        self.spends: list[Spend] = []
         self._ends: dict[str, chats.End] = {}
 
     def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
@@ -177,21 +193,22 @@ class _Sheet:
         return end
 
     def lay_down(self, connection: Connection) -> None:
-        messages.insert(connection, self.messages)
+        if self.messages:
+            messages.insert(connection, self.messages)
+        if self.calls:
+            calls.put(connection, self.calls)
+        if self.reserves:
+            usage.reserve(connection, self.reserves)
+        if self.spends:
+            usage.spend(connection, self.spends)
         records.insert(connection, self.records)
         chats.advance(connection, self._ends.values())
-        self.messages, self.records, self._ends = [], [], {}
+        self._clear()
 
 
 def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
     chat_id, seq = numbered.change.chat_id, numbered.first_seq
-    match write:  # what every step brings comes first
-        case Call():
-            calls.put(connection, write, seq=seq)
-        case Spend():
-            usage.spend(connection, write)
-        case Reserve():
-            usage.reserve(connection, chat_id, write)
+    match write:
         case Compact():
             records.compact(connection, chat_id, write.message_id)
         case RequireLease():
@@ -220,7 +237,7 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             answers.approve_plan(connection, chat_id, write)
         case Run():
             runs.put(connection, write)
-        case Message() | Turn() | RemoveChat():
+        case Message() | Call() | Spend() | Reserve() | Turn() | RemoveChat():
             raise AssertionError("these are the scribe's own")
         case _:
             assert_never(write)

@@ -41,16 +41,18 @@ async def settled(
         delta = await asyncio.to_thread(transaction.look)
     except UnusableDelta as unusable:
         return joined(result, dropped(unusable.message, code=unusable.code))
+    if not delta:
+        return joined(result, committed(delta, None, ()))
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
-    weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None and delta else Weighed()
+    weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None else Weighed()
     objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed), whose)
     if objection is not None and objection.why is not Why.NEEDS_WORD:
         return joined(result, _objected(objection))
     if weighed.effect is Effect.DENY:
         return joined(result, dropped(f"{weighed.why} None of the command's changes was kept.", code=DeniedByRule.code))
-    why = _reasons(objection, weighed, hands) if delta else ()
+    why = _reasons(objection, weighed, hands)
     if not why:
         return joined(result, await _commit(transaction, command, hands))
     if hands.hold is None:
@@ -86,8 +88,6 @@ async def _hold(transaction: Transaction, command: str, held: Held, hold: Callab
 
 async def _commit(transaction: Transaction, command: str, hands: Hands) -> Story:
     delta = transaction.delta
-    if not delta:
-        return committed(delta, None, ())
     drawn = await asyncio.to_thread(picture, delta, transaction.stage.upper, transaction.jail)
     intent = await asyncio.to_thread(transaction.intent, command)
     transaction.pledged = True

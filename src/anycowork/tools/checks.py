@@ -4,18 +4,18 @@ import ast
 import json
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
+from anycowork.domain.values import value
 from anycowork.workspace.text import decode
 
 LARGEST_CHECKED = 500_000
 _MAY_HAVE_COMMENTS = {"tsconfig", "jsconfig", ".vscode", ".devcontainer"}  # JSON by name, with comments by custom
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Check:
     ok: bool
     says: str

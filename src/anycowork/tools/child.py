@@ -6,10 +6,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from types import TracebackType
 from typing import IO
+
+from anycowork.domain.values import value
 
 _GRACE = 2.0  # seconds between asking a group to end and ending it
 _PIECE = 65_536
@@ -23,7 +24,7 @@ class Ending(Enum):
     DISK_FULL = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ended:
     """`exit_code` is negative for a signal, as the system tells it."""
 
@@ -34,7 +35,7 @@ class Ended:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Bounds:
     seconds: float
     output: int  # bytes; also for what goes to stderr on its own

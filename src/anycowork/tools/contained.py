@@ -5,9 +5,10 @@ What becomes of its changes is `changes.py`.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from anycowork.domain.values import value
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
 from anycowork.workspace.bwrap import Sight
 from anycowork.workspace.egress import Egress, proxy_environment
@@ -19,7 +20,7 @@ from anycowork.workspace.stage import Layer, Stage
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Contained:
     """What shall run, in words for bash, and what it is given. `reach` is where it may go over the network.
 

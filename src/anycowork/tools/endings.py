@@ -1,13 +1,14 @@
 """How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import CommandFailed, ToolTimedOut
 from anycowork.domain.tools import CallError, Status, ToolResult
+from anycowork.domain.values import value
 from anycowork.tools.child import Bounds, Ended, Ending
 from anycowork.workspace.delta import Delta
 from anycowork.workspace.paths import shown
@@ -33,7 +34,7 @@ _ON_A_COPY = "It worked on a private copy of the workspace: no overlay can be la
 _SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Story:
     """What became of the changes. `error` makes the whole call a failed one, whatever the command itself answered."""
 

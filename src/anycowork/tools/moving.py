@@ -3,7 +3,6 @@
 import hashlib
 import re
 import stat
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -12,6 +11,7 @@ from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, S
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import suggestion
@@ -28,7 +28,7 @@ WITNESSES = 50
 EMPTY_FOLDER = "empty folder"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Looked:
     """What stands at a place: its state (a file's hash, a folder's listing as a hash) and some of its files."""
 
@@ -42,7 +42,7 @@ class MoveFileParameters(Boundary):
     to: PathText = Field(description="its new path, name included, or a folder ending in '/'; must not exist yet")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Move:
     source: Place
     target: Place
@@ -101,7 +101,7 @@ class DeleteFileParameters(Boundary):
     path: PathText = Field(description="file or empty folder to delete, relative to the workspace")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Removal:
     place: Place
     is_folder: bool

@@ -11,13 +11,13 @@ import stat
 import sys
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
 from anycowork.domain.ports import Hands, Hidden
+from anycowork.domain.values import value
 from anycowork.tools.built_in import folder_of
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
 from anycowork.workspace.folder import Folder
@@ -45,7 +45,7 @@ _ALWAYS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Line:
     """One line of a file that matched, or that stands around one that did."""
 
@@ -55,7 +55,7 @@ class Line:
     matched: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Found:
     """`cut` if there is more than was looked at."""
 

@@ -5,7 +5,6 @@ import json
 import re
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal
 
@@ -15,6 +14,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.child import Bounds, Ending, run_child
 from anycowork.tools.parameters import PathText
@@ -110,7 +110,7 @@ class _Answer(BaseModel):
     unparsed: list[str]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Candidate:
     place: Place
     language: str | None

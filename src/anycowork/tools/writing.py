@@ -1,6 +1,5 @@
 """Tools that write one file's content: create_file and update_file."""
 
-from dataclasses import dataclass
 from hashlib import sha256
 
 from pydantic import Field, JsonValue, model_validator
@@ -10,6 +9,7 @@ from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, 
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.checks import check
 from anycowork.tools.edits import Edit, apply_edits, first_lines, replace_lines
@@ -24,7 +24,7 @@ LARGEST_WRITTEN = 10_000_000
 ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FileChange:
     """A file's new content, computed and not yet written. `before` is the hash that was looked at; None if there was no file."""
 

@@ -5,13 +5,13 @@ A built-in one cannot be replaced, and what a workspace supplies hides nothing b
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from anycowork.domain.errors import NoSuchWorkflow
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import SuppliedFile, Tool
 from anycowork.domain.roles import Permission
+from anycowork.domain.values import value
 from anycowork.domain.workflows import Ask, Nested, Prompt, ShowChanges, Source, Step, ToolUse, Workflow
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.parameters import usage
@@ -21,7 +21,7 @@ FindTool = Callable[[str], Tool | None]
 Shelves = Sequence[tuple[Source, Sequence[SuppliedFile]]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Listed:
     """A workflow as it may be invoked here. `needs` is what it declares and what its steps need: no run may do more."""
 
@@ -56,7 +56,7 @@ class Listed:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class FileFault:
     """Why a file gives no workflow."""
 
@@ -72,7 +72,7 @@ class FileFault:
         return f"{self.path}{f':{self.line}' if self.line else ''}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Catalogue:
     listed: tuple[Listed, ...]
     faults: tuple[FileFault, ...]

@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -16,6 +15,7 @@ from anycowork.domain.messages import Json
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters
+from anycowork.domain.values import value
 from anycowork.domain.workflows import (
     Action,
     Ask,
@@ -65,7 +65,7 @@ class ToolBlock(Boundary):
     may_fail: StrictBool = False
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Front:
     lines: Sequence[str]
 

@@ -1,6 +1,6 @@
 """What a run writes down: how each step begins, and that an answer ends a step where it would end a turn."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
 
 import msgspec
@@ -17,6 +17,7 @@ from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import read_question
 from anycowork.domain.tools import Call, Provenance
+from anycowork.domain.values import value
 from anycowork.domain.workflows import Ask, Prompt, Run, RunStatus, ShowChanges, ToolUse
 
 COMPACTING = "compact_chat"  # built in, and built-ins cannot be shadowed: no file can make words stand for a chat
@@ -69,7 +70,7 @@ class StepRecorder(Recorder):
         return replace(super()._call(moment, found, batch_id, at), ceiling=self.run.needs)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Begun:
     """A step's beginning, durable together: the run and the turn as they then are."""
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -12,6 +11,7 @@ from pydantic import JsonValue
 from anycowork.domain.errors import BadWorkflow, Forbidden, NoSuchWorkflow, NotTrusted, UnknownWorkflow
 from anycowork.domain.ports import SuppliedFile, Toolbox, WorkflowFiles
 from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.values import value
 from anycowork.domain.workflows import RunStep, Source, ToolUse, Workflow
 from anycowork.permissions.roles import RoleBook
 from anycowork.workflows.catalogue import Catalogue, FileFault, Listed, catalogue
@@ -21,7 +21,7 @@ from anycowork.workflows.parameters import as_typed, fit, read_words, split_word
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Order:
     """Everything about a run that is fixed at its start. `typed` are the words that would order it again."""
 

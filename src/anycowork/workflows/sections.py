@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from anycowork.domain.values import value
 
 KINDS = ("tool", "ask", "changes", "workflow")
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+")  # no going back: a line may be anything
@@ -19,7 +20,7 @@ class BadDefinition(ValueError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Section:
     """`kind` is `prompt`, or what its one fenced block is; `block` is that block's content, and `block_line` where it opens."""
 
@@ -41,7 +42,7 @@ class Section:
         return next(inside, self.line)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Block:
     kind: str
     first: int

@@ -4,13 +4,14 @@ Every flag has a reason that was seen; `docs/security.md` tells them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import assert_never
 
+from anycowork.domain.values import value
 from anycowork.workspace.limits import CommandLimits
-from anycowork.workspace.stage import Layer, Stage
+from anycowork.workspace.stage import DEVICES, Layer, Stage
 
 HOME = "/home/sandbox"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -19,7 +20,7 @@ _SYSTEM = ("/usr", "/nix/store")
 _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Around:
     """What a command finds around it. `cache` is the workspace's own, if it gets one, and `cache_kept` whether what it puts there stays;
     `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
@@ -34,7 +35,7 @@ class Around:
     masks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sight:
     """What foreign code sees: `places` besides the usual, absolute paths, read-only; and whether the workspace at all."""
 
@@ -42,7 +43,7 @@ class Sight:
     workspace: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Descriptors:
     """What bubblewrap reads and writes besides the command's own streams. It waits at `latch`, if there is one, before the command begins."""
 
@@ -112,7 +113,7 @@ def _system_binds() -> tuple[str, ...]:
 def _own_devices(stage: Stage) -> list[str]:
     if stage.devices is None:
         return []
-    return [word for node in sorted(stage.devices.iterdir()) for word in ("--dev-bind", str(node), f"/dev/{node.name}")]
+    return [word for name in DEVICES for word in ("--dev-bind", f"{stage.devices}/{name}", f"/dev/{name}")]
 
 
 def _workspace(around: Around) -> list[str]:

@@ -1,12 +1,12 @@
 """May this delta be committed? By path class, by role, and by what happened underneath meanwhile. Decides; changes nothing."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 
 from anycowork.domain.roles import Permission
+from anycowork.domain.values import value
 from anycowork.workspace.delta import LINK, Delta, PathChange
 from anycowork.workspace.pathclass import PathClass, class_of, never_reason
 from anycowork.workspace.paths import Place, shown
@@ -27,7 +27,7 @@ class Why(StrEnum):
     NEEDS_WORD = "needs_a_persons_word"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Objection:
     """Why nothing of the delta is committed; `says` names the paths, the reason and the way out."""
 

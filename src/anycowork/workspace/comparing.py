@@ -1,9 +1,9 @@
 """How two sets of images differ, as text and in numbers. The diff engine is the one of `diffs.py`."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from anycowork.domain.snapshots import FileDifference, Image, Kind, absent
+from anycowork.domain.values import value
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, remembered
 from anycowork.workspace.paths import shown
 
@@ -13,7 +13,7 @@ Content = Callable[[Image], bytes | None]
 """The bytes of an image that has content; None if they are too many, or gone."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Comparison:
     text: str
     files: tuple[FileDifference, ...]

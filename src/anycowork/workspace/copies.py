@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
 from anycowork.workspace.delta import FOLDER, MOST_PATHS, Delta, Scanner, UnusableDelta, look, names_in
 from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.stage import Stage, next_tick, remove_tree
@@ -34,7 +35,7 @@ class CannotCopy(ToolFault):
     code = "workspace_not_copied"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Known:
     """One copied path as it was when the command began."""
 
@@ -67,7 +68,7 @@ def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> C
     except OSError as error:
         name = shown(str(error.filename)) if error.filename else "something in it"
         raise _refused(f"{name} could not be copied ({error.strerror}). Mend that") from None
-    next_tick(stage.folder)  # so that whatever the command does carries a later time
+    next_tick()  # so that whatever the command does carries a later time
     return copied
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import LONGEST_PATH, Place, shown
 
@@ -31,7 +32,7 @@ class UnusableDelta(ToolFault):
     code = "changes_dropped"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class State:
     """One path as it is. `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal)."""
 
@@ -44,7 +45,7 @@ class State:
     links: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PathChange:
     """`below` are the paths that vanish with a removed or replaced folder; `newest` is the latest ctime that decides about a conflict."""
 

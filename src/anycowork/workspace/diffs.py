@@ -4,11 +4,11 @@ The same difference is wanted when a call is asked about, when it is done and wh
 """
 
 from collections import deque
-from dataclasses import dataclass
 from hashlib import sha256
 
 import patiencediff
 
+from anycowork.domain.values import value
 from anycowork.workspace.text import decode, lines_of
 
 LARGEST_DIFFED = 4_000_000  # bytes, both sides together
@@ -17,7 +17,7 @@ REMEMBERED = 8
 _NO_NEWLINE = "\n\\ No newline at end of file\n"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Diff:
     """`text` is a unified diff, or a sentence where there can be none; the counts are lines."""
 

@@ -5,13 +5,14 @@ so that a hostile ignore file cannot make matching slow.
 """
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from anycowork.domain.values import value
 
 MOST_PATTERNS = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Pattern:
     segments: tuple[str, ...]  # glob per path component; "**" spans any number of them
     negated: bool = False
@@ -21,7 +22,7 @@ class Pattern:
         return (is_folder or not self.folders_only) and _match(self.segments, parts)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ignores:
     """The patterns in force in one folder: its own and, weaker, those of the folders above it."""
 

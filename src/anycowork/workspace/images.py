@@ -5,11 +5,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Image, Kind, absent
+from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail, saying
 from anycowork.workspace.pack import Pack
@@ -20,7 +20,7 @@ _CHUNK = 1 << 20
 _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Keeping:
     """Contents go into the pack, at most `room` bytes of them."""
 
@@ -115,23 +115,23 @@ def _image(jail: Jail, place: Place, found: os.stat_result | None, keeping: Keep
     mode = stat.S_IMODE(found.st_mode)
     match kind:
         case Kind.FILE:
-            return _file(jail, place, keeping)
+            return _file(jail, place, found, keeping)
         case Kind.SYMLINK:
             return _link(jail, place, found, keeping)
         case _:
             return Image(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
 
 
-def _file(jail: Jail, place: Place, keeping: Keeping | None) -> Image:
-    with jail.regular_file(place) as (fd, found):
+def _file(jail: Jail, place: Place, seen: os.stat_result, keeping: Keeping | None) -> Image:
+    with jail.regular_file(place, seen=seen) as (fd, found):
         if keeping is None:
             with saying(place.path):
-                digest, size = _digest(fd)
+                digest, size = _digest(fd, found.st_size)
         elif found.st_size >= keeping.pack.own_file_bytes:
             digest, size = keeping.pack.put_file(fd, owner=keeping.owner, most=keeping.room)
         else:
             with saying(place.path):
-                data = _read(fd, keeping.pack.own_file_bytes)
+                data = _read(fd, found.st_size, keeping.pack.own_file_bytes)
             if data is None:
                 raise StateChanged(f"'{shown(place.path)}' grew while it was looked at. Look again.")
             digest, size = keeping.pack.put(data, owner=keeping.owner), len(data)
@@ -150,21 +150,33 @@ def _link(jail: Jail, place: Place, found: os.stat_result, keeping: Keeping | No
     return Image(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 
-def _digest(fd: int) -> tuple[str, int]:
-    check, size = hashlib.sha256(), 0
-    while chunk := os.read(fd, _CHUNK):
+def _digest(fd: int, size: int) -> tuple[str, int]:
+    check, read = hashlib.sha256(), 0
+    for chunk in _chunks(fd, size):
         check.update(chunk)
-        size += len(chunk)
-    return check.hexdigest(), size
+        read += len(chunk)
+    return check.hexdigest(), read
 
 
-def _read(fd: int, most: int) -> bytes | None:
-    """None if there is more."""
-    pieces, left = [], most
-    while left > 0 and (chunk := os.read(fd, min(_CHUNK, left))):
+def _read(fd: int, size: int, most: int) -> bytes | None:
+    """None if there are `most` bytes or more."""
+    pieces, read = [], 0
+    for chunk in _chunks(fd, size):
         pieces.append(chunk)
-        left -= len(chunk)
-    return b"".join(pieces) if left > 0 else None
+        read += len(chunk)
+        if read >= most:
+            return None
+    return b"".join(pieces)
+
+
+def _chunks(fd: int, size: int) -> Iterator[bytes]:
+    """All there is. A file that still has its `size` is read at once: asked for one byte more, it gave just that many."""
+    read = 0
+    while chunk := os.read(fd, wanted := min(size + 1, _CHUNK)):
+        yield chunk
+        read += len(chunk)
+        if read == size and len(chunk) < wanted:
+            return
 
 
 def refuse_special(images: Iterable[Image]) -> None:

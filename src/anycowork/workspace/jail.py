@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.workspace.paths import Place, lexical_parts, shown
@@ -23,8 +24,10 @@ from anycowork.workspace.syscalls import (
 )
 
 _MOST_LINKS = 40
+_NOT_OPENED = -1
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 
 
@@ -33,9 +36,9 @@ class Jail:
 
     def __init__(self, root: str, *, use_openat2: bool | None = None) -> None:
         self.root = root
-        self._fd = os.open(root, _O_PATH | _FOLDER)
+        self.fd = os.open(root, _O_PATH | _FOLDER)
         self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
-        weakref.finalize(self, os.close, self._fd)
+        weakref.finalize(self, os.close, self.fd)
 
     def place(self, path: str) -> Place:
         """Where `path` leads, links followed to the end as long as they stay inside. It need not exist.
@@ -65,24 +68,24 @@ class Jail:
         except ToolFault:
             return self._follow(parts[:-1]).child(parts[-1])
 
-    @contextmanager
-    def folder(self, place: Place, *, flags: int = _O_PATH) -> Iterator[int]:
+    def folder(self, place: Place, *, flags: int = _O_PATH) -> "_OpenFolder":
         """A descriptor of the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
-        with saying(place.path):
-            fd = self._open_folder(place.parts, flags)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+        return _OpenFolder(self, place, flags)
 
     @contextmanager
-    def regular_file(self, place: Place) -> Iterator[tuple[int, os.stat_result]]:
-        """A descriptor to read the regular file at `place`, and its stat. Raises: as `folder`."""
-        with self.folder(place.parent) as parent, saying(place.path):
-            # Looked at before it is opened: opening a device can already have an effect.
-            require_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False), place)
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-            fd = os.open(place.name, flags, dir_fd=parent)
+    def regular_file(self, place: Place, *, seen: os.stat_result | None = None) -> Iterator[tuple[int, os.stat_result]]:
+        """A descriptor to read the regular file at `place`, and its stat. Raises: as `folder`.
+
+        It is looked at before it is opened, for opening a device can already have an effect; `seen` is what whoever has just done so saw.
+        """
+        if seen is not None and self._use_openat2 and len(place.parts) > 1:
+            require_regular(seen, place)
+            with saying(place.path):
+                fd = openat2(self.fd, place.path, _TO_READ, _RESOLVE)
+        else:
+            with self.folder(place.parent) as parent, saying(place.path):
+                require_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False), place)
+                fd = os.open(place.name, _TO_READ, dir_fd=parent)
         try:
             found = os.fstat(fd)
             require_regular(found, place)
@@ -93,7 +96,7 @@ class Jail:
     def stat(self, place: Place) -> os.stat_result | None:
         """The entry itself, links not followed; None if there is none. Raises: OutsideWorkspace."""
         if place.is_root:
-            return os.fstat(self._fd)
+            return os.fstat(self.fd)
         try:
             with self.folder(place.parent) as parent, saying(place.path):
                 return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
@@ -125,14 +128,15 @@ class Jail:
         except (OutsideWorkspace, ToolFault):
             return None  # a link on the way, or something that whoever follows it will tell
 
-    def _open_folder(self, parts: tuple[str, ...], flags: int) -> int:
+    def open_folder(self, parts: tuple[str, ...], flags: int) -> int:
+        """For `folder`, which closes it again. Raises: OSError."""
         if self._use_openat2:
-            return openat2(self._fd, "/".join(parts) or ".", flags | _FOLDER, _RESOLVE)
+            return openat2(self.fd, "/".join(parts) or ".", flags | _FOLDER, _RESOLVE)
         return self._walk(parts, flags)
 
     def _walk(self, parts: tuple[str, ...], flags: int) -> int:
         """Component by component, no link followed: the same promise where openat2 is missing, at a system call each."""
-        fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self._fd)
+        fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self.fd)
         for number, part in enumerate(parts, start=1):
             wanted = flags if number == len(parts) else _O_PATH
             try:
@@ -228,13 +232,50 @@ def give_to_owner_of(folder: int, name: str) -> None:
     os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
-@contextmanager
-def saying(path: str) -> Iterator[None]:
+# Classes, not generators: every look at a file passes through several of these, and a generator costs more than the look.
+
+
+class saying:
     """Turns what the system answers about `path` into an error that says who should act next."""
-    try:
-        yield
-    except OSError as error:
-        raise _kind_error(error, shown(path)) from None
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, OSError):
+            raise _kind_error(error, shown(self._path)) from None
+
+
+class _OpenFolder:
+    __slots__ = ("_fd", "_flags", "_jail", "_place")
+
+    def __init__(self, jail: Jail, place: Place, flags: int) -> None:
+        self._jail = jail
+        self._place = place
+        self._flags = flags
+        self._fd = _NOT_OPENED
+
+    def __enter__(self) -> int:
+        if not self._place.parts and self._flags == _O_PATH:
+            return self._jail.fd  # held open anyhow
+        try:
+            self._fd = self._jail.open_folder(self._place.parts, self._flags)
+        except OSError as error:
+            raise _kind_error(error, shown(self._place.path)) from None
+        return self._fd
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._fd != _NOT_OPENED:
+            os.close(self._fd)
 
 
 def _kind_error(error: OSError, path: str) -> Exception:

@@ -8,15 +8,17 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+
+from anycowork.domain.values import value
+from anycowork.workspace.packfile import opened
 
 _MIB = 1 << 20
 _GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CommandLimits:
     """Bytes, unless the name says otherwise. `memory` is what each process may hold, and with a cgroup all together."""
 
@@ -75,7 +77,8 @@ def counted(limits: CommandLimits) -> Iterator[list[str]]:
 def _idle_groups(limits: CommandLimits) -> list[Path]:
     for _ in range(len(_idle)):
         server, theirs, groups = _idle.popleft()
-        if (server, theirs) == (os.getpid(), limits) and all(map(_is_empty, groups)):
+        # Empty when they were laid aside, and nobody joins them but through here; somebody may have removed them.
+        if (server, theirs) == (os.getpid(), limits) and all(group.is_dir() for group in groups):
             return groups
         _idle.append((server, theirs, groups))
     return []
@@ -84,7 +87,8 @@ def _idle_groups(limits: CommandLimits) -> list[Path]:
 def _is_empty(group: Path) -> bool:
     """Also of the dead that nobody has buried: they count as well."""
     try:
-        return not (group / "cgroup.procs").read_bytes()
+        with opened(group / "cgroup.procs", os.O_RDONLY) as fd:
+            return not os.read(fd, 1)
     except OSError:
         return False
 

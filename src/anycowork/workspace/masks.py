@@ -13,6 +13,7 @@ from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
 from anycowork.domain.ports import Hidden
+from anycowork.domain.values import value
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import Place
 from anycowork.workspace.stage import Layer, Stage
@@ -25,7 +26,7 @@ _ANY_NAME = "\x01"
 _DEPTHS = (1, 2, 5)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mask:
     place: Place
     is_folder: bool

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from anycowork.workspace.packfile import (
 SEGMENT_BYTES = 16 << 20
 OWN_FILE_BYTES = 4 << 20  # from here on a content has a file of its own, written without holding anyone up
 _PACK, _OWN = ".pack", ".blob"
+_NO_END = 1 << 63
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,10 @@ class _State:
     sizes: dict[str, int] = field(default_factory=dict)
     current: str | None = None
     unsynced: dict[str, int] = field(default_factory=dict)  # file: from which byte on
+
+    def is_unsynced(self, digest: str | None) -> bool:
+        entry = self.index.get(digest or "")
+        return entry is not None and entry.offset >= self.unsynced.get(entry.file, _NO_END)
 
 
 class _Pen:
@@ -136,10 +141,15 @@ class Pack:
             temporary.unlink(missing_ok=True)
         return digest, size
 
-    def sync(self) -> None:
-        """Returns when all that was put is on the disk; if the disk refuses, what was put since the last time is forgotten."""
+    def sync(self, digests: Collection[str | None] | None = None) -> None:
+        """Returns when these contents are on the disk, or all that was put if none are named.
+
+        If the disk refuses, what was put since the last time is forgotten. Raises: OSError.
+        """
         with self._lock:
             state = self._state()
+            if digests is not None and not any(map(state.is_unsynced, digests)):
+                return
             for file in sorted(state.unsynced):
                 fd = self._pen.on(file)
                 try:

@@ -7,8 +7,9 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from anycowork.domain.values import value
 
 CHUNK = 1 << 20
 _PLAIN = struct.Struct(">4s32sQ")
@@ -17,7 +18,7 @@ _MAGIC = b"acw1"
 HEADER_BYTES = _CHECKED.size
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     file: str
     offset: int  # of the content

@@ -1,10 +1,10 @@
 """What a path that a model wrote means, decided without touching the disk. Opening it is the jail's affair."""
 
 import unicodedata
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from anycowork.domain.errors import OutsideWorkspace
+from anycowork.domain.values import value
 
 LONGEST_PATH = 4096
 LONGEST_NAME = 255
@@ -15,7 +15,7 @@ _INVISIBLE = dict.fromkeys(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """A path inside the workspace with every symbolic link on its way resolved: the name that rules, records and the kernel see alike."""
 
@@ -81,6 +81,8 @@ def is_git_control(parts: tuple[str, ...]) -> bool:
 
 def shown(path: str, longest: int = 200) -> str:
     """The path as a message may show it: no control characters, no lone surrogates, no endless text."""
+    if len(path) <= longest and path.isprintable():
+        return path
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
     return safe if len(safe) <= longest else safe[:longest] + "…"
 
@@ -102,7 +104,7 @@ def _require_usable(path: str) -> None:
 
 
 def folds_to_git(name: str) -> bool:
-    folded = unicodedata.normalize("NFKC", name.translate(_INVISIBLE)).casefold()
+    folded = name if name.isascii() else unicodedata.normalize("NFKC", name.translate(_INVISIBLE))
     # NTFS drops trailing dots and blanks, cuts at a stream's colon, and knows .git as git~1.
-    folded = folded.split(":", 1)[0].rstrip(". ")
+    folded = folded.casefold().split(":", 1)[0].rstrip(". ")
     return folded in (".git", "git~1")

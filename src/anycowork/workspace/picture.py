@@ -1,11 +1,11 @@
 """A delta as people see it: one diff over all its files, within bounds, and the lines it adds and takes away."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.values import value
 from anycowork.workspace.delta import FILE, FOLDER, LINK, Delta, PathChange, State
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, diff
 from anycowork.workspace.jail import Jail
@@ -14,7 +14,7 @@ from anycowork.workspace.paths import Place, shown
 MOST_DRAWN = 200
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Picture:
     """`drawn` is how many of the changed paths the text shows; the counts are of those alone."""
 

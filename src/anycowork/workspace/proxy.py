@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from anycowork.domain.network import Destination
+from anycowork.domain.values import value
 from anycowork.workspace.addresses import why_not_public
 from anycowork.workspace.outside import Outside, is_our_own_door
 from anycowork.workspace.proxy_head import BadHead, Forward, Tunnel, read_head
@@ -23,7 +24,7 @@ _MOST_TOLD = 50
 _BREATH = 0.1  # seconds
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProxyLimits:
     """For one command."""
 
@@ -36,7 +37,7 @@ class ProxyLimits:
     quiet_seconds: float = 120.0  # without a byte either way
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reach:
     """Where a command may go. `private` are those that a standing rule names literally: there it may be an address of no public kind."""
 

@@ -1,9 +1,9 @@
 """The head of a request that a command sends to the proxy, read strictly: what is not plainly one thing is refused. Pure."""
 
 import re
-from dataclasses import dataclass
 
 from anycowork.domain.network import Destination, read_destination
+from anycowork.domain.values import value
 
 _REQUEST = re.compile(r"([A-Z]{1,20}) ([!-~]{1,8192}) HTTP/1\.[01]")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
@@ -25,14 +25,14 @@ class BadHead(ValueError):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Tunnel:
     """CONNECT: bytes both ways, whatever they are, to this one place."""
 
     to: Destination
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Forward:
     """One plain request to this one place: its head as it is passed on, and how many bytes follow."""
 

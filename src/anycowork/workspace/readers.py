@@ -7,12 +7,12 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+X = TypeVar("X")
 
 
 class Readers:
@@ -46,14 +46,21 @@ class _Job(Generic[T]):
         except BaseException as error:  # noqa: BLE001 — it belongs to the one who waits, and this thread must live
             self.fail(error)
         else:
-            self._tell(lambda: self.answer.set_result(value))
+            self._tell(self.answer.set_result, value)
 
     def fail(self, error: BaseException) -> None:
-        self._tell(lambda: self.answer.set_exception(error))
+        self._tell(self.answer.set_exception, error)
 
-    def _tell(self, settle: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the event loop has ended, and all who waited with it
-            self.loop.call_soon_threadsafe(lambda: None if self.answer.done() else settle())
+    def _tell(self, settle: Callable[[X], None], outcome: X) -> None:
+        try:
+            self.loop.call_soon_threadsafe(_unless_given_up, self.answer, settle, outcome)
+        except RuntimeError:
+            pass  # the event loop has ended, and all who waited with it
+
+
+def _unless_given_up(answer: "asyncio.Future[T]", settle: Callable[[X], None], outcome: X) -> None:
+    if not answer.done():
+        settle(outcome)
 
 
 def _serve(jobs: "SimpleQueue[_Job[object] | None]", first: Callable[[], None] | None) -> None:

@@ -5,8 +5,9 @@ Namespaces, mounts and capabilities are closed already: this narrows what of the
 
 import errno
 import struct
-from dataclasses import dataclass
 from functools import cache
+
+from anycowork.domain.values import value
 
 # Answered with EPERM, on both architectures: (x86_64, aarch64); None where there is no such call.
 _DENIED: dict[str, tuple[int | None, int | None]] = {
@@ -82,7 +83,7 @@ _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _X32 = 0x40000000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Machine:
     audit: int
     column: int

@@ -4,13 +4,13 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol, assert_never
 
 from anycowork.domain.errors import NoRoom, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.ports import Clock, Workspace
 from anycowork.domain.snapshots import Image, Kind, Outlook, Restore, Restored, Snapshot, SnapshotMoment, Undo, absent
 from anycowork.domain.tools import Call
+from anycowork.domain.values import replace
 from anycowork.workspace.comparing import Comparison, comparable, compare
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.folder import Folder
@@ -28,8 +28,10 @@ from anycowork.workspace.images import (
 from anycowork.workspace.jail import saying
 from anycowork.workspace.pack import Damaged, Pack
 from anycowork.workspace.paths import shown
+from anycowork.workspace.readers import Readers
 from anycowork.workspace.rollback import bring_back, clear_leftovers
 
+_THREADS = 4
 # After pruning there shall be room for a while, so that not every call prunes.
 _FILLED_AFTERWARDS = 0.8
 
@@ -58,6 +60,7 @@ class PackedSnapshots:
         self._clock = clock
         self._quota = quota_bytes
         self._pruning = asyncio.Lock()
+        self._readers: Readers | None = None
 
     # --- around a change
 
@@ -65,10 +68,10 @@ class PackedSnapshots:
         folder = _folder(workspace)
         try:
             try:
-                images = await asyncio.to_thread(self._keep, folder, paths)
+                images = await self._threads().run(lambda: self._keep(folder, paths))
             except _NoRoom as full:
                 await self._make_room(full.needs)
-                images = await asyncio.to_thread(self._keep, folder, paths)
+                images = await self._threads().run(lambda: self._keep(folder, paths))
         except _NoRoom as full:
             raise NotKept(
                 f"There is no room to keep the {full.needs:,} bytes that this would change: snapshots may take"
@@ -85,7 +88,7 @@ class PackedSnapshots:
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         folder = _folder(workspace)
         try:
-            images, found, diff = await asyncio.to_thread(self._look_again, folder, before)
+            images, found, diff = await self._threads().run(lambda: self._look_again(folder, before))
         except (ToolFault, OutsideWorkspace, OSError):
             return None
         if diff is None and found.text:
@@ -134,6 +137,12 @@ class PackedSnapshots:
 
         return await to_the_end(work)
 
+    def _threads(self) -> Readers:
+        """Started when something is first kept. They are held to nothing: the pack lies outside every workspace."""
+        if self._readers is None:
+            self._readers = Readers(_THREADS, None)
+        return self._readers
+
     # --- in a thread
 
     def _keep(self, folder: Folder, paths: Sequence[str]) -> list[Image]:
@@ -146,7 +155,7 @@ class PackedSnapshots:
         keeping = Keeping(self._pack, folder.root, room=self._quota)
         images = [image_of(folder, each, keeping) for each in seen]
         refuse_special(images)
-        self._pack.sync()
+        self._pack.sync([each.hash for each in images])
         return images
 
     def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[Image], Comparison, str | None]:

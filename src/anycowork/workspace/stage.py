@@ -12,21 +12,22 @@ import stat
 import threading
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.workspace.etc import make_etc
-from anycowork.workspace.packfile import sync_folder
+from anycowork.domain.values import value
+from anycowork.workspace.etc import etc_key, make_etc
+from anycowork.workspace.packfile import opened, sync_folder
 
-_TICKS = 200  # the kernel's clock for files ticks every 1 to 10 ms; this many tries of 1 ms are ample
+_SHORTEST_SLEEP = 0.0005
+_FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, where there are sandboxes; it ticks every 1 to 10 ms
 _KEPT = "kept"
 _RUNS = "runs"
 _HELD = "held"
 _CACHES = "caches"
-_DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
+DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 
 
 class Layer(StrEnum):
@@ -36,7 +37,7 @@ class Layer(StrEnum):
     COPY = "copy"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Runner:
     """Whom a command runs as."""
 
@@ -56,7 +57,7 @@ def runner_for(root: str) -> Runner:
     return Runner(os.geteuid(), os.getegid())
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Stage:
     """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime.
 
@@ -108,7 +109,7 @@ class Staging:
             for name in ("upper", "work"):
                 (folder / name).mkdir(mode=0o755 if name == "upper" else 0o700)
                 _give(folder / name, runner)
-            return Stage(folder, runner, next_tick(folder), etc, devices, layer)
+            return Stage(folder, runner, next_tick(), etc, devices, layer)
         except OSError as error:
             raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None
 
@@ -177,18 +178,40 @@ class Staging:
         return base
 
     def _etc(self, base: Path, runner: Runner) -> Path:
-        """The one folder that stands for /etc, made anew at a server's first command: one mount instead of a dozen."""
+        """The one folder that stands for /etc, which servers and commands share: one mount instead of a dozen."""
         etc = self._furnished.get(runner)
         if etc is None or not etc.is_dir():
             (base / _RUNS).mkdir(exist_ok=True)
             (base / _RUNS).chmod(0o711)
-            etc = base / f"etc-{secrets.token_hex(8)}"
-            make_etc(etc, uid=runner.uid, gid=runner.gid)
-            for old in base.glob("etc-*"):
-                if old != etc and old not in self._furnished.values():
-                    remove_tree(old)
+            etc = base / f"etc-{etc_key(uid=runner.uid, gid=runner.gid)}"
+            if not etc.is_dir():
+                _make_etc_whole(etc, runner)
             self._furnished[runner] = etc
+            for old in base.glob("etc-*"):
+                if old not in self._furnished.values():
+                    remove_tree(old)
         return etc
+
+
+def _make_etc_whole(etc: Path, runner: Runner) -> None:
+    """A server that dies on the way leaves nothing that the next would take for whole."""
+    unfinished = etc.with_name(f"{etc.name}.{secrets.token_hex(8)}")
+    make_etc(unfinished, uid=runner.uid, gid=runner.gid)
+    try:
+        unfinished.rename(etc)
+    except OSError:
+        remove_tree(unfinished)
+        if not etc.is_dir():  # else another server was quicker
+            raise
+
+
+def remove_stage(folder: Path) -> None:
+    """As `remove_tree`; nearly always a command has changed nothing, and then four empty folders are all there is."""
+    try:
+        for name in ("upper", "work/work", "work", ""):
+            (folder / name).rmdir()
+    except OSError:
+        remove_tree(folder)
 
 
 def remove_tree(folder: Path) -> None:
@@ -205,38 +228,33 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def next_tick(folder: Path) -> int:
-    """A moment of the file systems' clock that is later than every change made so far.
+def next_tick() -> int:
+    """A moment, in ns, that is later than every change made so far, and than which no later change is earlier.
 
-    File times are coarse: a change just before the mount could otherwise carry the same time as one just after it.
+    A file's time comes from the coarse clock, which lags behind by a tick or more, or in newer kernels from the fine one: a change
+    just before the mount could otherwise carry the same time as one just after it.
     """
-    probe = folder / "tick"
-    first: int | None = None
-    for _ in range(_TICKS):
-        probe.touch()
-        now = probe.stat().st_ctime_ns
-        first = now if first is None else first
-        if now > first:
-            return now
-        time.sleep(0.001)
-    return time.time_ns()
+    begun = time.time_ns()
+    while (now := time.clock_gettime_ns(_FILE_CLOCK)) <= begun:
+        time.sleep(max(_SHORTEST_SLEEP, (begun - now) / 1e9))
+    return now
 
 
 def _devices(folder: Path) -> Path | None:
     """None where they cannot be made: not allowed, or a file system without devices."""
     try:
         folder.mkdir(exist_ok=True)
-        for name, (major, minor) in _DEVICES.items():
-            node = folder / name
-            try:
-                mode = node.stat().st_mode
-            except FileNotFoundError:
-                os.mknod(node, stat.S_IFCHR | 0o666, os.makedev(major, minor))
-                mode = node.stat().st_mode
-            if stat.S_IMODE(mode) != 0o666:
-                node.chmod(0o666)
-        with (folder / "null").open("wb"):
-            return folder
+        with opened(folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
+            for name, (major, minor) in DEVICES.items():
+                try:
+                    mode = os.stat(name, dir_fd=fd).st_mode
+                except FileNotFoundError:
+                    os.mknod(name, stat.S_IFCHR | 0o666, os.makedev(major, minor), dir_fd=fd)
+                    mode = os.stat(name, dir_fd=fd).st_mode
+                if stat.S_IMODE(mode) != 0o666:
+                    os.chmod(name, 0o666, dir_fd=fd)
+            os.close(os.open("null", os.O_WRONLY | os.O_CLOEXEC, dir_fd=fd))
+        return folder
     except OSError:
         return None
 

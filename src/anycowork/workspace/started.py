@@ -48,7 +48,7 @@ class Status:
     read_end: int
     write_end: int
     began: bool = False
-    _told: bytearray = field(default_factory=bytearray)
+    _told: bytes = b""
     _init: int | None = None
     _named: asyncio.Event = field(default_factory=asyncio.Event)
     _process: int = 0
@@ -108,14 +108,16 @@ class Status:
             if not piece:
                 break
             self._told += piece
-        for line in self._told.split(b"\n"):
-            self._learn(bytes(line))
+        *whole, self._told = self._told.split(b"\n")
+        for line in whole:
+            if line:
+                self._learn(line)
 
     def _learn(self, line: bytes) -> None:
         try:
             told = json.loads(line)
         except ValueError:
-            return  # empty, or not whole yet
+            return  # nothing that bubblewrap says
         if "exit-code" in told:
             self.began = True
         if "child-pid" in told and self._init is None:

@@ -35,14 +35,21 @@ def has_openat2() -> bool:
 
 def openat2(dir_fd: int, path: str, flags: int, resolve: int) -> int:
     """Raises: OSError; EXDEV if the path leaves `dir_fd`, ELOOP if a link was met that `resolve` forbids."""
-    how = _OpenHow(flags=flags, mode=0, resolve=resolve)
+    how, size = _how(flags, resolve)
     for _ in range(_TRIES):
-        fd = _syscall(_OPENAT2, dir_fd, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how))
+        fd = _syscall(_OPENAT2, dir_fd, os.fsencode(path), how, size)
         if fd >= 0:
             return fd
         if ctypes.get_errno() not in (errno.EAGAIN, errno.EINTR):
             break
     raise _last_error(path)
+
+
+@cache
+def _how(flags: int, resolve: int) -> tuple[object, int]:
+    """Made once for each way to open: the kernel only reads it."""
+    how = _OpenHow(flags=flags, mode=0, resolve=resolve)
+    return ctypes.byref(how), ctypes.sizeof(how)
 
 
 def rename_without_replacing(source: str, source_fd: int, target: str, target_fd: int) -> None:

@@ -2,10 +2,11 @@
 
 import codecs
 import re
-from dataclasses import dataclass
+
+from anycowork.domain.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Text:
     """`body` has its line ends as they were and no byte order mark."""
 

@@ -19,7 +19,7 @@ from anycowork.workspace.delta import FILE, FOLDER, Delta, PathChange, UnusableD
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.masks import Mask, cover
 from anycowork.workspace.paths import Place, shown
-from anycowork.workspace.stage import Stage, Staging, remove_tree, runner_for
+from anycowork.workspace.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 
 _MOST_HELD = 32
 _LARGEST_HELD = 1 << 30  # bytes
@@ -153,7 +153,7 @@ class Transaction:
 
     def end(self) -> None:
         if not self.pledged:
-            remove_tree(self.stage.folder)
+            remove_stage(self.stage.folder)
 
     def _make_layer(self) -> None:
         """A private copy waits as a layer does: what it is a copy of is not remembered meanwhile."""

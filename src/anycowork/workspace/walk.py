@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import Jail, kind_of
 from anycowork.workspace.paths import Place
@@ -15,7 +16,7 @@ from anycowork.workspace.paths import Place
 _LARGEST_IGNORE_FILE = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Entry:
     place: Place
     kind: str

@@ -1,6 +1,8 @@
 """The description is complete and true."""
 
+from anycowork.api.build import NOUNS
 from anycowork.api.openapi import event_schema_name
+from anycowork.api.routes import described as described_routes
 from anycowork.domain.events import EventType
 from support.spec import proves
 
@@ -23,6 +25,16 @@ async def test_every_route_documents_its_answers_and_errors(client):
             for status in statuses - {"200", "201", "202", "204"}:
                 schema = operation["responses"][status]["content"]["application/json"]["schema"]
                 assert schema == {"$ref": "#/components/schemas/Error"}, (method, path, status)
+
+
+def test_a_route_works_out_what_it_answers_with_only_to_be_described():
+    routes = [route for noun in NOUNS for route in noun.routes.routes if route.include_in_schema]
+    assert len(routes) > 50
+    for route in routes:
+        assert route.response_field is None and route.response_fields == {}, (
+            f"{route.path}: of Routes, not of APIRouter?"
+        )
+        assert described_routes([route])[0].response_fields, route.path
 
 
 @proves("EVT-1")

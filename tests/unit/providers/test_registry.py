@@ -101,6 +101,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "kind": "openai",
         "base_url": "http://acme.test/v1",
         "models": ["small", "big/one"],
+        "images": [],
         "default": True,
         "status": "ready",
         "hint": "Choose a model of it as acme/<model>.",

@@ -68,6 +68,33 @@ def test_a_link_swapped_in_after_resolving_is_not_followed(jail: Jail) -> None:
         pass
 
 
+def test_what_was_swapped_since_it_was_seen_is_not_read(jail: Jail) -> None:
+    """The look came before; what is opened is still a regular file at that very place, or nothing."""
+    root = Path(jail.root)
+    (root / "folder").mkdir()
+    (root / "folder/a.txt").write_text("mine")
+    place = jail.place("folder/a.txt")
+    seen = jail.stat(place)
+    with jail.regular_file(place, seen=seen) as (fd, found):
+        assert os.read(fd, 10) == b"mine" and found.st_ino == seen.st_ino
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "a.txt").write_text("secret")
+    (root / "folder").rename(root / "gone")
+    (root / "folder").symlink_to(outside)
+    with pytest.raises(StateChanged), jail.regular_file(place, seen=seen):
+        pass
+    (root / "folder").unlink()
+    (root / "folder").mkdir()
+    (root / "folder/a.txt").symlink_to(outside / "a.txt")
+    with pytest.raises((StateChanged, WrongKind)), jail.regular_file(place, seen=seen):
+        pass
+    (root / "folder/a.txt").unlink()
+    os.mkfifo(root / "folder/a.txt")
+    with pytest.raises(WrongKind), jail.regular_file(place, seen=seen):
+        pass
+
+
 def test_the_root_is_held_by_descriptor(jail: Jail, tmp_path: Path) -> None:
     Path(jail.root).rename(tmp_path / "moved")
     Path(jail.root).symlink_to("/etc")

@@ -133,3 +133,19 @@ def test_a_pack_whose_folder_was_removed_says_so_and_goes_on_anew(tmp_path: Path
     assert pack.put(b"second") == second
     pack.sync()
     assert pack.read(second) == pack_in(tmp_path / "pack").read(second) == b"second"
+
+
+def test_only_what_is_named_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    sync = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda fd: (synced.append(fd), sync(fd)))
+    pack = pack_in(tmp_path / "pack")
+    kept = pack.put(b"what must not be lost")
+    pack.sync([kept, None])
+    assert len(synced) == 1
+    told = pack.put(b"what is only told")
+    pack.sync([kept])
+    assert len(synced) == 1, "that one is on the disk already"
+    pack.sync([kept, told])
+    pack.sync()
+    assert len(synced) == 2

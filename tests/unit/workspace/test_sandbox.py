@@ -12,10 +12,11 @@ from anycowork.containment import find_containment
 from anycowork.domain.errors import ToolFault
 from anycowork.machine import SandboxLevel
 from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
-from anycowork.workspace.etc import make_etc
+from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.seccomp import filter_for, knows
-from anycowork.workspace.stage import Staging, runner_for
+from anycowork.workspace.stage import Staging, next_tick, runner_for
+from anycowork.workspace.started import Status
 from support.boxes import sandbox_in
 from support.hands import Bench, tree
 from support.spec import proves
@@ -108,6 +109,33 @@ def test_of_etc_only_what_anyone_may_read_is_seen(tmp_path: Path) -> None:
     assert files == {"ssl/certs/a.pem", "ld.so.conf", "passwd", "group", "hosts"}
 
 
+def test_what_is_seen_of_etc_is_made_once_for_all_servers_of_a_data_folder(tmp_path: Path) -> None:
+    made = [Staging(tmp_path / "staging").open(runner_for(str(tmp_path))).etc for _ in range(2)]
+    assert made[0] == made[1] and "sandbox:" in (made[0] / "passwd").read_text()
+
+
+def test_what_is_seen_of_etc_is_made_anew_when_anything_of_it_changed(tmp_path: Path) -> None:
+    (tmp_path / "etc/ssl/certs").mkdir(parents=True)
+    certificate = tmp_path / "etc/ssl/certs/a.pem"
+    certificate.write_text("x")
+    seen = [etc_key(uid=1, gid=2, source=tmp_path / "etc")]
+    for change in (lambda: certificate.write_text("y"), lambda: certificate.chmod(0o600), certificate.unlink):
+        next_tick()
+        change()
+        seen.append(etc_key(uid=1, gid=2, source=tmp_path / "etc"))
+    seen.append(etc_key(uid=2, gid=2, source=tmp_path / "etc"))
+    assert len(set(seen)) == len(seen) == 5
+    assert etc_key(uid=2, gid=2, source=tmp_path / "etc") == seen[-1]
+
+
+def test_an_etc_that_a_server_did_not_finish_is_not_used(tmp_path: Path) -> None:
+    runner = runner_for(str(tmp_path))
+    half = tmp_path / "staging" / f"etc-{etc_key(uid=runner.uid, gid=runner.gid)}.0123456789abcdef"
+    half.mkdir(parents=True)
+    etc = Staging(tmp_path / "staging").open(runner).etc
+    assert (etc / "group").is_file() and not half.exists()
+
+
 def test_a_stage_is_private_and_later_than_every_change_before_it(staging: Staging, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
     stage = staging.open(runner_for(str(tmp_path)))
@@ -115,6 +143,28 @@ def test_a_stage_is_private_and_later_than_every_change_before_it(staging: Stagi
     assert (tmp_path / "a").stat().st_ctime_ns < stage.mounted_at
     (tmp_path / "a").write_text("2")
     assert (tmp_path / "a").stat().st_ctime_ns >= stage.mounted_at
+
+
+def test_the_next_tick_lies_between_the_changes_before_it_and_those_after_it(tmp_path: Path) -> None:
+    """Whichever clock the kernel takes: a file whose time was looked at may carry a finer one than its neighbours."""
+    file = tmp_path / "a"
+    file.write_text("1")
+    for round_ in range(50):
+        file.stat()
+        file.write_text(f"{round_} before")
+        tick = next_tick()
+        assert file.stat().st_ctime_ns < tick
+        file.write_text(f"{round_} after")
+        assert file.stat().st_ctime_ns >= tick
+
+
+def test_what_bubblewrap_tells_is_understood_however_it_is_cut() -> None:
+    with Status.opened() as status:
+        for piece in (b'{ "child-pid": 1', b', "net-namespace": 7 }\n{ "exit-', b'code": 0 }\n'):
+            assert not status.began
+            os.write(status.write_end, piece)
+            status._take()
+        assert status.began and status._process == 1 and status._network == 7
 
 
 def test_a_staging_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:

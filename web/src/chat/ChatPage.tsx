@@ -4,7 +4,6 @@ import { Suspense, lazy, useCallback, useEffect, useState } from "react";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
-import { useOffers } from "../state/queries";
 import type { ChatView } from "../state/reduce";
 import { CHATS } from "../state/sidebar";
 import { closeWorkflows, useOpening } from "../workflows/opening";
@@ -35,7 +34,6 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
   const queries = useQueryClient();
   const [dialog, setDialog] = useState<Open>(null);
   const switching = useRoleSwitch(chatId);
-  const offers = useOffers();
   useEffect(() => {
     void openChat(chatId);
     return () => void openChat(null);
@@ -50,7 +48,6 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
     useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
     void queries.invalidateQueries({ queryKey: CHATS });
   };
-  const onCompare = offers.has("/context/{chat_id}/audit") ? compare : null;
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col">
       <Header
@@ -66,10 +63,10 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}
-        onCheckpoints={offers.has("/context/{chat_id}/snapshots") ? () => setDialog("checkpoints") : null}
-        onCompare={onCompare}
+        onCheckpoints={() => setDialog("checkpoints")}
+        onCompare={compare}
       />
-      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={onCompare} /> : <div className="flex-1" aria-busy />}
+      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} /> : <div className="flex-1" aria-busy />}
       <Announcer view={view} />
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />

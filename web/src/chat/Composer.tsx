@@ -2,10 +2,12 @@
 import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
-import { HOTKEYS, shown } from "../ui/hotkeys";
+import { keysOf, shown } from "../ui/hotkeys";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
 import type { ChatState } from "../wire/nouns";
+import { AttachedImages, ChooseImages } from "./AttachedImages";
+import { type Attached, useAttached } from "./attached";
 
 interface Props {
   chatId: string;
@@ -13,9 +15,9 @@ interface Props {
   placeholder: string;
   /** What was sent in this chat, oldest first: the arrow keys bring it back. */
   sent: readonly string[];
-  /** Whether there are workflows to run. */
-  workflows: boolean;
-  onSend: (words: string) => Promise<boolean>;
+  /** Whether the model that answers can be shown images. */
+  images: boolean;
+  onSend: (words: string, images: readonly Attached[]) => Promise<boolean>;
   onStop: () => void;
 }
 
@@ -40,7 +42,8 @@ export function focusComposer(): void {
   document.getElementById("composer")?.focus();
 }
 
-export function Composer({ chatId, state, placeholder, sent, workflows, onSend, onStop }: Props) {
+export function Composer({ chatId, state, placeholder, sent, images, onSend, onStop }: Props) {
+  const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
   const [sending, setSending] = useState(false);
   const [back, setBack] = useState(0);
@@ -51,14 +54,17 @@ export function Composer({ chatId, state, placeholder, sent, workflows, onSend, 
     keepDraft(chatId, next);
   };
   const idle = state === "idle";
-  const completing = useCompletion(chatId, words, workflows && idle, write);
+  const completing = useCompletion({ chatId }, words, idle, write);
   const submit = async () => {
     if (!idle || sending || !words.trim()) return;
     setSending(true);
-    const done = await onSend(words);
+    const done = await onSend(words, attached.images);
     setSending(false);
     setBack(0);
-    if (done) write("");
+    if (done) {
+      write("");
+      attached.clear();
+    }
     field.current?.focus();
   };
   const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
@@ -84,14 +90,15 @@ export function Composer({ chatId, state, placeholder, sent, workflows, onSend, 
           event.preventDefault();
           void submit();
         }}
+        {...attached.drop}
         className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
       >
+        <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
-          {workflows && (
-            <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
-              <Workflow size={18} aria-hidden />
-            </button>
-          )}
+          {images && <ChooseImages onChoose={attached.add} />}
+          <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+            <Workflow size={18} aria-hidden />
+          </button>
           <textarea
             id="composer"
             ref={field}
@@ -103,6 +110,7 @@ export function Composer({ chatId, state, placeholder, sent, workflows, onSend, 
             {...completing.aria}
             onChange={({ target }) => write(target.value)}
             onKeyDown={onKey}
+            onPaste={attached.paste}
             className="max-h-48 min-h-10 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
           />
           {idle ? (
@@ -110,7 +118,7 @@ export function Composer({ chatId, state, placeholder, sent, workflows, onSend, 
               <ArrowUp size={18} aria-hidden />
             </button>
           ) : (
-            <button type="button" onClick={onStop} title={`Stop (${shown(HOTKEYS.stop.keys)})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
+            <button type="button" onClick={onStop} title={`Stop (${shown(keysOf("stop"))})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
               <Square size={13} fill="currentColor" aria-hidden /> Stop
             </button>
           )}

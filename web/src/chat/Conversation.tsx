@@ -8,14 +8,14 @@ import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useOffers, useRoles } from "../state/queries";
+import { useRoles, useSees } from "../state/queries";
 import type { ChatView, PlanStanding } from "../state/reduce";
 import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
 import { type Row, rowsOf, withDrafts } from "../state/rows";
 import { planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
 import { RunLine } from "../workflows/RunLine";
-import type { Message, PlanStep } from "../wire/nouns";
+import { type Message, type PlanStep, readPictures } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
 import { DraftRow } from "./DraftRow";
 import { Hint } from "./Hint";
@@ -28,7 +28,7 @@ interface Props {
   target: string | null;
   onSwitch: (role: string) => void;
   onStop: () => void;
-  onCompare: (() => void) | null;
+  onCompare: () => void;
 }
 
 export function Conversation({ view, target, onSwitch, onStop, onCompare }: Props) {
@@ -49,7 +49,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
     </div>
   );
   const plan = planInHand(view);
-  const workflows = useOffers().has("/workflows");
+  const sees = useSees(useLive((live) => live.model));
   const sent = useMemo(() => view.messages.filter(isOwn).map(({ content }) => content), [view.messages]);
   return (
     <>
@@ -65,9 +65,9 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
       />
       <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} />
-        {plan && onCompare && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
+        {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
-        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} workflows={workflows} onSend={(words) => attempt(acts.send(view.id, words))} onStop={onStop} />
+        <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} images={sees} onSend={(words, images) => attempt(acts.send(view.id, words, images))} onStop={onStop} />
       </div>
     </>
   );
@@ -80,7 +80,7 @@ function tellKept(rules: readonly unknown[]): void {
 }
 
 /** One row as its card. */
-function useRows(view: ChatView, runs: Runs, onCompare: (() => void) | null): (row: Row) => React.ReactNode {
+function useRows(view: ChatView, runs: Runs, onCompare: () => void): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
   const execute = useCallback((id: string, steps: PlanStep[] | null) => void attempt(acts.approvePlan(view.id, id, steps)), [view.id]);
@@ -117,7 +117,7 @@ function useRows(view: ChatView, runs: Runs, onCompare: (() => void) | null): (r
 /** What the person wrote, not what was sent in their name. */
 function isOwn(message: Message): boolean {
   const run = runOf(message);
-  return message.role === "user" && (run ? isOrder(message, run) : !message.payload);
+  return message.role === "user" && (run ? isOrder(message, run) : !message.payload || readPictures(message.payload).length > 0);
 }
 
 const UNPLANNED: PlanStanding = { state: "open", approved: null };

@@ -20,8 +20,8 @@ interface Props {
   onRename: () => void;
   onRemove: () => void;
   onSidebar: () => void;
-  onCheckpoints: (() => void) | null;
-  onCompare: (() => void) | null;
+  onCheckpoints: () => void;
+  onCompare: () => void;
 }
 
 export function Header(props: Props) {
@@ -43,11 +43,9 @@ export function Header(props: Props) {
           <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
         </span>
       )}
-      {props.onCheckpoints && (
-        <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="max-sm:hidden">
-          <History size={17} aria-hidden />
-        </IconButton>
-      )}
+      <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="max-sm:hidden">
+        <History size={17} aria-hidden />
+      </IconButton>
       {usage && <Meter usage={usage} />}
       <ModelMenu model={props.model} onModel={props.onModel} />
       <RoleSelector role={props.role} onChoose={props.onRole} />
@@ -60,16 +58,12 @@ export function Header(props: Props) {
           </button>
         }
       >
-        {props.onCheckpoints && (
-          <MenuItem onSelect={props.onCheckpoints}>
-            <History size={15} aria-hidden /> Checkpoints
-          </MenuItem>
-        )}
-        {props.onCompare && (
-          <MenuItem onSelect={props.onCompare}>
-            <Scale size={15} aria-hidden /> Plan against actual
-          </MenuItem>
-        )}
+        <MenuItem onSelect={props.onCheckpoints}>
+          <History size={15} aria-hidden /> Checkpoints
+        </MenuItem>
+        <MenuItem onSelect={props.onCompare}>
+          <Scale size={15} aria-hidden /> Plan against actual
+        </MenuItem>
         <MenuItem onSelect={props.onRename}>
           <Pencil size={15} aria-hidden /> Rename
         </MenuItem>

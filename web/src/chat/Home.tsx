@@ -11,6 +11,8 @@ import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { IconButton } from "../ui/Button";
 import { attempt } from "../ui/toasts";
+import { Completion, useCompletion } from "../workflows/Completion";
+import { keyOf, openWorkflows } from "../workflows/opening";
 import { examplesFor } from "./examples";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
@@ -29,12 +31,12 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     setWords(next);
     keepDraft(NEW, next);
   };
-  const begin = async () => {
-    if (busy || !words.trim()) return;
+  const enter = async (first: (chatId: string) => Promise<void> | void) => {
+    if (busy) return;
     setBusy(true);
     await attempt(
       acts.newChat({ agent_role: role, ...(workspace ? { workspace } : {}) }).then(async (chat) => {
-        await acts.send(chat.id, words);
+        await first(chat.id);
         write("");
         void queries.invalidateQueries({ queryKey: CHATS });
         location.hash = `#/chat/${chat.id}`;
@@ -42,6 +44,8 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     );
     setBusy(false);
   };
+  const begin = () => words.trim() && void enter((chatId) => acts.send(chatId, words));
+  const completing = useCompletion({ workspace }, words, true, write, (workflow) => void enter(() => openWorkflows(keyOf(workflow))));
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <div className="p-2">
@@ -53,11 +57,14 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
         <p className="mt-2 mb-7 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
+        <div className="mt-4 -mb-2">
+          <Completion found={completing.found} at={completing.at} choose={completing.choose} />
+        </div>
         <form
           data-colour={look.colour}
           onSubmit={(event) => {
             event.preventDefault();
-            void begin();
+            begin();
           }}
           className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:shadow-md"
         >
@@ -69,10 +76,13 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             placeholder={`Tell ${look.title} what you want…`}
             value={words}
             onChange={({ target }) => write(target.value)}
+            {...completing.aria}
             onKeyDown={(event) => {
-              if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+              if (event.nativeEvent.isComposing) return;
+              if (completing.onKey(event)) return event.preventDefault();
+              if (event.key !== "Enter" || event.shiftKey) return;
               event.preventDefault();
-              void begin();
+              begin();
             }}
             className="max-h-60 min-h-20 w-full resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
           />

@@ -2,7 +2,7 @@
 import { ScrollText } from "lucide-react";
 import { Suspense, lazy, useState } from "react";
 import { setPreference, usePreference } from "../state/preferences";
-import { useInstructions, useOffers } from "../state/queries";
+import { useInstructions } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import type { Instructions } from "../wire/nouns";
@@ -17,8 +17,7 @@ interface Props {
 }
 
 export function InstructionsLine({ chatId, workspace, idle }: Props) {
-  const offered = useOffers().has("/instructions");
-  const { data: found } = useInstructions(chatId, offered && idle);
+  const { data: found } = useInstructions(chatId, idle);
   const later = (usePreference("later") ?? "").split(" ");
   const [read, setRead] = useState<string | null>(null); // the content that is looked at: another one does not open by itself
   if (!found || found.state === "trusted" || later.includes(keyOf(workspace, found))) return null;

@@ -4,7 +4,7 @@ import { useDeferredValue, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
 import { useChats } from "../state/sidebar";
-import { HOTKEYS, shown } from "../ui/hotkeys";
+import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import type { Chat } from "../wire/nouns";
 import { StateMark } from "./StateMark";
@@ -26,8 +26,8 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
           AnyCowork
         </a>
-        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label={`Command palette, ${shown(HOTKEYS.palette.keys)}`}>
-          {shown(HOTKEYS.palette.keys)}
+        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label={`Command palette, ${shown(keysOf("palette"))}`}>
+          {shown(keysOf("palette"))}
         </button>
       </div>
       <div className="space-y-2 px-3 pb-2">

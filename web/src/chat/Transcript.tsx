@@ -20,6 +20,7 @@ interface Props {
 
 const NEAR_END = 80;
 const NEAR_START = 600;
+const TYPICAL = 100; // a row's height before it is known: too small a guess draws rows that nobody sees
 const TAIL = "tail";
 
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
@@ -33,7 +34,8 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   const more = () => {
     const handle = list.current;
     if (!handle || !hasEarlier || loadingEarlier) return;
-    if (handle.scrollOffset < NEAR_START || handle.scrollSize <= handle.viewportSize) onEarlier();
+    const nearStart = handle.scrollOffset < NEAR_START && !sticking.holds(); // who stands at the end is not on the way up
+    if (nearStart || handle.scrollSize <= handle.viewportSize) onEarlier();
   };
   useEffect(more); // what is loaded may not even fill the page
   const onScroll = (offset: number) => {
@@ -50,7 +52,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   const { hand } = sticking;
   return (
     <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
-      <VList ref={list} data={items} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={hand} onKeyDown={hand} tabIndex={0} className="h-full outline-offset-[-2px]">
+      <VList ref={list} data={items} itemSize={TYPICAL} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={hand} onKeyDown={hand} tabIndex={0} className="h-full outline-offset-[-2px]">
         {(item: Row | typeof TAIL, at: number) =>
           item === TAIL ? (
             <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
@@ -119,9 +121,10 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
     lastOffset.current = offset;
     return sticks.current;
   };
+  const holds = () => sticks.current;
   const release = useCallback(() => void (sticks.current = false), []);
   const hand = useCallback(() => void (byHand.current = true), []);
-  return { box, scrolled, release, toEnd, hand };
+  return { box, scrolled, holds, release, toEnd, hand };
 }
 
 const isOwn = (row: Row | undefined): boolean => row?.kind === "message" && row.message.role === "user";

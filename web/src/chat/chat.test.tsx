@@ -8,17 +8,17 @@ import { StateMark } from "./StateMark";
 
 beforeEach(() => localStorage.clear());
 
-function composer(state: ChatState = "idle", chatId = "chat") {
+function composer(state: ChatState = "idle", chatId = "chat", images = false) {
   const onSend = vi.fn(() => Promise.resolve(true));
   const onStop = vi.fn();
-  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} workflows={false} onSend={onSend} onStop={onStop} />);
+  const shown = show(<Composer chatId={chatId} state={state} placeholder="Message…" sent={["the first one", "the last one"]} images={images} onSend={onSend} onStop={onStop} />);
   return { ...shown, onSend, onStop, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
 it("sends with Enter, makes a line with Shift+Enter", async () => {
   const { field, onSend } = composer();
   await userEvent.type(field, "one{Shift>}{Enter}{/Shift}two{Enter}");
-  expect(onSend).toHaveBeenCalledWith("one\ntwo");
+  expect(onSend).toHaveBeenCalledWith("one\ntwo", []);
   expect(field.value).toBe("");
 });
 

@@ -1,7 +1,8 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
-import type { Message } from "../wire/nouns";
+import { type Message, readPictures } from "../wire/nouns";
 import { Markdown } from "./Markdown";
 import { MessageTools } from "./MessageTools";
+import { Pictures } from "./Pictures";
 import { Says } from "./Says";
 import { Thinking } from "./Thinking";
 
@@ -11,7 +12,7 @@ interface Props {
 }
 
 export function TextCard({ message, thought }: Props) {
-  if (message.role === "user") return <OwnWords id={message.id} text={message.content} />;
+  if (message.role === "user") return <OwnWords message={message} />;
   return (
     <Says role={message.agent_role} at={message.created_at} aside={<MessageTools id={message.id} text={message.content} />}>
       {message.reasoning && <Thinking text={message.reasoning} took={thought} />}
@@ -20,13 +21,16 @@ export function TextCard({ message, thought }: Props) {
   );
 }
 
-function OwnWords({ id, text }: { id: string; text: string }) {
+function OwnWords({ message: { id, content: text, payload } }: { message: Message }) {
   return (
     <article aria-label="You" className="group/says flex items-end justify-end gap-1 pl-2 sm:pl-10">
       <span className="shrink-0 opacity-0 transition-opacity group-focus-within/says:opacity-100 group-hover/says:opacity-100">
         <MessageTools id={id} text={text} />
       </span>
-      <p className="min-w-0 rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
+      <div className="flex min-w-0 flex-col items-end gap-1.5">
+        <Pictures messageId={id} pictures={readPictures(payload)} />
+        <p className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
+      </div>
     </article>
   );
 }

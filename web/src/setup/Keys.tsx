@@ -5,6 +5,7 @@ import { useState } from "react";
 import { Button, IconButton } from "../ui/Button";
 import { Copy } from "../ui/Copy";
 import { INPUT } from "../ui/Field";
+import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
 import { api, given, once } from "../wire/client";
@@ -19,8 +20,8 @@ export function Keys() {
   const { data: keys = [] } = useQuery({ queryKey: KEYS, queryFn: async () => (await given(api.GET("/keys"))).keys });
   const [made, setMade] = useState<NewKey | null>(null);
   const again = () => queries.invalidateQueries({ queryKey: KEYS });
-  const make = async (name: string) => {
-    const done = await attempt(given(api.POST("/keys", { params: { header: once() }, body: { name } })).then(setMade));
+  const make = async (name: string, limits: KeyLimits) => {
+    const done = await attempt(given(api.POST("/keys", { params: { header: once() }, body: { name, limits } as never })).then(setMade));
     await again();
     return done;
   };
@@ -41,7 +42,9 @@ export function Keys() {
                 <span className="block truncate">{key.name}</span>
                 <span className="block truncate text-xs text-ink-3">
                   since {new Date(key.created_at).toLocaleDateString()} · {key.today.requests} {key.today.requests === 1 ? "request" : "requests"} today
+                  {limitWords(key.limits).map((words) => ` · ${words}`)}
                 </span>
+                {key.hint && <span className="block text-xs text-warn">{key.hint}</span>}
               </span>
               <IconButton label={`Revoke the key ${key.name}`} onClick={() => void revoke(key)} className="hover:!text-bad">
                 <Trash2 size={15} aria-hidden />
@@ -75,23 +78,30 @@ export function Secret({ made, onDone }: { made: NewKey; onDone: () => void }) {
   );
 }
 
-function KeyForm({ onMake }: { onMake: (name: string) => Promise<boolean> }) {
+export function KeyForm({ onMake }: { onMake: (name: string, limits: KeyLimits) => Promise<boolean> }) {
   const [name, setName] = useState("");
+  const [typed, setTyped] = useState<Record<string, string>>({});
+  const limits = readLimits(typed);
   const make = async () => {
-    if (name.trim() && (await onMake(name.trim()))) setName("");
+    if (!name.trim() || !limits || !(await onMake(name.trim(), limits))) return;
+    setName("");
+    setTyped({});
   };
   return (
     <form
-      className="flex gap-2"
+      className="space-y-2"
       onSubmit={(event) => {
         event.preventDefault();
         void make();
       }}
     >
-      <input aria-label="What the key is for" placeholder="What is it for? For instance: editor" maxLength={100} value={name} onChange={({ target }) => setName(target.value)} className={INPUT} />
-      <Button type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={!name.trim()}>
-        Make a key
-      </Button>
+      <div className="flex gap-2">
+        <input aria-label="What the key is for" placeholder="What is it for? For instance: editor" maxLength={100} value={name} onChange={({ target }) => setName(target.value)} className={INPUT} />
+        <Button type="submit" icon={<KeyRound size={15} aria-hidden />} disabled={!name.trim() || !limits}>
+          Make a key
+        </Button>
+      </div>
+      <KeyLimitFields typed={typed} fits={limits !== null} onType={(limit, words) => setTyped({ ...typed, [limit]: words })} />
     </form>
   );
 }

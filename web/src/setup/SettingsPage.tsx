@@ -1,7 +1,7 @@
 import { PanelLeft } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Rules } from "../rules/Rules";
-import { useOffers, useWorkspaces } from "../state/queries";
+import { useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
 import { IconButton } from "../ui/Button";
 import { say } from "../ui/toasts";
@@ -15,7 +15,6 @@ import { Sandbox } from "./Sandbox";
 
 /** `part` is the section that a link leads to. */
 export default function SettingsPage({ part, onSidebar }: { part: string | null; onSidebar: () => void }) {
-  const offers = useOffers();
   useJump(part);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
@@ -29,11 +28,9 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <Section id="answers" title="Who answers" about="Models that agents think with. Keys stay in the environment: this page never sees them.">
           <Answers />
         </Section>
-        {offers.has("/models/local") && (
-          <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
-            <LocalModels />
-          </Section>
-        )}
+        <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
+          <LocalModels />
+        </Section>
         <Section id="folders" title="Folders" about="Agents work in these folders and nowhere else. What a folder brings along to steer them is used once you trusted its content.">
           <Folders />
         </Section>

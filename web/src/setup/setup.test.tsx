@@ -2,7 +2,8 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, show } from "../testing/room";
-import { type NewKey, Secret } from "./Keys";
+import { limitWords, readLimits } from "./KeyLimits";
+import { KeyForm, type NewKey, Secret } from "./Keys";
 
 it("shows a new key once, with the word that it is stored nowhere", async () => {
   const onDone = vi.fn();
@@ -12,4 +13,25 @@ it("shows a new key once, with the word that it is stored nowhere", async () => 
   await expectAccessible(container);
   await userEvent.click(screen.getByRole("button", { name: "I have it" }));
   expect(onDone).toHaveBeenCalledOnce();
+});
+
+it("makes a key with the limits that were named, and none with those that cannot be meant", async () => {
+  const onMake = vi.fn(() => Promise.resolve(true));
+  const { container } = show(<KeyForm onMake={onMake} />);
+  await userEvent.type(screen.getByLabelText("What the key is for"), "editor");
+  await userEvent.click(screen.getByRole("button", { name: "Limits" }));
+  await userEvent.type(screen.getByLabelText("Requests a minute"), "1.5");
+  expect(screen.getByRole<HTMLButtonElement>("button", { name: "Make a key" }).disabled).toBe(true);
+  await userEvent.clear(screen.getByLabelText("Requests a minute"));
+  await userEvent.type(screen.getByLabelText("Requests a minute"), "60");
+  await userEvent.type(screen.getByLabelText("US dollars a day"), "2.50");
+  await expectAccessible(container);
+  await userEvent.click(screen.getByRole("button", { name: "Make a key" }));
+  expect(onMake).toHaveBeenCalledWith("editor", { requests_per_minute: 60, spend_per_day: 2.5 });
+});
+
+it("reads limits strictly, and says them shortly", () => {
+  for (const words of ["0", "-1", "x", "NaN", "Infinity", "1e13"]) expect(readLimits({ tokens_per_day: words })).toBeNull();
+  expect(readLimits({ tokens_per_day: " 1000 ", spend_per_day: "" })).toEqual({ tokens_per_day: 1000 });
+  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual(["60 a minute", "$2.5 a day"]);
 });

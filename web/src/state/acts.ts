@@ -14,8 +14,15 @@ export async function newChat(wish: { workspace?: string; agent_role?: string; m
   return given(api.POST("/context", { params: { header: once() }, body: wish as never }));
 }
 
-export async function send(chatId: string, content: string): Promise<void> {
-  await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: { content } }));
+export interface SentImage {
+  media_type: "image/png" | "image/jpeg" | "image/webp" | "image/gif";
+  data: string;
+  name: string;
+}
+
+export async function send(chatId: string, content: string, images: readonly SentImage[] = []): Promise<void> {
+  const body = images.length > 0 ? { content, images: images.map(({ media_type, data, name }) => ({ media_type, data, name })) } : { content };
+  await given(api.POST("/context/{chat_id}/messages", { params: at(chatId), body: body as never }));
 }
 
 export async function stop(chatId: string): Promise<void> {

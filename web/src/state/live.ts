@@ -2,12 +2,14 @@
 import { create } from "zustand";
 import { api, given, Refusal } from "../wire/client";
 import { Link } from "../wire/link";
-import type { Message, WireEvent } from "../wire/nouns";
+import type { Approval, Message, WireEvent } from "../wire/nouns";
 import type { StreamStatus } from "../wire/stream";
 import { type ChatView, type Thinking, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
 
 const PAGE = 100;
 const LONG_PAGE = 500;
+// One page is read ahead once the newest can be seen. The list must be longer than what comes in front of it: else its place is lost.
+const READ_AHEAD_MS = 300;
 
 export interface Live {
   chatId: string | null;
@@ -35,6 +37,8 @@ const NOTHING: Live = {
   model: null,
 };
 
+const NONE_WAIT: { approvals: Approval[] } = { approvals: [] };
+
 export const useLive = create<Live>(() => NOTHING);
 export const link = new Link();
 
@@ -42,8 +46,15 @@ let leave: (() => void) | null = null;
 let waiting: WireEvent[] = [];
 let scheduled = false;
 
-/** Opens this chat in place of the one before; null closes. */
+/** The chat that an address leads to. */
+export function chatAt(hash: string): string | null {
+  return /^#?\/chat\/([^/]+)/.exec(hash)?.[1] ?? null;
+}
+
+/** Opens this chat in place of the one before, if it is not open or opening already; null closes. */
 export async function openChat(chatId: string | null): Promise<void> {
+  const now = useLive.getState();
+  if (chatId !== null && now.chatId === chatId && !now.problem) return;
   leave?.();
   leave = null;
   waiting = [];
@@ -58,24 +69,25 @@ export async function openChat(chatId: string | null): Promise<void> {
 
 async function load(chatId: string): Promise<void> {
   const path = { params: { path: { chat_id: chatId } } };
-  // The page of messages first: whatever happens after it comes with the events after its number.
-  const page = await given(api.GET("/context/{chat_id}/messages", { params: { ...path.params, query: { limit: PAGE } } }));
-  const [chat, { approvals }] = await Promise.all([
+  const [page, chat] = await Promise.all([
+    given(api.GET("/context/{chat_id}/messages", { params: { ...path.params, query: { limit: PAGE } } })),
     given(api.GET("/context/{chat_id}", path)),
-    given(api.GET("/context/{chat_id}/approvals", path)),
   ]);
+  const { approvals } = chat.waiting_for.approvals.length > 0 ? await given(api.GET("/context/{chat_id}/approvals", path)) : NONE_WAIT;
   if (useLive.getState().chatId !== chatId) return;
+  const lastSeq = Math.min(page.last_seq, chat.last_seq); // events after the older of the two answers make up for what it missed
   useLive.setState({
-    view: opened(chat, page.messages as Message[], approvals, page.last_seq),
+    view: opened(chat, page.messages as Message[], approvals, lastSeq),
     hasEarlier: page.messages.length === PAGE,
     title: chat.title,
     workspace: chat.workspace,
     model: chat.config.model_id,
   });
-  leave = link.follow(chatId, page.last_seq, {
+  leave = link.follow(chatId, lastSeq, {
     onEvents: (events) => receive(events.map(({ event }) => event)),
     onStatus: (status) => useLive.setState({ status }),
   });
+  setTimeout(() => useLive.getState().chatId === chatId && void loadEarlier(), READ_AHEAD_MS);
 }
 
 /** Reads back until this message is there. False if the chat does not have it. */

@@ -1,7 +1,7 @@
-// What is asked over REST and seldom changes: roles, providers, workspaces, settings, and what the server offers at all.
+// What is asked over REST and seldom changes: roles, providers, workspaces, settings.
 import { useQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
-import { type Role, readProvider } from "../wire/nouns";
+import { type Provider, type Role, readProvider } from "../wire/nouns";
 
 const SELDOM = { staleTime: 5 * 60_000 };
 
@@ -18,16 +18,36 @@ export function useProviders() {
   });
 }
 
+/** Whether the model that answers in this chat can be shown images; null is the one that answers by default. */
+export function useSees(model: string | null): boolean {
+  const { data: providers = [] } = useProviders();
+  return sees(providers, model);
+}
+
+export function sees(providers: readonly Provider[], model: string | null): boolean {
+  const standard = providers.find((one) => one.default);
+  if (model === null) return standard ? standard.images.includes(standard.models[0] ?? AUTO) : false;
+  const named = providers.find(({ name }) => model === name || model.startsWith(`${name}/`));
+  if (named) return named.images.includes(model.slice(named.name.length + 1) || (named.models[0] ?? AUTO));
+  return providers.some(({ images }) => images.includes(model));
+}
+
+const AUTO = "auto"; // a provider that names no models is asked what it has
+
 /** `staleTime` 0 for who shows what the folders supply: files change under the page. */
 export function useWorkspaces(staleTime = SELDOM.staleTime) {
   return useQuery({ queryKey: ["workspaces"], queryFn: async () => (await given(api.GET("/workspaces"))).workspaces, staleTime });
 }
 
-/** What there is to run in this chat; asked for when somebody looks, since files change under it. */
-export function useWorkflows(chatId: string, wanted = true) {
+/** A chat, or where one would begin: a folder, or null for the default one. */
+export type Ground = { chatId: string } | { workspace: string | null };
+
+/** What there is to run there; asked for when somebody looks, since files change under it. */
+export function useWorkflows(ground: Ground, wanted = true) {
+  const query = "chatId" in ground ? { context_id: ground.chatId } : ground.workspace ? { workspace: ground.workspace } : {};
   return useQuery({
-    queryKey: ["workflows", chatId],
-    queryFn: () => given(api.GET("/workflows", { params: { query: { context_id: chatId } } })),
+    queryKey: ["workflows", query],
+    queryFn: () => given(api.GET("/workflows", { params: { query } })),
     staleTime: 5_000,
     enabled: wanted,
   });
@@ -47,19 +67,4 @@ export function useSettings() {
   return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), ...SELDOM });
 }
 
-/** The paths that this server has: a screen for what is not there is not shown. */
-export function useOffers(): ReadonlySet<string> {
-  const { data } = useQuery({
-    queryKey: ["offers"],
-    queryFn: async () => {
-      const response = await fetch("/openapi.json", { credentials: "same-origin" });
-      const described = (await response.json()) as { paths?: Record<string, unknown> };
-      return new Set(Object.keys(described.paths ?? {}));
-    },
-    staleTime: Infinity,
-  });
-  return data ?? NOTHING;
-}
-
 const NO_ROLES: readonly Role[] = [];
-const NOTHING: ReadonlySet<string> = new Set();

@@ -1,13 +1,70 @@
+// The keys of the page, and the way to others: press a shortcut's keys anew. What is kept is this browser's own.
+import { RotateCcw } from "lucide-react";
+import { type KeyboardEvent, useState } from "react";
+import { setPreference, usePreference } from "../state/preferences";
+import { Button } from "./Button";
 import { Dialog } from "./Dialog";
-import { DECISION_KEYS, HOTKEYS, type Hotkey, shown } from "./hotkeys";
+import { DECISION_KEYS, HOTKEYS, type Hotkey, NAMES, type Name, conflict, keysOf, pressed, setKeys, shown } from "./hotkeys";
 
 export function Shortcuts({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const changed = usePreference("keys");
   return (
     <Dialog title="Keyboard shortcuts" open={open} onClose={onClose}>
-      <Keys keys={Object.values(HOTKEYS)} />
+      <ul className="divide-y divide-line text-sm">
+        {NAMES.map((name) => (
+          <Shortcut key={name} name={name} />
+        ))}
+      </ul>
+      {changed && changed !== "{}" && (
+        <Button look="quiet" className="mt-2 -ml-3" icon={<RotateCcw size={14} aria-hidden />} onClick={() => setPreference("keys", "{}")}>
+          All as they were
+        </Button>
+      )}
       <h3 className="mt-5 mb-1 text-sm font-semibold">When something waits for approval</h3>
       <Keys keys={DECISION_KEYS} />
     </Dialog>
+  );
+}
+
+function Shortcut({ name }: { name: Name }) {
+  const [listening, setListening] = useState(false);
+  const [against, setAgainst] = useState<string | null>(null);
+  const keys = keysOf(name);
+  const hear = (event: KeyboardEvent) => {
+    if (!listening || event.key === "Tab") return;
+    event.preventDefault();
+    event.stopPropagation();
+    const given = event.key === "Escape" ? keys : pressed(event.nativeEvent);
+    if (!given) return;
+    const problem = conflict(name, given);
+    setAgainst(problem && `${shown(given)}: ${problem}`);
+    if (problem) return;
+    setKeys(name, given);
+    setListening(false);
+  };
+  const leave = () => {
+    setListening(false);
+    setAgainst(null);
+  };
+  return (
+    <li className="flex flex-wrap items-center justify-between gap-x-4 py-1.5">
+      <span className="text-ink-2">{HOTKEYS[name].does}</span>
+      <button
+        type="button"
+        aria-label={`${HOTKEYS[name].does}: ${listening ? "Press keys… (Escape leaves it)" : `${shown(keys)}, change`}`}
+        onClick={() => setListening(true)}
+        onKeyDown={hear}
+        onBlur={leave}
+        className="min-h-8 rounded-md border border-line-strong bg-sunken px-2 font-mono text-xs whitespace-nowrap hover:border-ink-3"
+      >
+        {listening ? "Press keys…" : shown(keys)}
+      </button>
+      {against && (
+        <span role="alert" className="w-full text-right text-xs text-bad">
+          {against}
+        </span>
+      )}
+    </li>
   );
 }
 

@@ -1,5 +1,7 @@
 // The page's keys in one table: what the shortcuts dialog shows is what works.
 import { useEffect } from "react";
+import { preference, setPreference } from "../state/preferences";
+import { loose, text } from "../wire/nouns";
 
 export interface Hotkey {
   keys: string;
@@ -24,13 +26,49 @@ export const DECISION_KEYS: readonly Hotkey[] = [
   { keys: "↑ ↓", does: "Move between approvals" },
 ];
 
-type Name = keyof typeof HOTKEYS;
+export type Name = keyof typeof HOTKEYS;
+export const NAMES = Object.keys(HOTKEYS) as Name[];
+const TAKEN = ["Y", "N", "Enter", "Esc", "Shift+Y"]; // they decide when something waits
+
+/** The keys of this act, as this browser's person set them. */
+export function keysOf(name: Name): string {
+  return text(chosen()[name]) || HOTKEYS[name].keys;
+}
+
+/** What stands against these keys for this act; null if nothing. */
+export function conflict(name: Name, keys: string): string | null {
+  if (TAKEN.includes(keys)) return "These decide when something waits.";
+  const other = NAMES.find((one) => one !== name && keysOf(one) === keys);
+  return other ? `Already: ${HOTKEYS[other].does}` : null;
+}
+
+/** Null takes the act back to its own keys. */
+export function setKeys(name: Name, keys: string | null): void {
+  const { [name]: _, ...others } = chosen();
+  setPreference("keys", JSON.stringify(keys && keys !== HOTKEYS[name].keys ? { ...others, [name]: keys } : others));
+}
+
+function chosen(): Record<string, unknown> {
+  try {
+    return loose(JSON.parse(preference("keys") ?? "{}"));
+  } catch {
+    return {};
+  }
+}
+
+/** What was pressed, as the table writes it; null for a key that is only held, or that moves about. */
+export function pressed({ key, code, ctrlKey, metaKey, altKey }: KeyboardEvent): string | null {
+  const placed = altKey ? /^(?:Key|Digit)(\w)$/.exec(code)?.[1] : undefined; // with Alt some keyboards type another sign
+  const named = placed ?? (key.length === 1 ? key.toUpperCase() : null);
+  if (!named || named === " " || named === "+") return null;
+  return [ctrlKey || metaKey ? "Mod" : "", altKey ? "Alt" : "", named].filter(Boolean).join("+");
+}
 
 export function useHotkeys(actions: Partial<Record<Name, () => void>>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       for (const [name, act] of Object.entries(actions) as [Name, () => void][]) {
-        if (!matches(event, HOTKEYS[name].keys)) continue;
+        if (!matches(event, keysOf(name))) continue;
         event.preventDefault();
         return act();
       }

@@ -26,6 +26,8 @@ export interface Provider {
   kind: string;
   base_url: string | null;
   models: string[];
+  /** Those of them that can be shown images. */
+  images: string[];
   default: boolean;
   status: string;
   hint: string;
@@ -71,6 +73,13 @@ export interface ToolCall {
   id: string;
   tool: string;
   parameters: Record<string, unknown>;
+}
+
+/** An image that came with a message. */
+export interface Picture {
+  name: string;
+  width: number;
+  height: number;
 }
 
 export type ResultStatus = "ok" | "error" | "refused" | "denied" | "interrupted" | "cancelled";
@@ -188,6 +197,13 @@ export function readFault(value: unknown): Fault | null {
   return { code: text(fault["code"]), message: text(fault["message"]), retryable: fault["retryable"] === true };
 }
 
+/** Those that came with a person's message, in their order: the place of each is its address. */
+export function readPictures(payload: unknown): Picture[] {
+  const found = loose(payload)["images"];
+  const side = (value: unknown) => (typeof value === "number" && value > 0 ? value : 1);
+  return (Array.isArray(found) ? found.map(loose) : []).map(({ name, width, height }) => ({ name: text(name), width: side(width), height: side(height) }));
+}
+
 export function readProvider(value: unknown): Provider {
   const found = loose(value);
   return {
@@ -195,6 +211,7 @@ export function readProvider(value: unknown): Provider {
     kind: text(found["kind"]),
     base_url: text(found["base_url"]) || null,
     models: texts(found["models"]),
+    images: texts(found["images"]),
     default: found["default"] === true,
     status: text(found["status"]),
     hint: text(found["hint"]),

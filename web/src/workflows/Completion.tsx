@@ -1,7 +1,7 @@
 // What a slash at the start of a message may become. The list stands above the field; the keys stay in the field.
 import clsx from "clsx";
 import { type KeyboardEvent, useState } from "react";
-import { useWorkflows } from "../state/queries";
+import { type Ground, useWorkflows } from "../state/queries";
 import type { Workflow } from "../wire/nouns";
 import { matching, nameTyped } from "./choosing";
 import { keyOf, openWorkflows } from "./opening";
@@ -19,20 +19,20 @@ export interface Completing {
   aria: { "aria-autocomplete"?: "list"; "aria-controls"?: string; "aria-activedescendant"?: string };
 }
 
-/** `write` puts words into the field. */
-export function useCompletion(chatId: string, words: string, offered: boolean, write: (words: string) => void): Completing {
+/** `write` puts words into the field; `open` shows the form of the one that was chosen. */
+export function useCompletion(ground: Ground, words: string, offered: boolean, write: (words: string) => void, open = openForm): Completing {
   const typed = offered ? nameTyped(words) : null;
-  const { data } = useWorkflows(chatId, typed !== null);
+  const { data } = useWorkflows(ground, typed !== null);
   const [at, setAt] = useState(0);
   const [left, setLeft] = useState<string | null>(null);
-  const open = typed !== null && left !== words;
-  const found = open ? matching(data?.workflows ?? [], typed).slice(0, MOST) : [];
+  const listed = typed !== null && left !== words;
+  const found = listed ? matching(data?.workflows ?? [], typed).slice(0, MOST) : [];
   const place = Math.min(at, found.length - 1);
   const current = found[place];
   const choose = (workflow: Workflow) => {
     write("");
     setAt(0);
-    openWorkflows(keyOf(workflow));
+    open(workflow);
   };
   const onKey = (event: KeyboardEvent): boolean => {
     if (!current) return false;
@@ -61,6 +61,10 @@ export function useCompletion(chatId: string, words: string, offered: boolean, w
   };
   const aria = current ? ({ "aria-autocomplete": "list", "aria-controls": LIST, "aria-activedescendant": `${LIST}-${place}` } as const) : {};
   return { found, at: place, choose, onKey, aria };
+}
+
+function openForm(workflow: Workflow): void {
+  openWorkflows(keyOf(workflow));
 }
 
 /** Its name alone is an order: Enter sends it. */

@@ -21,7 +21,7 @@ interface Props {
 }
 
 export default function Workflows({ chatId, workspace, role, busy, at, onSwitch, onStarted, onClose }: Props) {
-  const { data, error } = useWorkflows(chatId);
+  const { data, error } = useWorkflows({ chatId });
   const [key, setKey] = useState(at);
   const chosen = data?.workflows.find((workflow) => keyOf(workflow) === key) ?? null;
   const back = () => setKey(null);

@@ -150,7 +150,7 @@ it("shows no other content than the one that would be trusted", async () => {
 
 function composer() {
   const onSend = vi.fn(() => Promise.resolve(true));
-  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} workflows onSend={onSend} onStop={vi.fn()} />);
+  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} images={false} onSend={onSend} onStop={vi.fn()} />);
   return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
 }
 
@@ -172,7 +172,7 @@ it("completes the name with Tab and leaves the rest to be typed", async () => {
   await screen.findByRole("listbox");
   await userEvent.tab();
   await userEvent.type(field, "src{Enter}");
-  expect(onSend).toHaveBeenCalledWith("/explain src");
+  expect(onSend).toHaveBeenCalledWith("/explain src", []);
 });
 
 it("sends a name that needs nothing more", async () => {
@@ -180,7 +180,7 @@ it("sends a name that needs nothing more", async () => {
   await userEvent.type(field, "/create_project");
   await screen.findByRole("listbox");
   await userEvent.type(field, "{Enter}");
-  expect(onSend).toHaveBeenCalledWith("/create_project");
+  expect(onSend).toHaveBeenCalledWith("/create_project", []);
 });
 
 it("goes away with Escape and leaves the words", async () => {

@@ -6,16 +6,17 @@ A result's text is data to the end of its message, whatever stands in it; a para
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pydantic import JsonValue
 
 from anycowork.domain.asking import Said
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 from anycowork.providers.guide.understanding import understand
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """A call that was made and what came back."""
 
@@ -29,7 +30,7 @@ class Outcome:
         return self.status == "ok"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answered:
     """What the person said to a question."""
 
@@ -39,7 +40,7 @@ class Answered:
 Heard = Outcome | Answered
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Conversation:
     role: str
     request: str

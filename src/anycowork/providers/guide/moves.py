@@ -8,14 +8,15 @@ import json
 import re
 from collections import deque
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from anycowork.domain.messages import Json
+from anycowork.domain.values import value
 from anycowork.providers.guide.conversation import Answered, Heard, Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     tool: str
     parameters: Json = field(hash=False)
@@ -24,14 +25,14 @@ class Call:
         return _json({"tool": self.tool, "parameters": self.parameters, "terminate": False})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Choice:
     value: str
     label: str
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ask:
     """A question with a few answers; the last choice is the safe one and the default."""
 
@@ -61,7 +62,7 @@ class Ask:
         return named[0] if len(named) == 1 else self.choices[-1].value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Document:
     """A plan or a review: a reply that is JSON and nothing else."""
 

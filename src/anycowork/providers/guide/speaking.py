@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from anycowork.domain.values import value
 from anycowork.providers.guide.conversation import Outcome
 from anycowork.providers.guide.wishes import RunCommand, Wish, phrase
 
@@ -38,7 +38,7 @@ _NEXT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Told:
     """What came of one wish, in words. `answered`: the person said no, which is an answer and not a failure to be mended."""
 

@@ -1,8 +1,8 @@
 """Plain English in, wishes out. Pure, and careful: what is not clearly one of the known wishes is not understood at all."""
 
 import re
-from dataclasses import dataclass
 
+from anycowork.domain.values import value
 from anycowork.providers.guide.grammar import wishes_in
 from anycowork.providers.guide.quotes import MARK, Quotes
 from anycowork.providers.guide.wishes import Wish
@@ -11,7 +11,7 @@ MAX_REQUEST = 4_000  # characters besides quotations: a longer text is no plain 
 MAX_CLAUSES = 30
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """`planned`: a plan was asked for. `unclear`: the parts that were not understood, in the person's own words."""
 

@@ -1,62 +1,63 @@
 """What a person may wish of the guide, and how the guide says each wish back: `understand` reads every phrase made here. Pure."""
 
 import re
-from dataclasses import dataclass
 from typing import assert_never
 
+from anycowork.domain.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class ListFiles:
     path: str = "."
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReadFile:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReviewFile:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Search:
     text: str
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CreateFile:
     path: str
     content: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReplaceText:
     path: str
     old: str
     new: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AppendLine:
     path: str
     line: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DeleteFile:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MoveFile:
     path: str
     to: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RunCommand:
     command: str
 

@@ -1,6 +1,6 @@
 """The models that can be fetched: each pinned by its hash, so that it does not matter who hands over the bytes."""
 
-from dataclasses import dataclass
+from anycowork.domain.values import value
 
 MIB = 1024 * 1024
 _QWEN_LIMITS = (
@@ -9,7 +9,7 @@ _QWEN_LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mirror:
     """The same file in pieces: part n (from 1) is the archive `package`+n, which holds one `data/partNN.bin` of `part_bytes`."""
 
@@ -18,7 +18,7 @@ class Mirror:
     part_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LocalModel:
     """`memory_bytes` is what running it takes: the weights, a full context and the program itself."""
 

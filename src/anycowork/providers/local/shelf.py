@@ -7,10 +7,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound, StorageFault
+from anycowork.domain.values import value
 from anycowork.providers.local.catalogue import CATALOGUE, MIB, OWN_LIMITS, LocalModel, known
 
 _MAGIC = b"GGUF"
@@ -25,7 +25,7 @@ class NoRoom(StorageFault):
     code = "no_room"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Weights:
     """A model that is here, whole."""
 

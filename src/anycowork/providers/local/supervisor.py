@@ -9,11 +9,12 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 
 from anycowork.domain.errors import Conflict, ProviderFault, Unreachable
+from anycowork.domain.values import value
 from anycowork.providers.local.memory import free_memory, require_memory, threads_now
 from anycowork.providers.local.shelf import Weights
 
@@ -35,13 +36,13 @@ def engine_installed() -> bool:
     return find_spec(ENGINE) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Address:
     url: str
     secret: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Child:
     weights: Weights
     address: Address

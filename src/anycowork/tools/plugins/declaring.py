@@ -1,7 +1,6 @@
 """What a plugin says of its tools, and what of it counts. It is a stranger's word: taken strictly, and never for more than it asks. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
@@ -10,6 +9,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import replace, value
 from anycowork.tools.plugins.schemas import BadSchema, understood
 
 MOST_TOOLS = 50
@@ -49,7 +49,7 @@ class _Declaration(Boundary):
         return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Declared:
     """One tool of a plugin. `entry` is where it is found; `path` the parameter that names a file; `network` where it must go."""
 

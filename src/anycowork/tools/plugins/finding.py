@@ -5,16 +5,17 @@ import re
 import site
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+
+from anycowork.domain.values import value
 
 GROUP = "anycowork.tools"
 _ENTRY = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*(?::\w+(?:\.\w+)*)?)\s*(?:\[.*\])?")
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plugin:
     """One distribution with entry points of our group. `entries` are `module:name`; `paths` is where its modules lie."""
 

@@ -4,12 +4,12 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
 from anycowork.tools.child import Bounds
 from anycowork.tools.contained import Contained
 from anycowork.tools.plugins.finding import Plugin, libraries
@@ -30,7 +30,7 @@ class Unhoused(ToolFault):
     code = "plugin_unhoused"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Housing:
     """`data_dir` holds secrets: nothing that contains it is ever shown."""
 

@@ -95,7 +95,7 @@ async def _chat(ground: Ground) -> Mapping[str, float]:
     """Opened cold, then watched while an answer streams in."""
     _require_browser()
     newest = json.dumps(f"Number {MESSAGES - 1}:")
-    with ground.fresh("webui") as folder:
+    with ground.fresh("long_chat") as folder:
         async with (
             _speaking() as address,
             at_home(folder, providers=(_entry(address),), model="steady/steady") as guest,

@@ -1,0 +1,97 @@
+"""`anycowork workflow …`"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, Workspace, over
+
+LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
+
+Examples:
+
+\b
+    anycowork workflow list
+    anycowork workflow list --workspace ~/project --json
+"""
+
+RUN_HELP = """Run a workflow without a screen.
+
+The same as `anycowork run "/NAME KEY=VALUE"`: the answer goes to stdout, progress to stderr, and nothing is approved for you.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
+
+Examples:
+
+\b
+    anycowork workflow run explain_code path=src/app.py
+    anycowork workflow run create_project name=demo purpose="A clock for the terminal" --workspace ~/projects
+"""
+
+NEW_HELP = """Write a commented workflow file into the data folder, ready to be changed.
+
+Example:
+
+\b
+    anycowork workflow new release_notes
+"""
+
+app = typer.Typer(help="Run workflows, see which there are, write your own.", no_args_is_help=True)
+
+
+@app.command("list", help=LIST_HELP)
+def list_workflows(
+    context: typer.Context,
+    workspace: Workspace = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.workflows import list_workflows as command
+
+    flags = over(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+
+
+@app.command("run", help=RUN_HELP)
+def run_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],
+    parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="[KEY=VALUE]...")] = None,
+    workspace: Workspace = None,
+    role: Role = None,
+    as_json: Events = False,
+    model: Model = None,
+    max_cost: MaxCost = None,
+    timeout: Timeout = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.ordering import run_order
+    from anycowork.commands.workflows import typed
+
+    flags = over(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    raise typer.Exit(
+        run_order(
+            flags,
+            os.environ,
+            cwd=Path.cwd(),
+            request=typed(name, parameters or []),
+            role=role,
+            plan_file=None,
+            max_cost=max_cost,
+            seconds=timeout,
+            as_json=as_json,
+        )
+    )
+
+
+@app.command("new", help=NEW_HELP)
+def new_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name, as it will be typed.", metavar="NAME")],
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.workflows import new_workflow as command
+
+    raise typer.Exit(command(over(context, {"data_dir": data_dir}), os.environ, name, cwd=Path.cwd()))

@@ -1,0 +1,68 @@
+// What stands ready to be sent, small, each to be taken away again. Drawn on a canvas: the page loads images from its server alone.
+import { ImagePlus, X } from "lucide-react";
+import { useEffect, useRef } from "react";
+import { type Attached, KINDS } from "./attached";
+
+export function AttachedImages({ images, onRemove }: { images: readonly Attached[]; onRemove: (key: string) => void }) {
+  if (images.length === 0) return null;
+  return (
+    <ul aria-label="Images to send" className="flex flex-wrap gap-2 px-1 pb-2">
+      {images.map(({ key, name, file }) => (
+        <li key={key} className="relative">
+          <Thumbnail file={file} label={name || "Pasted image"} />
+          <button type="button" aria-label={`Take away ${name || "the pasted image"}`} onClick={() => onRemove(key)} className="absolute -top-1.5 -right-1.5 inline-flex size-6 items-center justify-center rounded-full border border-line-strong bg-surface text-ink-2 shadow-sm hover:text-bad">
+            <X size={13} aria-hidden />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const SIDE = 64;
+
+function Thumbnail({ file, label }: { file: Blob; label: string }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    let here = true;
+    if (typeof createImageBitmap === "undefined") return;
+    void createImageBitmap(file, { resizeHeight: SIDE * 2, resizeQuality: "medium" }).then(
+      (bitmap) => {
+        if (here) drawn(canvas.current, bitmap);
+        bitmap.close();
+      },
+      () => {}, // what cannot be drawn keeps its name, and the server says what is wrong with it
+    );
+    return () => void (here = false);
+  }, [file]);
+  return <canvas ref={canvas} role="img" aria-label={label} title={label} width={SIDE * 2} height={SIDE * 2} className="size-16 rounded-lg border border-line bg-sunken" />;
+}
+
+/** Its middle, as large as fits. */
+function drawn(canvas: HTMLCanvasElement | null, bitmap: ImageBitmap): void {
+  const side = Math.min(bitmap.width, bitmap.height);
+  canvas?.getContext("2d")?.drawImage(bitmap, (bitmap.width - side) / 2, (bitmap.height - side) / 2, side, side, 0, 0, canvas.width, canvas.height);
+}
+
+export function ChooseImages({ onChoose }: { onChoose: (files: Iterable<File>) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        accept={KINDS.join(",")}
+        data-testid="images"
+        onChange={({ target }) => {
+          onChoose([...(target.files ?? [])]);
+          target.value = "";
+        }}
+      />
+      <button type="button" aria-label="Add images" title="Add images (or paste, or drop them)" onClick={() => input.current?.click()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+        <ImagePlus size={18} aria-hidden />
+      </button>
+    </>
+  );
+}

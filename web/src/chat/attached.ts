@@ -1,0 +1,62 @@
+// Images that stand ready to be sent with the next message: pasted, dropped or chosen. The server looks again at every byte.
+import { type ClipboardEvent, type DragEvent, useState } from "react";
+import type { SentImage } from "../state/acts";
+import { say } from "../ui/toasts";
+
+export interface Attached extends SentImage {
+  key: string;
+  file: Blob;
+}
+
+export const KINDS: readonly string[] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+const MOST_BYTES = 5 * 1024 * 1024;
+const MOST_IN_ALL = 7 * 1024 * 1024; // a request takes 10 MB, and base64 adds a third
+const MOST_IMAGES = 8;
+
+/** Why this file cannot be sent beside those; null if it can. Pure. */
+export function objection(file: { name: string; type: string; size: number }, others: readonly { file: { size: number } }[]): string | null {
+  const name = file.name || "This image";
+  if (!KINDS.includes(file.type)) return `${name} is no PNG, JPEG, WebP or GIF image.`;
+  if (file.size > MOST_BYTES) return `${name} has more than 5 MB.`;
+  if (others.length >= MOST_IMAGES) return `A message takes ${MOST_IMAGES} images.`;
+  const sum = others.reduce((bytes, other) => bytes + other.file.size, file.size);
+  return sum > MOST_IN_ALL ? "Together these images are too large: a message takes 7 MB." : null;
+}
+
+export function useAttached(offered: boolean) {
+  const [images, setImages] = useState<readonly Attached[]>([]);
+  const add = async (files: Iterable<File>) => {
+    let now = images;
+    for (const file of files) {
+      const against = objection(file, now);
+      if (against) say(against, "problem");
+      else now = [...now, { key: crypto.randomUUID(), name: file.name, media_type: file.type as SentImage["media_type"], data: await base64(file), file }];
+    }
+    setImages(now);
+  };
+  /** True if there were images among them: then they are ours. */
+  const take = (data: DataTransfer | null): boolean => {
+    const files = [...(data?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
+    if (!offered || files.length === 0) return false;
+    void add(files);
+    return true;
+  };
+  return {
+    images,
+    add: (files: Iterable<File>) => void add(files),
+    remove: (key: string) => setImages((now) => now.filter((one) => one.key !== key)),
+    clear: () => setImages([]),
+    paste: (event: ClipboardEvent) => take(event.clipboardData) && event.preventDefault(),
+    drop: {
+      onDragOver: (event: DragEvent) => offered && event.dataTransfer.types.includes("Files") && event.preventDefault(),
+      onDrop: (event: DragEvent) => take(event.dataTransfer) && event.preventDefault(),
+    },
+  };
+}
+
+async function base64(file: Blob): Promise<string> {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let letters = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) letters += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(letters);
+}

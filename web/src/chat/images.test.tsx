@@ -1,0 +1,100 @@
+import { createEvent, fireEvent, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Pictures } from "../messages/Pictures";
+import { TextCard } from "../messages/TextCard";
+import { send } from "../state/acts";
+import { useLive } from "../state/live";
+import { sees } from "../state/queries";
+import { expectAccessible, message, show } from "../testing/room";
+import { api } from "../wire/client";
+import type { Provider } from "../wire/nouns";
+import { type Attached, objection } from "./attached";
+import { Composer } from "./Composer";
+
+beforeEach(() => localStorage.clear());
+afterEach(() => void useLive.setState({ chatId: null }));
+
+const PNG = new File([new Uint8Array([137, 80, 78, 71])], "flag.png", { type: "image/png" });
+
+function composer(images = true) {
+  const onSend = vi.fn((_words: string, _images: readonly Attached[]) => Promise.resolve(true));
+  const shown = show(<Composer chatId="chat" state="idle" placeholder="Message…" sent={[]} images={images} onSend={onSend} onStop={vi.fn()} />);
+  return { ...shown, onSend, field: screen.getByLabelText<HTMLTextAreaElement>("Message") };
+}
+
+it("sends a chosen image with the words, and is empty then", async () => {
+  const { field, onSend, container } = composer();
+  await userEvent.upload(screen.getByTestId("images"), PNG);
+  expect(await screen.findByRole("img", { name: "flag.png" })).toBeTruthy();
+  await expectAccessible(container);
+  await userEvent.type(field, "What is this?{Enter}");
+  expect(onSend).toHaveBeenCalledWith("What is this?", [expect.objectContaining({ name: "flag.png", media_type: "image/png", data: "iVBORw==" })]);
+  await waitFor(() => expect(screen.queryByRole("img", { name: "flag.png" })).toBeNull());
+});
+
+it("takes a pasted and a dropped image, and gives them back", async () => {
+  const { field, container } = composer();
+  fireEvent.paste(field, { clipboardData: { files: [PNG] } });
+  await screen.findByRole("img", { name: "flag.png" });
+  fireEvent.drop(container.querySelector("form")!, { dataTransfer: { files: [new File(["x"], "two.gif", { type: "image/gif" })], types: ["Files"] } });
+  await screen.findByRole("img", { name: "two.gif" });
+  await userEvent.click(screen.getByRole("button", { name: "Take away flag.png" }));
+  expect(screen.queryByRole("img", { name: "flag.png" })).toBeNull();
+  expect(screen.getByRole("img", { name: "two.gif" })).toBeTruthy();
+});
+
+it("leaves pasted words alone, and everything where the model cannot see", () => {
+  const { field } = composer(false);
+  expect(screen.queryByRole("button", { name: "Add images" })).toBeNull();
+  const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
+  fireEvent(field, pasted);
+  expect(pasted.defaultPrevented).toBe(false);
+  expect(screen.queryByRole("list", { name: "Images to send" })).toBeNull();
+});
+
+it("says why a file is not taken", () => {
+  const file = { name: "a.svg", type: "image/svg+xml", size: 10 };
+  expect(objection(file, [])).toMatch(/no PNG/);
+  expect(objection({ ...file, type: "image/png", size: 6 * 1024 * 1024 }, [])).toMatch(/5 MB/);
+  expect(objection({ ...file, type: "image/png" }, Array(8).fill({ file: { size: 1 } }))).toMatch(/8 images/);
+  expect(objection({ ...file, type: "image/png", size: 4e6 }, [{ file: { size: 4e6 } }])).toMatch(/7 MB/);
+  expect(objection({ ...file, type: "image/png" }, [])).toBeNull();
+});
+
+it("sends of an image what the server takes, and nothing of it without one", async () => {
+  const post = vi.spyOn(api, "POST").mockResolvedValue({ data: {}, response: new Response() } as never);
+  const image = { key: "1", file: PNG, name: "flag.png", media_type: "image/png" as const, data: "iVBORw==" };
+  await send("chat", "Look.", [image]);
+  await send("chat", "Hi.");
+  const bodies = (post.mock.calls as unknown as [string, { body: unknown }][]).map(([, { body }]) => body);
+  expect(bodies).toEqual([{ content: "Look.", images: [{ media_type: "image/png", data: "iVBORw==", name: "flag.png" }] }, { content: "Hi." }]);
+});
+
+it("shows the images of a message from its own address, with words for who cannot see", async () => {
+  useLive.setState({ chatId: "chat" });
+  const payload = { images: [{ name: "flag.png", width: 3, height: 2 }, { name: "", width: "x" }] };
+  const { container } = show(<TextCard message={message({ role: "user", content: "Look.", payload: payload as never })} thought={null} />);
+  const [named, nameless] = screen.getAllByRole("img");
+  expect(named!.getAttribute("src")).toBe("/context/chat/messages/m1/images/0");
+  expect(named!.getAttribute("alt")).toBe("Image: flag.png");
+  expect(nameless!.getAttribute("alt")).toBe("Image without a name");
+  await expectAccessible(container);
+});
+
+it("shows nothing where there is none", () => {
+  useLive.setState({ chatId: "chat" });
+  expect(show(<Pictures messageId="m1" pictures={[]} />).container.textContent).toBe("");
+});
+
+const provider = (parts: Partial<Provider>): Provider => ({ name: "p", kind: "openai", base_url: null, models: [], images: [], default: false, status: "", hint: "", ...parts });
+
+it("knows whether the model that answers can see", () => {
+  const providers = [provider({ name: "many", models: ["blind", "eyes"], images: ["eyes"], default: true }), provider({ name: "claude", images: ["auto"] })];
+  expect(sees(providers, null)).toBe(false);
+  expect(sees(providers, "many/eyes")).toBe(true);
+  expect(sees(providers, "many/blind")).toBe(false);
+  expect(sees(providers, "eyes")).toBe(true);
+  expect(sees(providers, "claude")).toBe(true);
+  expect(sees([], null)).toBe(false);
+});
