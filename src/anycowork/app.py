@@ -53,6 +53,8 @@ from anycowork.serving import Place, serve_app, settle_memory
 from anycowork.settings import Settings
 from anycowork.store.opening import Database, open_store
 from anycowork.supplies import Supplies
+from anycowork.tools.plugins.housing import Housing
+from anycowork.tools.plugins.keeping import Plugins
 from anycowork.tools.toolbox import Toolbox, built_in_tools
 from anycowork.workflows.registry import WorkflowBook
 from anycowork.workflows.runner import WorkflowRunner
@@ -142,11 +144,14 @@ async def _furnish(
     grounds = Grounds(database, settings)
     await grounds.register_default()
     contained = await asyncio.to_thread(find_containment, settings.data_dir, settings.command_copy_bytes)
-    drawer = Drawer(settings, providers, contained)
     workspaces = LocalWorkspaces(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
     )
     toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
+    housing = Housing(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
+    plugins = Plugins(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
+    await plugins.switch_on(settings.plugins)
+    drawer = Drawer(settings, providers, contained, plugins)
     supplies = Supplies(roots=database.roots, data_dir=settings.data_dir)
     prompts = PromptBook(database.system_prompts, toolbox, supplies)
     journal, store = database.journal, database.store

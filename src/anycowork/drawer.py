@@ -1,5 +1,6 @@
 """The settings in force: read by the rooms, changed by a person. What a setting means is said in settings.py."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 
@@ -17,19 +18,24 @@ from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.settings import Settings, save_settings
+from anycowork.tools.plugins.keeping import Plugins
 
 
 class Drawer:
     """The settings in force. A change is stored, and holds from the next turn on."""
 
-    def __init__(self, settings: Settings, providers: ProviderRegistry, contained: Containment) -> None:
+    def __init__(
+        self, settings: Settings, providers: ProviderRegistry, contained: Containment, plugins: Plugins
+    ) -> None:
         self._settings = settings
         self._providers = providers
         self._contained = contained
+        self._plugins = plugins
 
-    def shown(self) -> Json:
-        """With what holds commands on this machine: it is found, not set."""
-        return {**self._settings.public_dump(), "sandbox": self._contained.as_json()}
+    async def shown(self) -> Json:
+        """With what is found, not set: what holds commands on this machine, and which plugins there are."""
+        found: list[JsonValue] = [*await asyncio.to_thread(self._plugins.report)]
+        return {**self._settings.public_dump(), "sandbox": self._contained.as_json(), "plugins_found": found}
 
     def cost(self, used: ModelUsage) -> float | None:
         """In US dollars; None where config.toml names no price."""
@@ -56,7 +62,9 @@ class Drawer:
             self._providers.put(config)
         self._providers.choose(changed.model)
         self._settings = changed
-        return self.shown()
+        if "plugins" in changes:
+            await self._plugins.switch_on(changed.plugins)
+        return await self.shown()
 
 
 def provider_configs(settings: Settings) -> list[ProviderConfig]:

@@ -117,6 +117,10 @@ class Settings(BaseModel):
         ),
     ] = "before"
 
+    plugins: Annotated[
+        tuple[Word, ...], Knob("names of installed plugins whose tools may be used", changeable=True)
+    ] = ()
+
     # manners
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Knob(changeable=True)] = "info"
     open_browser: Annotated[bool, Knob("only when started at a terminal")] = True
@@ -156,6 +160,11 @@ class Settings(BaseModel):
         return self.data_dir / "snapshots"
 
     @property
+    def plugins_folder(self) -> Path:
+        """Where `pip install --target` puts plugins that need no place beside the server's own libraries."""
+        return self.data_dir / "plugins"
+
+    @property
     def models_folder(self) -> Path:
         return self.data_dir / "models"
 
@@ -173,7 +182,7 @@ KNOBS: dict[str, Knob] = {
 CHANGEABLE = frozenset(name for name, knob in KNOBS.items() if knob.changeable)
 
 _PATHS = ("data_dir", "workspace")
-_LISTS_OF_WORDS = ("allowed_hosts",)
+_LISTS_OF_WORDS = ("allowed_hosts", "plugins")
 _ONLY_IN_THE_FILE = ("providers",)  # structured: no sensible form as one word
 _NOT_IN_THE_FILE = ("data_dir",)  # the file lies in it
 

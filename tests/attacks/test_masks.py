@@ -1,6 +1,7 @@
 """Attempts to learn what a rule denies reading, from inside a command, and by whatever else the model is told of files."""
 
 import os
+import stat
 import subprocess
 from collections.abc import Callable
 from hashlib import sha256
@@ -12,10 +13,11 @@ import pytest
 from anycowork.domain.errors import DeniedByRule
 from anycowork.domain.ports import Hands, Hidden
 from anycowork.domain.rules import Effect, Rule, RuleScope
-from anycowork.domain.tools import ToolResult
+from anycowork.domain.tools import Status, ToolResult
 from anycowork.permissions.rules import RuleIndex
 from anycowork.workspace import masks
 from anycowork.workspace.copies import CannotCopy
+from anycowork.workspace.delta import UnusableDelta
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.masks import find_masks
 from anycowork.workspace.stage import Layer
@@ -56,6 +58,14 @@ def filled(bench: Bench) -> Bench:
     return bench
 
 
+def furnished(at: Path) -> Bench:
+    (at / "workspace").mkdir()
+    bench = Bench(at / "workspace", at)
+    for path, content in FILES.items():
+        bench.write(path, content)
+    return bench
+
+
 async def run(bench: Bench, command: str, *patterns: str) -> ToolResult:
     return await bench.call("execute_command", hands(bench, *patterns), command=command)
 
@@ -74,6 +84,7 @@ READS = {
     "moving it": "mv src/local.key moved; mv secrets moved2; cat moved moved2/*",
     "moving the folder above it": "mv src lib; cat lib/local.key src/local.key",
     "moving it, made anew": "mv src lib; mkdir src; cp lib/local.key src/other; cat src/other lib/local.key",
+    "moving it, another in its place": "mv src lib; mkdir src; echo x > src/local.key; cat lib/local.key",
     "opening it to oneself": "chmod 777 src/local.key secrets; cat src/local.key secrets/*",
     "removing what covers it": "rm -f src/local.key; rm -rf secrets; cat src/local.key secrets/*",
     "unmounting what covers it": "umount src/local.key; umount -l secrets; cat src/local.key secrets/*",
@@ -122,6 +133,45 @@ async def test_a_private_copy_whose_covered_folder_was_renamed_is_dropped(filled
         ).exists()
 
 
+@proves("APR-2")
+@pytest.mark.parametrize("anew", ["mkdir -p src/keys", "mkdir -p src/keys; touch src/keys/one", "mkdir src", "true"])
+async def test_a_folder_that_is_covered_goes_nowhere_with_the_one_above_it(filled: Bench, anew: str) -> None:
+    """Not even if something else is put where it was."""
+    filled.write("src/keys/one", "the key")
+    await run(filled, f"mv src lib; {anew}", "/src/keys/**")
+    holding = {path for path, content in tree(filled.root).items() if "the key" in str(content)}
+    assert holding == {"src/keys/one"}
+
+
+async def test_what_came_too_late_to_be_covered_is_not_taken_away(tmp_path: Path) -> None:
+    bench = furnished(tmp_path)
+    async with bench.sandbox.begin(Folder(str(bench.root)).jail, Layer.OVERLAY) as transaction:
+        transaction.hide(hidden("/late/*"))
+        bench.write("late/one.txt", SECRET)
+        bench.write("late/deep/two.txt")
+        upper = transaction.stage.upper
+        (upper / "moved.txt").write_text(SECRET)
+        os.mknod(upper / "late", stat.S_IFCHR)
+        with pytest.raises(UnusableDelta, match=r"late/one\.txt"):
+            transaction.look()
+
+
+async def test_what_may_not_be_read_may_be_made(filled: Bench) -> None:
+    result = await run(filled, "echo mine > new.key; mkdir secrets2; echo mine > secrets2/x")
+    assert result.status is Status.OK
+    assert (filled.root / "new.key").read_text() == "mine\n"
+
+
+async def test_a_private_copy_is_covered_as_it_was_copied(tmp_path: Path) -> None:
+    """Whatever a person takes away, or brings, between the copying and the command."""
+    bench = furnished(tmp_path)
+    async with bench.sandbox.begin(Folder(str(bench.root)).jail, Layer.COPY) as transaction:
+        (bench.root / "src/local.key").unlink()
+        bench.write("src/later.key", SECRET)
+        transaction.hide(hidden("**/*.key"))
+        assert {mask.place.path for mask in transaction.masks} == {"src/local.key"}
+
+
 async def test_a_closed_folder_that_a_command_could_open_is_covered_whole(filled: Bench) -> None:
     filled.write("closed/in.key", SECRET)
     (filled.root / "closed").chmod(0)
@@ -165,12 +215,13 @@ def covered(bench: Bench, *patterns: str) -> set[str]:
         (("secrets/plain.txt",), {"secrets/plain.txt"}),
         (("/secrets/*",), {"secrets/plain.txt"}),
         (("/secrets/*/*",), {"secrets/deep/password.txt"}),
-        (("**/*.key",), {"src/local.key"}),
+        (("**/*.key",), {"src/local.key", "pipe.key"}),
+        (("/pipe.key",), {"pipe.key"}),
         (("/src/?ocal.key", "/src/local.key"), {"src/local.key"}),
         (("**/deep/**",), {"secrets/deep/"}),
         (("/secrets/**", "/secrets/deep/*"), {"secrets/"}),
-        (("*",), {"secrets/", "src/", "notes.txt"}),
-        (("/**",), {"secrets/", "src/", "notes.txt"}),
+        (("*",), {"secrets/", "src/", "notes.txt", "pipe.key"}),
+        (("/**",), {"secrets/", "src/", "notes.txt", "pipe.key"}),
         (("/missing/**", "/gone.txt", "/src/app.py/x"), set()),
         (("/link", "/link/**"), set()),
     ],
@@ -178,13 +229,9 @@ def covered(bench: Bench, *patterns: str) -> set[str]:
 async def test_patterns_cover_what_they_match_and_no_more(
     tmp_path: Path, patterns: tuple[str, ...], expected: set[str]
 ) -> None:
-    root = tmp_path / "workspace"
-    root.mkdir()
-    bench = Bench(root, tmp_path)
-    for path, content in FILES.items():
-        bench.write(path, content)
-    (root / "link").symlink_to("src")
-    os.mkfifo(root / "pipe.key")
+    bench = furnished(tmp_path)
+    (bench.root / "link").symlink_to("src")
+    os.mkfifo(bench.root / "pipe.key")
     assert covered(bench, *patterns) == expected
 
 

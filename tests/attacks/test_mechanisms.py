@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination
 from anycowork.domain.roles import Permission
-from anycowork.tools import ripgrep, shell
+from anycowork.tools import contained, ripgrep
 from anycowork.workspace import checking, folder, holding, jail, proxy, sandbox
 from anycowork.workspace.egress import Egress
 from anycowork.workspace.folder import Folder
@@ -229,14 +229,14 @@ async def overwrite_what_a_person_saved_meanwhile(at: Path) -> bool:
         file.write_text("the person's words\n")
 
     with pytest.MonkeyPatch.context() as meanwhile:
-        real = shell.run_child
+        real = contained.run_child
 
         async def run_child(*argv: Any, **options: Any) -> Any:
             ended = await real(*argv, **options)
             save()
             return ended
 
-        meanwhile.setattr(shell, "run_child", run_child)
+        meanwhile.setattr(contained, "run_child", run_child)
         await ran(bench, "echo new > a.txt")
     return file.read_text() != "the person's words\n"
 
@@ -302,7 +302,7 @@ SANDBOX = [
         swapped("--cap-drop", "--cap-add"),
     ),
     Mechanism("filtered system calls", command(TRACED), swapped("--seccomp", takes=1)),
-    Mechanism("an empty environment", read_the_servers_environment, started_with(shell, own_environment)),
+    Mechanism("an empty environment", read_the_servers_environment, started_with(contained, own_environment)),
     Mechanism("a read-only system", command("touch /planted && echo GOT"), given_words(writable_system)),
     Mechanism(
         "a layer over the workspace", brought_home("echo new > a.txt", "a.txt", TESTER), given_words(plain_folder)

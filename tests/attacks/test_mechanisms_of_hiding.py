@@ -65,7 +65,7 @@ def by_calls(*calls: str, telling: str = SECRET) -> Attack:
     return attack
 
 
-async def nothing_hidden(*given: object) -> object:
+async def nothing_hidden(*given: object, **more: object) -> object:
     return NOTHING_HIDDEN
 
 

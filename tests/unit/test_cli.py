@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import anycowork
 from anycowork.cli import app
 from anycowork.daemon import hold_data_folder
+from support.distributions import install
 from support.spec import proves
 
 SOURCE = Path(anycowork.__file__).parents[1]
@@ -134,6 +135,21 @@ def test_doctor_fails_when_something_needed_is_missing(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "✗ data folder" in done.stdout
     assert "choose another --data-dir" in done.stdout
+
+
+@proves("CLI-3", "TOOL-2")
+def test_doctor_names_plugins_and_why_one_fails(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "plugins"
+    install(folder, "good", "@tool\ndef greet(name: str) -> str:\n    'Greet.'\ntools = greet")
+    install(folder, "bad", "import no_such_module")
+    install(folder, "idle", "raise SystemExit(1)")
+    (tmp_path / "data" / "config.toml").write_text('plugins = ["good", "bad", "gone"]')
+    report = json.loads(anycowork_cli("doctor", "--json", cwd=tmp_path).stdout)
+    [found] = [check for check in report["checks"] if check["name"] == "plugins"]
+    assert not found["ok"] and not found["needed"]
+    assert "good 1.0 (1 tools)" in found["detail"] and "idle 1.0 (not switched on)" in found["detail"]
+    assert "bad 1.0 fails: bad:tools: ModuleNotFoundError: No module named 'no_such_module'" in found["detail"]
+    assert "gone fails: it is not installed" in found["detail"]
 
 
 @proves("CLI-3")

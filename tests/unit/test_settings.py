@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from anycowork.settings import (
@@ -120,6 +120,7 @@ def test_a_token_that_cannot_stand_in_a_header_is_refused_without_being_shown(tm
 @proves("SEC-2")
 @given(secret=st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), min_size=12))
 def test_secrets_show_in_no_repr_and_no_dump(secret: str) -> None:
+    assume(secret not in repr(Settings(data_dir=Path("/d"))))  # a setting's own name is no secret
     settings = Settings(data_dir=Path("/d"), token=secret, database_url=f"postgresql://u:{secret}@h/d")
     shown = repr(settings) + str(settings) + str(settings.public_dump()) + settings.model_dump_json()
     assert secret not in shown

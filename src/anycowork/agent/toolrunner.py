@@ -224,6 +224,8 @@ class ToolRunner:
         intend: Callable[[Intent], Awaitable[None]] | None = None,
         hold: Callable[[Intent], None] | None = None,
     ) -> ToolResult:
+        if intend is None and not admitted.tool.spec.read_only:  # it was taken for a read, before a plugin came or went
+            return ToolResult.failed(StateChanged("The tools changed at that very moment. Make the call again."))
         named = _named_by(moment.plan, admitted.plan_step) if moment.plan else names_nothing
         hands = moment.hands(admitted.permissions, intend=intend, named=named, hidden=admitted.judged.hidden)
         if hold is not None:

@@ -151,7 +151,7 @@ class Streams(Protocol):
 class Drawer(Protocol):
     """Settings as they may be shown, and the way to change them."""
 
-    def shown(self) -> Json: ...
+    async def shown(self) -> Json: ...
     def cost(self, used: ModelUsage) -> float | None:
         """In US dollars; None where no price is known."""
 

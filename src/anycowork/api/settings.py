@@ -18,7 +18,7 @@ Changes = Annotated[dict[str, JsonValue], Body(examples=[{"max_steps": 20}])]
 
 @routes.get("/settings", response_model=SettingsShape, responses=faults())
 async def show_settings(principal: Reader, rooms: House) -> Response:
-    return answer(200, rooms.settings.shown())
+    return answer(200, await rooms.settings.shown())
 
 
 @routes.put("/settings", response_model=SettingsShape, responses=faults(body=True))

@@ -266,11 +266,20 @@ class SandboxShape(Described):
     does_not: list[str] = Field(description="What this level does not hold, in plain words.")
 
 
+class PluginShape(BaseModel):
+    name: str = Field(description="As the setting 'plugins' names it.")
+    version: str | None = Field(description="null: it is not installed.")
+    on: bool
+    tools: int = Field(description="How many of its tools can be used.")
+    problems: list[str] = Field(description="Why it, or some of its tools, cannot be used.")
+
+
 class SettingsShape(Shape):
-    """Every setting by its name; of secrets only whether they are set. What holds commands is found, not set."""
+    """Every setting by its name; of secrets only whether they are set. What holds commands and which plugins there are is found, not set."""
 
     token_set: bool
     sandbox: SandboxShape
+    plugins_found: list[PluginShape]
 
 
 class KeyLimitsShape(Described):

@@ -1,5 +1,6 @@
 """`anycowork doctor`: looks at machine, data folder and providers, and says for each lack how to mend it."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -8,6 +9,7 @@ from pathlib import Path
 from anycowork import __version__
 from anycowork.commands.checkup import Finding, check_everything
 from anycowork.commands.console import Console, stdout
+from anycowork.commands.plugins import check_plugins
 from anycowork.containment import Containment, tried_out
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.settings import Settings, default_data_dir, load_settings
@@ -27,7 +29,8 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
         findings = [Finding("settings", ok=True, needed=True, detail="readable")]
     findings += check_everything(settings, environ)
     with tried_out(settings.data_dir, settings.command_copy_bytes) as contained:
-        pass  # what was found stays true after the trial's folders are gone
+        # What was found stays true after the trial's folders are gone.
+        findings.append(asyncio.run(check_plugins(settings, contained)))
     healthy = all(finding.ok for finding in findings if finding.needed)
     out = stdout()
     if as_json:

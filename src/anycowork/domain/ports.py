@@ -290,7 +290,8 @@ class Prepared:
     `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
     file is moved to stands here even if nothing of it can be hashed.
     `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
-    `network` is where it may go over the network, and nowhere else.
+    `network` is where it may go over the network, and nowhere else. One that `looks_below` may look at all that lies below its resource;
+    if that is no path, at the whole workspace.
     """
 
     tool: str
@@ -303,6 +304,7 @@ class Prepared:
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
     network: tuple[Destination, ...] = ()
+    looks_below: bool = False
 
     @property
     def touched(self) -> tuple[str, ...]:
@@ -327,7 +329,8 @@ class Tool(Protocol):
 
 class Toolbox(Protocol):
     def find(self, name: str) -> Tool | None: ...
-    def specs(self) -> Sequence[ToolSpec]: ...
+    def specs(self) -> Sequence[ToolSpec]:
+        """The same object as long as they are the same."""
 
 
 class Snapshots(Protocol):

@@ -33,6 +33,7 @@ class ToolSpec:
         False  # what it runs is held by a sandbox: nothing but the workspace can change, and that only at its end
     )
     forms: tuple[dict[str, JsonValue], ...] = field(default=(), hash=False)
+    plugin: str | None = None  # whose it is; None: ours. A stranger's may look at everything that it is shown
 
     @property
     def read_only(self) -> bool:

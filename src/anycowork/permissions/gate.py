@@ -127,7 +127,8 @@ class Gate:
         """Every stage but the last: the call as it would run, and what the rules say of it."""
         tool, granted = self._authorized(call, standing)
         own = hands if hands.permissions == granted else replace(hands, permissions=granted)
-        hidden = await self._judge.hidden(call.chat_id, hands.workspace.root, call.tool)
+        foreign = tool.spec.plugin is not None
+        hidden = await self._judge.hidden(call.chat_id, hands.workspace.root, call.tool, foreign=foreign)
         if hidden.patterns:
             own = replace(own, hidden=hidden)
         prepared = await tool.prepare(call.parameters, own)
@@ -150,21 +151,25 @@ class Gate:
     def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None, judged: Judged) -> bool:
         if judged.effect is Effect.ASK and judged.rule is not None:
             return False  # a rule that asks is stronger than what a plan grants
+        if judged.not_allowed:
+            return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if tool.spec.read_only:
             return judged.effect is Effect.ALLOW
         if call.provenance.suspicious:
             return False
-        if judged.not_allowed:
-            return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return plan_step is not None or judged.effect is Effect.ALLOW
 
     def _may_run_first(self, call: Call, looked: Admitted) -> bool:
-        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name."""
+        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name.
+
+        What only reads has nothing to commit, so nobody would ever be asked.
+        """
         return (
             self._ask_when() is AskWhen.AT_COMMIT
             and looked.tool.spec.contained
+            and not looked.tool.spec.read_only
             and not looked.prepared.network
             and not call.provenance.suspicious
             and looked.judged.rule is None

@@ -56,19 +56,21 @@ class Judge:
     async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
         decided = decide(touched, index, default=by_default(spec, call, touched))
-        hidden = index.hidden_from(touched.tool)
+        hidden = index.hidden_from(touched.tool, foreign=spec.plugin is not None)
         if not touched.network:
             return Judged(touched, workspace, decided, hidden=hidden)
         allowed, named = not_allowed(touched, index), named_literally(touched, index)
         return Judged(touched, workspace, decided, allowed, named, hidden)
 
-    async def hidden(self, chat_id: str, workspace: str, tool: str) -> Hidden:
+    async def hidden(self, chat_id: str, workspace: str, tool: str, *, foreign: bool = False) -> Hidden:
         """What rules keep from being read, there and by this tool."""
-        return self._index(chat_id, await self._rules.for_call(chat_id, workspace)).hidden_from(tool)
+        index = self._index(chat_id, await self._rules.for_call(chat_id, workspace))
+        return index.hidden_from(tool, foreign=foreign)
 
     async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
         """What rules say of what the call has changed already, in a layer of its own."""
-        return weigh(changes, self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace)))
+        index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
+        return weigh(changes, index, changed_by=call.tool)
 
     def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
         """Kept as long as the rules are the very same object."""

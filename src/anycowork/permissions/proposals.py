@@ -11,8 +11,11 @@ _LONGEST = 10_000
 
 
 def proposed_rule(touched: Touched, workspace: str) -> Json | None:
-    """That tool on the files' folder, or exactly these words, in this workspace. None if no rule could allow the call."""
-    pattern = _words(touched) if touched.command else _folder(touched.paths)
+    """That tool on the files' folder, or exactly these words, in this workspace. None if no rule could allow the call.
+
+    For one that names neither, the tool itself.
+    """
+    pattern = _words(touched) if touched.command else EVERYTHING if touched.other else _folder(touched.paths)
     if pattern is None or len(pattern) > _LONGEST:
         return None
     rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace)

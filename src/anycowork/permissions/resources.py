@@ -36,7 +36,8 @@ class Touched:
 def touched_by(prepared: Prepared, root: str) -> Touched:
     """Every place of the call as the tool resolved it, not as the model spelt it."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
-    touched = _touched(prepared.tool, prepared.resource, (*prepared.others, *intended), root)
+    others = (*prepared.others, *intended)
+    touched = _touched(prepared.tool, prepared.resource, others, root, looks_below=prepared.looks_below)
     return replace(touched, network=prepared.network) if prepared.network else touched
 
 
@@ -65,13 +66,13 @@ def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
         return ()
 
 
-def _touched(tool: str, resource: str, others: tuple[str, ...], root: str) -> Touched:
+def _touched(tool: str, resource: str, others: tuple[str, ...], root: str, *, looks_below: bool = False) -> Touched:
     if resource.startswith(COMMAND):
         return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
     if not resource.startswith("/"):
-        return Touched(tool, other=resource)
+        return Touched(tool, other=resource, below=("/",) if looks_below else ())
     paths = tuple(dict.fromkeys((resource, *others)))
-    whole_folder = tool in _LOOKS_BELOW or any(other.startswith(f"{resource}/") for other in others)
+    whole_folder = looks_below or tool in _LOOKS_BELOW or any(other.startswith(f"{resource}/") for other in others)
     return Touched(tool, paths=paths, below=(resource,) if whole_folder else ())
 
 

@@ -53,11 +53,14 @@ class RuleIndex:
             self._shelves[key] = Shelf(r for r in self.rules if r.effect is effect and r.names_tool(tool))
         return self._shelves[key]
 
-    def hidden_from(self, tool: str) -> Hidden:
-        """What a rule denies reading, so that this tool tells nothing of it; one that looks through folders may be denied more."""
+    def hidden_from(self, tool: str, *, foreign: bool = False) -> Hidden:
+        """What a rule denies reading, so that this tool tells nothing of it; one that looks through folders may be denied more.
+
+        So may one of third parties, `foreign`: it does not pass over what is hidden by itself, but is kept from seeing it.
+        """
         if not self.rules:
             return NOTHING_HIDDEN
-        tools = (tool, *_READERS) if tool in _LOOKERS else _READERS
+        tools = (tool, *_READERS) if foreign or tool in _LOOKERS else _READERS
         if (known := self._hidden.get(tools[0])) is None:
             shelves = [shelf for name in tools if (shelf := self.shelf(name, Effect.DENY))]
             patterns = tuple(dict.fromkeys(pattern for shelf in shelves for pattern in shelf.patterns))
@@ -98,16 +101,19 @@ def named_literally(touched: Touched, index: RuleIndex) -> tuple[Destination, ..
     return tuple(wanted for wanted in touched.network if shelf.reaches(wanted, literally=True))
 
 
-def weigh(changes: Sequence[PathIntent], index: RuleIndex) -> Weighed:
-    """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same."""
+def weigh(changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = COMMAND_TOOL) -> Weighed:
+    """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same.
+
+    Rules about the tool itself, `changed_by`, hold for what it changed as well.
+    """
     asking: Weighed | None = None
     named = set()
-    index = RuleIndex([rule for rule in index.rules if _speaks_of_files(rule)])
+    index = RuleIndex([rule for rule in index.rules if _speaks_of_files(rule, changed_by)])
     for item in changes:
         tool, path = _tool_for(item), f"/{item.path}"
-        if rule := _about_path(index, tool, path, Effect.DENY):
+        if rule := _about_path(index, (tool, changed_by), path, Effect.DENY):
             return Weighed(Effect.DENY, f"The rule '{rule.title()}' denies changing '{path}'.")
-        if asking is None and (rule := _about_path(index, tool, path, Effect.ASK)):
+        if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
             asking = Weighed(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{path}'.")
         if (rule := index.shelf(tool, Effect.ALLOW).path(path)) and rule.tool == tool and is_literal(rule.resource):
             named.add(item.path)
@@ -120,13 +126,13 @@ def _tool_for(item: PathIntent) -> str:
     return "create_file" if item.before is None else "update_file"
 
 
-def _about_path(index: RuleIndex, tool: str, path: str, effect: Effect) -> Rule | None:
-    return index.shelf(tool, effect).path(path) or index.shelf(COMMAND_TOOL, effect).path(path)
+def _about_path(index: RuleIndex, tools: Iterable[str], path: str, effect: Effect) -> Rule | None:
+    return _first(index.shelf(tool, effect).path(path) for tool in tools)
 
 
-def _speaks_of_files(rule: Rule) -> bool:
+def _speaks_of_files(rule: Rule, changed_by: str) -> bool:
     """Not of a command's words; and one that asks for every command was heard before this one ran."""
-    if rule.resource == EVERYTHING and rule.names_tool(COMMAND_TOOL):
+    if rule.resource == EVERYTHING and rule.names_tool(changed_by):
         return rule.effect is not Effect.ASK
     return rule.tool != COMMAND_TOOL or _names_a_path(rule.resource)
 

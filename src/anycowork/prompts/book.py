@@ -27,13 +27,14 @@ class Setting:
 
 
 class PromptBook:
-    """`written` holds what people wrote, `supplied` what folders bring along. The tools are the same as long as the book is open, so a
-    prompt is put together once."""
+    """`written` holds what people wrote, `supplied` what folders bring along. A prompt is put together once, and anew when the tools have
+    changed."""
 
     def __init__(self, written: SystemPrompts, toolbox: Toolbox, supplied: InstructionFiles | None = None) -> None:
         self._written = written
         self._supplied = supplied
         self._specs = toolbox.specs
+        self._known = toolbox.specs()
 
         @lru_cache(maxsize=64)
         def together(base: str, role: RoleDefinition, offered: bool, instructions: Section) -> Enhanced:
@@ -84,6 +85,7 @@ class PromptBook:
     async def enhanced(self, prompt: SystemPrompt, role: RoleDefinition, setting: Setting | None = None) -> Enhanced:
         """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
         instructions = await self._instructions(setting, brief=False) if setting else NOTHING
+        self._look_at_tools()
         return self._together(prompt.content, role, False, instructions)
 
     async def for_chat(
@@ -98,6 +100,7 @@ class PromptBook:
         """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
+        self._look_at_tools()
         if brief:
             return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions)
         return self._together(chosen.content, role, offered, instructions).content
@@ -108,6 +111,7 @@ class PromptBook:
 
     def offers(self, role: RoleDefinition) -> tuple[Offer, ...]:
         """The tools that the role grants, and no other, for a model that calls natively."""
+        self._look_at_tools()
         return self._offers(role)
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
@@ -127,7 +131,14 @@ class PromptBook:
         only: frozenset[str] = frozenset(),
     ) -> Json:
         """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
+        self._look_at_tools()
         return self._replies(role, brief, without, only)
+
+    def _look_at_tools(self) -> None:
+        if self._known is not (found := self._specs()):
+            self._known = found
+            for kept in (self._together, self._shortly, self._replies, self._offers):
+                kept.cache_clear()
 
 
 def _built_in() -> SystemPrompt:

@@ -10,20 +10,31 @@ from anycowork.domain.tools import Held, Intent, ToolResult
 from anycowork.tools.endings import Story, committed, dropped, joined, left_alone
 from anycowork.workspace.checking import Objection, Why, may_change_nothing
 from anycowork.workspace.commit import manifest
-from anycowork.workspace.delta import UnusableDelta
+from anycowork.workspace.delta import Delta, UnusableDelta
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.picture import picture
 from anycowork.workspace.stage import Staging
 from anycowork.workspace.transaction import CannotHold, Transaction, taken_up
 
 
 async def settled(
-    transaction: Transaction, command: str, result: ToolResult, hands: Hands, *, by_itself: bool
+    transaction: Transaction,
+    command: str,
+    result: ToolResult,
+    hands: Hands,
+    *,
+    by_itself: bool,
+    whose: str = "This role",
+    within: Place | None = None,
 ) -> ToolResult:
-    """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`. Raises: ToolFault."""
+    """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`.
+
+    `whose` are the permissions of these hands; `within` is the only place that may change. Raises: ToolFault.
+    """
     if may_change_nothing(hands.permissions):
-        return joined(result, left_alone())
+        return joined(result, left_alone(whose))
     if not by_itself:
         return joined(result, dropped("What it had changed so far was dropped."))
     try:
@@ -32,8 +43,11 @@ async def settled(
         return joined(result, dropped(unusable.message, code=unusable.code))
     if not delta:
         return joined(result, committed(delta, None, ()))
+    if beyond := _beyond(delta, within):
+        says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
+        return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
     weighed = await hands.weigh(manifest(delta)) if hands.weigh is not None else Weighed()
-    objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed))
+    objection = await asyncio.to_thread(transaction.objection, hands.permissions, _named(hands, weighed), whose)
     if objection is not None and objection.why is not Why.NEEDS_WORD:
         return joined(result, _objected(objection))
     if weighed.effect is Effect.DENY:
@@ -97,6 +111,13 @@ def _reasons(objection: Objection | None, weighed: Weighed, hands: Hands) -> tup
     if hands.asks_at_commit:
         found.append("No rule covers it.")
     return ("It has run, and its changes wait for your word.", *found) if found else ()
+
+
+def _beyond(delta: Delta, within: Place | None) -> str | None:
+    """What was changed elsewhere. The folders that lead to the place may have been made for it."""
+    if within is None:
+        return None
+    return next((p.path for p in delta.paths() if not within.holds(p) and not p.holds(within)), None)
 
 
 def _objected(objection: Objection) -> Story:

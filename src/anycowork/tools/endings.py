@@ -103,9 +103,9 @@ def _network_facts(network: Report | None) -> dict[str, JsonValue]:
     return {"network": {"reached": dict(network.reached), "refused": dict(network.refused)}}
 
 
-def left_alone() -> Story:
+def left_alone(whose: str) -> Story:
     return Story(
-        "This role may not change files: what the command wrote was thrown away.",
+        f"{whose} may not change files: what the command wrote was thrown away.",
         facts={"files": [], "additions": 0, "deletions": 0, "dropped": "role"},
     )
 

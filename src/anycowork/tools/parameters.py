@@ -11,7 +11,7 @@ from anycowork.domain.tools import Parameters
 
 P = TypeVar("P", bound=Boundary)
 
-_EXPECTED = {
+EXPECTED = {
     "string": "text",
     "integer": "a whole number",
     "number": "a number",
@@ -21,7 +21,7 @@ _EXPECTED = {
 }
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     if "\0" in text:
         raise ValueError("must not contain NUL characters")
     try:
@@ -31,7 +31,7 @@ def _storable(text: str) -> str:
     return text
 
 
-PlainText = Annotated[str, AfterValidator(_storable)]
+PlainText = Annotated[str, AfterValidator(storable)]
 PathText = Annotated[PlainText, Field(min_length=1, max_length=4096)]
 LineNumber = Annotated[int, Field(ge=1)]
 
@@ -102,17 +102,17 @@ def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
         case "model_type" | "model_attributes_type":
             return f"{f'{field!r}' if field else 'The parameters'} must be an object."
         case _:
-            return f"'{field}' is {_seen(details['input'])}, which does not fit: {_lowered(details['msg'])}."
+            return f"'{field}' is {seen(details['input'])}, which does not fit: {_lowered(details['msg'])}."
 
 
 def _expectation(model: type[Boundary], details: ErrorDetails) -> str:
     properties = schema_of(model).get("properties")
     described = properties.get(str(details["loc"][0])) if isinstance(properties, dict) else None
     kind = described.get("type") if isinstance(described, dict) and len(details["loc"]) == 1 else None
-    return f" ({_EXPECTED[kind]})" if isinstance(kind, str) and kind in _EXPECTED else ""
+    return f" ({EXPECTED[kind]})" if isinstance(kind, str) and kind in EXPECTED else ""
 
 
-def _seen(value: object) -> str:
+def seen(value: object) -> str:
     shown = repr(value)
     kinds = {
         str: "the text",

@@ -8,7 +8,7 @@ see `unsandboxed.py`.
 import asyncio
 import codecs
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field, field_validator
@@ -20,16 +20,16 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, ToolResult
 from anycowork.tools.built_in import BuiltIn, folder_of
 from anycowork.tools.changes import committed_now, settled
-from anycowork.tools.child import Bounds, Ended, Ending, run_child
+from anycowork.tools.child import Bounds, Ending
+from anycowork.tools.contained import Contained, on_the_best_layer
 from anycowork.tools.endings import Story, on_a_copy, said
 from anycowork.tools.parameters import PlainText, parsed
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 from anycowork.workspace.checking import may_change_nothing
-from anycowork.workspace.egress import Egress, proxy_environment
-from anycowork.workspace.proxy import Reach, Report
-from anycowork.workspace.sandbox import Launch, NeverBegan, Sandbox
-from anycowork.workspace.stage import Layer, Stage
-from anycowork.workspace.transaction import Transaction
+from anycowork.workspace.egress import Egress
+from anycowork.workspace.proxy import Reach
+from anycowork.workspace.sandbox import Sandbox
+from anycowork.workspace.stage import Layer
 
 LONGEST_TIMEOUT = 3600.0
 MOST_OUTPUT = 10_000_000
@@ -95,81 +95,29 @@ class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
             return said(await run_unsandboxed(wish.command, hands, bounds, on_output), bounds, sandbox="none")
         if hands.held is not None:
             return await committed_now(self._sandbox.staging, folder_of(hands).jail, hands.held, hands)
-        wanted = _Wanted(self._sandbox, wish.command, bounds, on_output)
-        reach = Reach(prepared.network, hands.named_network) if prepared.network else None
-        layer = self._sandbox.layer_for(folder_of(hands).root)
-        try:
-            return await self._contained(wanted, layer, reach, hands)
-        except NeverBegan:
-            if layer is Layer.COPY:
-                raise
-        return await self._contained(wanted, Layer.COPY, reach, hands)
-
-    async def _contained(self, wanted: "_Wanted", layer: Layer, reach: Reach | None, hands: Hands) -> ToolResult:
-        async with wanted.sandbox.begin(folder_of(hands).jail, layer) as transaction:
-            if hands.hidden.patterns:
-                await asyncio.to_thread(transaction.hide, hands.hidden)
-            kept = not may_change_nothing(hands.permissions)
-            ended, report = await self._watched(wanted, transaction, reach, kept=kept)
-            result = said(ended, wanted.bounds, sandbox="full", layer=layer, story=Story(), network=report)
-            by_itself = ended.how is Ending.ITSELF
-            result = await settled(transaction, wanted.command, result, hands, by_itself=by_itself)
-        return on_a_copy(result) if layer is Layer.COPY else result
-
-    async def _watched(
-        self, wanted: "_Wanted", transaction: Transaction, reach: Reach | None, *, kept: bool
-    ) -> tuple[Ended, Report | None]:
-        """The command from its start until nothing of it is left, and where it went. Raises: SandboxFailed."""
-        stage, root = transaction.stage, transaction.jail.root
-        environment = proxy_environment(reach) if reach else None
-        with wanted.sandbox.launch(
-            wanted.command,
-            root,
-            stage,
-            cache_kept=kept,
-            environment=environment,
-            held_back=reach is not None,
-            masks=transaction.masks,
-        ) as launch:
-            launch.status.watch()
-            if reach is None:
-                return await wanted.run(launch, stage), None
-            async with self._egress.beside(launch, stage.runner, reach) as report:
-                return await wanted.run(launch, stage), report
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    sandbox: Sandbox
-    command: str
-    bounds: Bounds
-    on_output: Callable[[bytes], None] | None
-
-    async def run(self, launch: Launch, stage: Stage) -> Ended:
-        """Until nothing of it is left. Raises: SandboxFailed."""
-        try:
-            ended = await run_child(
-                launch.argv,
-                cwd="/",
-                env={},  # bubblewrap's own is readable from inside
-                bounds=self.bounds,
-                stdin=launch.stdin,
-                on_output=self.on_output,
-                pass_fds=launch.fds,
-                must_stop=lambda: self.sandbox.is_short_of_room(stage),
-            )
-        finally:
-            await asyncio.shield(launch.status.all_gone())
-        _require_begun(launch, ended)
-        return ended
-
-
-def _require_begun(launch: Launch, ended: Ended) -> None:
-    if ended.how is Ending.ITSELF and not launch.status.began:
-        why = ended.output.decode(errors="replace").strip()[-500:] or f"bubblewrap ended with {ended.exit_code}"
-        raise NeverBegan(
-            f"The sandbox could not be set up, so the command did not run: {why}. `anycowork doctor` says what is missing."
+        wanted = Contained(
+            self._sandbox,
+            wish.command,
+            bounds,
+            on_output,
+            reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
+            egress=self._egress,
         )
+        root = folder_of(hands).root
+        return await on_the_best_layer(self._sandbox, root, lambda layer: _contained(wanted, layer, hands))
+
+
+async def _contained(wanted: Contained, layer: Layer, hands: Hands) -> ToolResult:
+    jail = folder_of(hands).jail
+    async with wanted.sandbox.begin(jail, layer) as transaction:
+        if hands.hidden.patterns:
+            await asyncio.to_thread(transaction.hide, hands.hidden)
+        kept = not may_change_nothing(hands.permissions)
+        ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept, masks=transaction.masks)
+        result = said(ended, wanted.bounds, sandbox="full", layer=layer, story=Story(), network=report)
+        by_itself = ended.how is Ending.ITSELF
+        result = await settled(transaction, wanted.command, result, hands, by_itself=by_itself)
+    return on_a_copy(result) if layer is Layer.COPY else result
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:

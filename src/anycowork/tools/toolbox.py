@@ -1,10 +1,7 @@
-"""The Toolbox of the domain's ports. Which of these tools a role is shown and may call is not decided here.
+"""The Toolbox of the domain's ports: our own tools, and those of third parties beside them. Which of these tools a role is shown and
+may call is not decided here."""
 
-Tools of third parties (entry points of the group `anycowork.tools`) are not loaded: importing them would put foreign code beside
-the server's secrets. They need a worker process of their own, in which a Tool's three methods are asked over a pipe.
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from anycowork.domain.ports import Tool
 from anycowork.domain.tools import ToolSpec
@@ -21,18 +18,38 @@ from anycowork.workspace.sandbox import Sandbox
 
 class Toolbox:
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools: dict[str, Tool] = {}
-        for tool in tools:
-            if tool.spec.name in self._tools:
-                raise ValueError(f"two tools are called '{tool.spec.name}'")
-            self._tools[tool.spec.name] = tool
+        self._own = _by_name(tools)
+        self._all = self._own
+        self._specs = _sorted(self._all)
+
+    @property
+    def own_names(self) -> frozenset[str]:
+        return frozenset(self._own)
+
+    def put_beside(self, others: Iterable[Tool]) -> None:
+        """These instead of the others that were there. None can take the place of our own. Raises: ValueError."""
+        self._all = _by_name([*self._own.values(), *others])
+        self._specs = _sorted(self._all)
 
     def find(self, name: str) -> Tool | None:
-        return self._tools.get(name)
+        return self._all.get(name)
 
     def specs(self) -> Sequence[ToolSpec]:
-        """By priority, then name."""
-        return sorted((tool.spec for tool in self._tools.values()), key=lambda spec: (spec.priority, spec.name))
+        """By priority, then name; the same object as long as they are the same."""
+        return self._specs
+
+
+def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    found: dict[str, Tool] = {}
+    for tool in tools:
+        if tool.spec.name in found:
+            raise ValueError(f"two tools are called '{tool.spec.name}'")
+        found[tool.spec.name] = tool
+    return found
+
+
+def _sorted(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
+    return tuple(sorted((tool.spec for tool in tools.values()), key=lambda spec: (spec.priority, spec.name)))
 
 
 def built_in_tools(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
 from pathlib import Path
+from typing import assert_never
 
 from anycowork.domain.values import value
 from anycowork.workspace.limits import CommandLimits
@@ -21,16 +22,25 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 @value
 class Around:
-    """What a command finds around it. `cache_kept` is whether what it puts into the cache stays there; `environment` is what it is
-    told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
+    """What a command finds around it. `cache` is the workspace's own, if it gets one, and `cache_kept` whether what it puts there stays;
+    `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
 
     root: str
     stage: Stage
-    cache: Path
+    cache: Path | None
     cache_kept: bool
     toolchains: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    sight: "Sight" = field(default_factory=lambda: Sight())
     masks: tuple[str, ...] = ()
+
+
+@value
+class Sight:
+    """What foreign code sees: `places` besides the usual, absolute paths, read-only; and whether the workspace at all."""
+
+    places: tuple[str, ...] = ()
+    workspace: bool = True
 
 
 @value
@@ -63,11 +73,12 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descri
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
         *_cache(around, scratch),
+        *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
         *_workspace(around),
         *around.masks,
         # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
-        *("--chdir", around.root),
+        *("--chdir", around.root if around.sight.workspace else "/tmp"),
         *("--clearenv", *_environment(around)),
         "--",
     ]
@@ -107,13 +118,21 @@ def _own_devices(stage: Stage) -> list[str]:
 
 def _workspace(around: Around) -> list[str]:
     upper, work = str(around.stage.upper), str(around.stage.work)
-    if around.stage.layer is Layer.COPY:
-        return ["--bind", upper, around.root]
-    return ["--overlay-src", around.root, "--overlay", upper, work, around.root]
+    match around.stage.layer:
+        case Layer.OVERLAY:
+            return ["--overlay-src", around.root, "--overlay", upper, work, around.root]
+        case Layer.COPY:
+            return ["--bind", upper, around.root]
+        case None:
+            return ["--ro-bind", around.root, around.root] if around.sight.workspace else []
+        case _:
+            assert_never(around.stage.layer)
 
 
 def _cache(around: Around, scratch: str) -> list[str]:
     inside = f"{HOME}/.cache"
+    if around.cache is None:
+        return []
     if around.cache_kept:
         return ["--bind", str(around.cache), inside]
     if around.stage.layer is Layer.COPY:

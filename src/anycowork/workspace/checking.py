@@ -40,6 +40,7 @@ def objection_to(
     delta: Delta,
     *,
     permissions: frozenset[Permission],
+    whose: str = "This role",
     named: Callable[[str], bool],
     mounted_at: int,
     upper: Path,
@@ -51,7 +52,7 @@ def objection_to(
     """
     return (
         _never(delta, upper, root)
-        or _role(delta, permissions)
+        or _role(delta, permissions, whose)
         or _conflict(delta, mounted_at)
         or _needs_word(delta, named)
     )
@@ -80,7 +81,7 @@ def _never(delta: Delta, upper: Path, root: str) -> Objection | None:
     return None
 
 
-def _role(delta: Delta, permissions: frozenset[Permission]) -> Objection | None:
+def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objection | None:
     lacking = [change for change in delta.changes if not _needed(change) <= permissions]
     if not lacking:
         return None
@@ -88,7 +89,7 @@ def _role(delta: Delta, permissions: frozenset[Permission]) -> Objection | None:
     missing = ", ".join(sorted(_needed(first) - permissions))
     told = _told([change.place for change in lacking])
     says = (
-        f"This role lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {told}). "
+        f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {told}). "
         "Switch to a role that may, or let the command do without."
     )
     return Objection(Why.ROLE, tuple(change.place.path for change in lacking), says)

@@ -1,7 +1,8 @@
-"""What a command may not read, covered in its view of the workspace: an empty thing that nobody can open lies over each such path.
+"""What a command or a plugin may not read, covered in its view of the workspace: an empty thing that nobody can open lies over each
+such path.
 
-Rules are patterns and a mount covers one path, so they are expanded against the tree as it is when the command begins. Looks only,
-follows no link: rules speak of where a path really leads.
+Rules are patterns and a mount covers one path, so they are expanded against the tree as it is when the program begins. Follows no
+link: rules speak of where a path really leads.
 """
 
 import os
@@ -12,9 +13,10 @@ from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
 from anycowork.domain.ports import Hidden
+from anycowork.domain.values import value
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import Place
-from anycowork.workspace.stage import Stage
+from anycowork.workspace.stage import Layer, Stage
 
 MOST_MASKS = 256  # mounts; setting up each costs every command
 MOST_LOOKED = 200_000  # paths
@@ -24,14 +26,23 @@ _ANY_NAME = "\x01"
 _DEPTHS = (1, 2, 5)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mask:
     place: Place
     is_folder: bool
 
 
+def cover(jail: Jail, stage: Stage, hidden: Hidden) -> tuple[Mask, ...]:
+    """Makes ready what lies over everything hidden that a program in this stage would see. Blocking. Raises: DeniedByRule."""
+    # A private copy shows what was there when it was made, whatever a person did to the workspace since.
+    masks = find_masks(Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail, hidden)
+    if masks:
+        _make_covers(stage)
+    return masks
+
+
 def find_masks(jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
-    """Everything in the workspace that is hidden, whole folders as one. Blocking.
+    """Everything in the workspace that is hidden, whole folders as one; looks only. Blocking.
 
     Raises: DeniedByRule if that is more than can be covered, or more than can be looked through to find it.
     """
@@ -44,11 +55,13 @@ def find_masks(jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
 def mask_words(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:
     """bubblewrap's words for them, after those that mount the workspace."""
     return [
-        word for mask in masks for word in ("--ro-bind", str(_cover(stage, mask)), str(Path(root, *mask.place.parts)))
+        word
+        for mask in masks
+        for word in ("--ro-bind", str(_cover_for(mask, stage)), str(Path(root, *mask.place.parts)))
     ]
 
 
-def make_covers(stage: Stage) -> None:
+def _make_covers(stage: Stage) -> None:
     """What lies over hidden paths. Nobody can open it; and it is mounted read-only, so that nobody can change that."""
     folder = stage.folder / _COVERS
     folder.mkdir(mode=0o711)
@@ -56,7 +69,7 @@ def make_covers(stage: Stage) -> None:
     (folder / "file").touch(mode=0o000)
 
 
-def _cover(stage: Stage, mask: Mask) -> Path:
+def _cover_for(mask: Mask, stage: Stage) -> Path:
     return stage.folder / _COVERS / ("folder" if mask.is_folder else "file")
 
 
@@ -86,7 +99,7 @@ class _Looking:
             return
         if stat.S_ISDIR(found.st_mode):
             self._folder(place, depth)
-        elif stat.S_ISREG(found.st_mode) and self.hidden.hides(place.path):
+        elif not stat.S_ISLNK(found.st_mode) and self.hidden.hides(place.path):
             self._mask(Mask(place, is_folder=False))
 
     def _folder(self, place: Place, depth: int | None) -> None:
@@ -110,7 +123,7 @@ class _Looking:
                     self._count()
                     if entry.is_dir(follow_symlinks=False):
                         folders.append(folder.child(entry.name))
-                    elif self.hidden.hides(above + entry.name) and entry.is_file(follow_symlinks=False):
+                    elif self.hidden.hides(above + entry.name) and not entry.is_symlink():
                         self._mask(Mask(folder.child(entry.name), is_folder=False))
         except (FileMissing, WrongKind):
             return []  # gone since it was seen
@@ -128,7 +141,7 @@ class _Looking:
         if len(self.masks) > MOST_MASKS:
             raise DeniedByRule(
                 f"Rules keep more than {MOST_MASKS} files and folders of this workspace from being read, too many to be covered one by "
-                "one, so the command did not run. A person can deny whole folders instead ('/secrets/**'); the file tools work as ever."
+                "one, so it did not run. A person can deny whole folders instead ('/secrets/**'); the file tools work as ever."
             )
 
     def _count(self) -> None:
@@ -136,6 +149,6 @@ class _Looking:
         if self.looked > MOST_LOOKED:
             raise DeniedByRule(
                 f"Rules keep files from being read by patterns that could match anywhere ({', '.join(self.hidden.patterns[:3])}), and "
-                f"the workspace has more than {MOST_LOOKED:,} paths to look through for them, so the command did not run. A person can "
+                f"the workspace has more than {MOST_LOOKED:,} paths to look through for them, so it did not run. A person can "
                 "name folders in the patterns instead; the file tools work as ever."
             )

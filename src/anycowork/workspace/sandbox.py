@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
+from anycowork.workspace.bwrap import Around, Descriptors, Sight, bwrap_words
 from anycowork.workspace.copies import Copied, copy_workspace
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
@@ -98,6 +98,15 @@ class Sandbox:
         if layer is Layer.COPY:
             self._uncovered.add(jail.root)  # it went well: so shall the next command's
 
+    @asynccontextmanager
+    async def looking(self, root: str) -> AsyncIterator[Stage]:
+        """For a program that changes nothing: no transaction, and no lease needed. Raises: ToolFault."""
+        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(root), None))
+        try:
+            yield stage
+        finally:
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, stage.folder))
+
     def _copy_of(self, root: str, stage: Stage) -> Copied:
         return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
@@ -111,29 +120,34 @@ class Sandbox:
         cache_kept: bool,
         environment: Mapping[str, str] | None = None,
         held_back: bool = False,
+        stdin: bytes = b"",
+        sight: Sight | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """`held_back`: everything is set up, and the command begins only when it is let go. `masks` it cannot read. Raises: ToolFault."""
+        """`held_back`: everything is set up, and the command begins only when it is let go. `masks` it cannot read. One with a `sight` of
+        its own is foreign code that shares no cache with the workspace's commands. Raises: ToolFault.
+        """
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
             prefix = things.enter_context(counted(self.limits))
-            seccomp = things.enter_context(_pipe_with(filter_for(platform.machine())))
-            stdin = things.enter_context(_pipe_with(b""))
+            seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
+            given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
             status = things.enter_context(Status.opened())
             latch = things.enter_context(Latch.made()) if held_back else None
             around = Around(
                 root=root,
                 stage=stage,
-                cache=self.staging.cache(root, stage.runner),
+                cache=self.staging.cache(root, stage.runner) if sight is None else None,
                 cache_kept=cache_kept,
                 toolchains=tuple(place for place in self._toolchains if _can_reach(place, stage.runner)),
                 environment=environment or {},
+                sight=_seen_by(stage.runner, sight or Sight()),
                 masks=tuple(mask_words(masks, stage, root)),
             )
             given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
             words = bwrap_words(program, around, self.limits, given)
             argv = [*prefix, *_as_runner(stage.runner), *words, *limited_shell(_BASH, self.limits, command)]
-            yield Launch(argv, given.all(), stdin, status, latch)
+            yield Launch(argv, given.all(), given_stdin, status, latch)
 
     def is_short_of_room(self, stage: Stage) -> bool:
         """Whether the disk that takes the command's writes is nearly full."""
@@ -206,6 +220,29 @@ def _pipe_with(data: bytes) -> Iterator[int]:
         yield read_end
     finally:
         os.close(read_end)
+
+
+@contextmanager
+def _file_with(data: bytes) -> Iterator[int]:
+    """A file without a name to read this from, however much it is: a pipe would hold only so much."""
+    fd = os.memfd_create("stdin")
+    try:
+        with os.fdopen(fd, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _seen_by(runner: Runner, sight: Sight) -> Sight:
+    for place in sight.places:
+        if not _can_reach(place, runner):
+            raise SandboxFailed(
+                f"'{place}' cannot be read by user {runner.uid}, to whom this workspace belongs and as whom the program would run. "
+                "Let others read it, or run the server as that user."
+            )
+    return sight
 
 
 def _can_reach(path: str, runner: Runner) -> bool:

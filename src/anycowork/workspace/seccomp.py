@@ -76,7 +76,8 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "sysfs": (139, None),
     "_sysctl": (156, None),
 }
-_ALLOWED_FAMILIES = (1, 2, 10, 16)  # unix, inet, inet6, netlink: VSOCK, for one, is in no network namespace
+_UNIX = 1
+_ALLOWED_FAMILIES = (_UNIX, 2, 10, 16)  # unix, inet, inet6, netlink: VSOCK, for one, is in no network namespace
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW… flag, time included
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _X32 = 0x40000000
@@ -105,9 +106,12 @@ def knows(machine: str) -> bool:
 
 
 @cache
-def filter_for(machine: str) -> bytes:
-    """The program for this architecture (as `platform.machine()` names it). Raises: KeyError for one we do not know."""
-    return b"".join(_program(_MACHINES[machine]))
+def filter_for(machine: str, *, unix_sockets: bool = True) -> bytes:
+    """The program for this architecture (as `platform.machine()` names it). Raises: KeyError for one we do not know.
+
+    Without `unix_sockets` there are only pairs of them: who sees the workspace itself could else call at a socket that lies in it.
+    """
+    return b"".join(_program(_MACHINES[machine], unix_sockets=unix_sockets))
 
 
 # --- the program: one small question after another, each with its own answer
@@ -118,7 +122,7 @@ _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _EPERM, _ENOSYS, _EAFNOSUPPORT = _ERROR | errno.EPERM, _ERROR | errno.ENOSYS, _ERROR | errno.EAFNOSUPPORT
 
 
-def _program(machine: _Machine) -> list[bytes]:
+def _program(machine: _Machine, *, unix_sockets: bool) -> list[bytes]:
     steps = [_step(_LOAD, _ARCH), _step(_EQUAL, machine.audit, yes=1), _step(_RETURN, _KILL), _step(_LOAD, _NUMBER)]
     if machine.has_x32:
         steps += [_step(_AT_LEAST, _X32, no=1), _step(_RETURN, _KILL)]
@@ -143,6 +147,14 @@ def _program(machine: _Machine) -> list[bytes]:
         _step(_RETURN, _EPERM),
         _step(_RETURN, _ALLOW),
     ]
+    if not unix_sockets:
+        steps += [
+            _step(_EQUAL, machine.socket, no=4),
+            _step(_LOAD, _FIRST),
+            _step(_EQUAL, _UNIX, no=1),
+            _step(_RETURN, _EAFNOSUPPORT),
+            _step(_LOAD, _NUMBER),
+        ]
     families = len(_ALLOWED_FAMILIES)
     steps += [_step(_EQUAL, machine.socket, yes=1), _step(_EQUAL, machine.socketpair, no=families + 2)]
     steps += [_step(_LOAD, _FIRST)]

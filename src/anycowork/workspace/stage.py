@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 import stat
+import threading
 import time
 from collections.abc import Collection, Sequence
 from enum import StrEnum
@@ -60,8 +61,8 @@ def runner_for(root: str) -> Runner:
 class Stage:
     """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime.
 
-    `etc` is all that a command sees of /etc. Root gets `devices` of its own: even without a single capability it could change the
-    modes of the machine's.
+    One without a `layer` takes no writes. `etc` is all that a command sees of /etc. Root gets `devices` of its own: even without a single
+    capability it could change the modes of the machine's.
     """
 
     folder: Path
@@ -69,7 +70,7 @@ class Stage:
     mounted_at: int
     etc: Path
     devices: Path | None = None
-    layer: Layer = Layer.OVERLAY
+    layer: Layer | None = Layer.OVERLAY
 
     @property
     def id(self) -> str:
@@ -91,19 +92,23 @@ class Staging:
         self._private = private
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}")
         self._furnished: dict[Runner, Path] = {}
+        self._furnishing = threading.Lock()  # programs of several chats begin in several threads
 
-    def open(self, runner: Runner, layer: Layer = Layer.OVERLAY) -> Stage:
+    def open(self, runner: Runner, layer: Layer | None = Layer.OVERLAY) -> Stage:
         """Raises: ToolFault if there is no room for one."""
         base = self._base(runner)
         folder = base / _RUNS / secrets.token_hex(8)
         try:
-            etc = self._etc(base, runner)
+            with self._furnishing:
+                etc = self._etc(base, runner)
             folder.mkdir(mode=0o700)
             _give(folder, runner)
+            devices = _devices(base / "dev") if runner.uid == 0 else None
+            if layer is None:
+                return Stage(folder, runner, 0, etc, devices, layer)
             for name in ("upper", "work"):
                 (folder / name).mkdir(mode=0o755 if name == "upper" else 0o700)
                 _give(folder / name, runner)
-            devices = _devices(base / "dev") if runner.uid == 0 else None
             return Stage(folder, runner, next_tick(), etc, devices, layer)
         except OSError as error:
             raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None

@@ -1,5 +1,6 @@
 """One command's changes from their first look to their end: looked at, checked, written down, committed or dropped. Blocking."""
 
+import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -8,16 +9,16 @@ from hashlib import sha256
 from pathlib import Path
 
 from anycowork.domain.errors import StateChanged, ToolFault
-from anycowork.domain.ports import Hidden, RolledForward
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
 from anycowork.workspace.commit import Applied, apply, manifest, seal
 from anycowork.workspace.copies import Copied, as_layer, scan_copy
-from anycowork.workspace.delta import FILE, FOLDER, Delta, UnusableDelta, scan
+from anycowork.workspace.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.masks import Mask, find_masks, make_covers
-from anycowork.workspace.paths import shown
+from anycowork.workspace.masks import Mask, cover
+from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 
 _MOST_HELD = 32
@@ -48,7 +49,8 @@ class TooMuchToHold(CannotHold):
 class Transaction:
     """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
 
-    `copied` as long as the command works on a private copy of the workspace instead of an overlay. `masks` are what it may not read.
+    `copied` as long as the command works on a private copy of the workspace instead of an overlay. `masks` cover what is
+    `hidden` from it.
     """
 
     stage: Stage
@@ -58,25 +60,28 @@ class Transaction:
     delta: Delta = field(default_factory=Delta)
     pledged: bool = False
     masks: tuple[Mask, ...] = ()
+    hidden: Hidden = NOTHING_HIDDEN
 
     def hide(self, hidden: Hidden) -> None:
         """Before the command begins: what it shall not read. Raises: DeniedByRule if that is too much."""
-        if masks := find_masks(self.jail, hidden):
-            make_covers(self.stage)
-            self.masks = masks
+        self.hidden = hidden
+        self.masks = cover(self.jail, self.stage, hidden)
 
     def look(self) -> Delta:
         """Raises: UnusableDelta."""
         upper = str(self.stage.upper)
         self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
-        _require_untouched(self.masks, self.delta)
+        _require_untouched(self)
         return self.delta
 
-    def objection(self, permissions: frozenset[Permission], named: Callable[[str], bool]) -> Objection | None:
+    def objection(
+        self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
+    ) -> Objection | None:
         """Why the delta may not be committed, or None. What conflicts is kept aside for a person to look at."""
         found = objection_to(
             self.delta,
             permissions=permissions,
+            whose=whose,
             named=named,
             mounted_at=self.stage.mounted_at,
             upper=self.stage.upper,
@@ -201,14 +206,38 @@ def taken_up(staging: Staging, jail: Jail, held: Intent) -> Transaction:
     )
 
 
-def _require_untouched(masks: Sequence[Mask], delta: Delta) -> None:
-    """What may not be read stays where it is, with the folders above it: under another name no rule would hide it. Raises: UnusableDelta."""
-    for change in delta.changes:
-        gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
-        if gone and (mask := next((mask for mask in masks if change.place.holds(mask.place)), None)):
+def _require_untouched(transaction: Transaction) -> None:
+    """What may not be read stays where it is and as it is, with the folders above it: under another name no rule would hide it.
+
+    Raises: UnusableDelta.
+    """
+    for change in transaction.delta.changes:
+        if (touched := _covered_in(change, transaction.masks) or _unseen_in(change, transaction)) is not None:
             raise UnusableDelta(
-                f"The command moved or removed '{shown(mask.place.path)}', which a rule keeps from being read; none of its changes was kept."
+                f"The command moved, removed or replaced '{shown(touched.path)}', which a rule keeps from being read; none of its "
+                "changes was kept."
             )
+
+
+def _covered_in(change: PathChange, masks: Sequence[Mask]) -> Place | None:
+    """Nobody can change what is covered: if it is another one now, its folder was moved and made anew."""
+    gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
+    for mask in masks:
+        if mask.place.holds(change.place) or (gone and change.place.holds(mask.place)):
+            return mask.place
+    return None
+
+
+def _unseen_in(change: PathChange, transaction: Transaction) -> Place | None:
+    """What came into the workspace too late to be covered."""
+    if change.before is None:
+        return None  # whoever may not read it may make it
+    hidden = (place for place in (change.place, *change.below) if transaction.hidden.hides(place.path))
+    return next((place for place in hidden if _has_content(transaction.jail.stat(place))), None)
+
+
+def _has_content(found: os.stat_result | None) -> bool:
+    return found is not None and not (stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
 
 
 def _beneath(delta: Delta) -> str:

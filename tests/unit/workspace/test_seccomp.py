@@ -77,11 +77,11 @@ def test_the_numbers_elsewhere_are_the_same_kernels() -> None:
 # --- the program
 
 
-def answer(machine: str, number: int, *arguments: int, arch: int | None = None) -> int:
+def answer(machine: str, number: int, *arguments: int, arch: int | None = None, unix_sockets: bool = True) -> int:
     """What the kernel would do with this call: classic BPF over `struct seccomp_data`, little endian."""
     given = [*arguments, *[0] * (6 - len(arguments))]
     data = struct.pack("<iIQ6Q", number, arch or seccomp._MACHINES[machine].audit, 0, *given)
-    program = [struct.unpack("=HBBI", chunk) for chunk in _steps(filter_for(machine))]
+    program = [struct.unpack("=HBBI", chunk) for chunk in _steps(filter_for(machine, unix_sockets=unix_sockets))]
     at, held = 0, 0
     while True:
         code, yes, no, value = program[at]
@@ -128,6 +128,20 @@ def test_calls_are_judged_by_what_they_ask_for(machine: str) -> None:
     assert answer(machine, known["ioctl"], 0, STEAL_INPUT) == ERROR | errno.EPERM
     # The kernel takes the low half of an ioctl's number only, and so does the filter.
     assert answer(machine, known["ioctl"], 0, (1 << 32) | STEAL_INPUT) == ERROR | errno.EPERM
+
+
+@proves("TOOL-5")
+@MACHINES
+def test_foreign_code_has_pairs_of_unix_sockets_and_no_others(machine: str) -> None:
+    known, unix = numbers(machine), 1
+    assert answer(machine, known["socket"], unix) == ALLOW
+    assert answer(machine, known["socket"], unix, unix_sockets=False) == ERROR | errno.EAFNOSUPPORT
+    assert answer(machine, known["socketpair"], unix, unix_sockets=False) == ALLOW
+    assert answer(machine, known["socket"], INET, unix_sockets=False) == ALLOW
+    assert answer(machine, known["socket"], VSOCK, unix_sockets=False) == ERROR | errno.EAFNOSUPPORT
+    for name, number in numbers(machine).items():
+        if name not in SPECIAL:
+            assert answer(machine, number, unix_sockets=False) == ERROR | errno.EPERM
 
 
 @proves("TOOL-4")

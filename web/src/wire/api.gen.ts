@@ -2979,6 +2979,31 @@ export interface components {
             /** Plans */
             plans: components["schemas"]["ComparedPlanShape"][];
         };
+        /** PluginShape */
+        PluginShape: {
+            /**
+             * Name
+             * @description As the setting 'plugins' names it.
+             */
+            name: string;
+            /**
+             * Version
+             * @description null: it is not installed.
+             */
+            version: string | null;
+            /** On */
+            on: boolean;
+            /**
+             * Tools
+             * @description How many of its tools can be used.
+             */
+            tools: number;
+            /**
+             * Problems
+             * @description Why it, or some of its tools, cannot be used.
+             */
+            problems: string[];
+        };
         /** Preview */
         Preview: {
             rule: components["schemas"]["RuleWish"];
@@ -3253,12 +3278,14 @@ export interface components {
         };
         /**
          * SettingsShape
-         * @description Every setting by its name; of secrets only whether they are set. What holds commands is found, not set.
+         * @description Every setting by its name; of secrets only whether they are set. What holds commands and which plugins there are is found, not set.
          */
         SettingsShape: {
             /** Token Set */
             token_set: boolean;
             sandbox: components["schemas"]["SandboxShape"];
+            /** Plugins Found */
+            plugins_found: components["schemas"]["PluginShape"][];
         } & {
             [key: string]: unknown;
         };

@@ -1,0 +1,108 @@
+"""The program that holds a tool of third parties: started for one call, killed at any time, and never beside the server's secrets.
+
+In: one JSON object on standard input. Out: one JSON object where standard output was; what the tool prints goes elsewhere.
+It trusts nobody and is trusted by nobody: whoever reads its answer takes it for a stranger's.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+
+from anycowork.plugins import Tool, ToolError
+
+_MOST_TOLD = 4_000
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    answers = _answer_apart()
+    answer = describe(request["entries"]) if request["do"] == "describe" else call(request)
+    with os.fdopen(answers, "w", encoding="utf-8", errors="replace") as out:
+        json.dump(answer, out)
+    sys.stdout.flush()
+    os._exit(0)  # whatever threads the tool left behind end with it
+
+
+def describe(entries: Sequence[str]) -> dict[str, object]:
+    """Every tool of these entry points, or what is wrong with one: then the others are told all the same."""
+    tools: list[dict[str, object]] = []
+    problems: list[str] = []
+    for entry in entries:
+        try:
+            found = [_described(entry, tool) for tool in tools_of(entry)]
+            json.dumps(found)
+            tools += found
+        except BaseException as error:  # noqa: BLE001  # a stranger's module may raise anything, and leave by any door
+            problems.append(f"{entry}: {_in_words(error)}")
+    return {"tools": tools, "problems": problems}
+
+
+def call(request: dict[str, object]) -> dict[str, object]:
+    """What the tool gave back, as text; or why there is nothing."""
+    entry, name, parameters = request["entry"], request["tool"], request["parameters"]
+    assert isinstance(entry, str) and isinstance(parameters, dict)
+    try:
+        found = next((tool for tool in tools_of(entry) if tool.name == name), None)
+        if found is None:
+            return {"error": f"'{entry}' has no tool '{name}' any more. Was the plugin changed? Restart the server."}
+        given = found.function(**parameters)
+        if hasattr(given, "__await__"):
+            given = _awaited(given)
+        return {"content": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)}
+    except ToolError as error:
+        return {"error": str(error)[:_MOST_TOLD] or "The tool failed and gave no reason."}
+    except BaseException as error:  # noqa: BLE001  # as above
+        sys.__excepthook__(*sys.exc_info())
+        return {"error": f"It raised {_in_words(error)}"}
+
+
+def tools_of(entry: str) -> Iterator[Tool]:
+    """An entry point `module:name` is a tool or a list of tools. Raises: whatever importing it raises; TypeError."""
+    module, _, attribute = entry.partition(":")
+    found: object = import_module(module)
+    for part in attribute.split(".") if attribute else ():
+        found = getattr(found, part)
+    several = found if isinstance(found, list | tuple) else [found]
+    for tool in several:
+        if not isinstance(tool, Tool):
+            raise TypeError(f"'{entry}' is no tool; decorate the function with anycowork.plugins.tool")
+        yield tool
+
+
+def _described(entry: str, tool: Tool) -> dict[str, object]:
+    return {
+        "entry": entry,
+        "name": tool.name,
+        "description": tool.description,
+        "category": tool.category,
+        "permissions": list(tool.permissions),
+        "requires_approval": tool.requires_approval,
+        "path": tool.path,
+        "network": list(tool.network),
+        "schema": tool.schema,
+    }
+
+
+def _answer_apart() -> int:
+    """The answer's own descriptor, which programs that the tool starts do not inherit; prints go where errors go."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    nothing = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return answers
+
+
+def _awaited(given: object) -> object:
+    import asyncio  # takes longer to import than everything else here, and few tools need it
+
+    async def waiting() -> object:
+        return await given  # type: ignore[misc]  # it has `__await__`
+
+    return asyncio.run(waiting())
+
+
+def _in_words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:_MOST_TOLD]

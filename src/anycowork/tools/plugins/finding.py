@@ -1,0 +1,83 @@
+"""Which plugins are installed, by what their metadata says. Looks at files; imports nothing of theirs."""
+
+import logging
+import re
+import site
+import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from anycowork.domain.values import value
+
+GROUP = "anycowork.tools"
+_ENTRY = re.compile(r"([A-Za-z_]\w*(?:\.\w+)*(?::\w+(?:\.\w+)*)?)\s*(?:\[.*\])?")
+log = logging.getLogger(__name__)
+
+
+@value
+class Plugin:
+    """One distribution with entry points of our group. `entries` are `module:name`; `paths` is where its modules lie."""
+
+    name: str
+    version: str
+    entries: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+def find_plugins(folder: Path) -> list[Plugin]:
+    """Those in this folder (`pip install --target` puts them there), then those among the server's own libraries, by name. Blocking.
+
+    Nowhere else, least of all where the server was started: that may be a workspace.
+    """
+    found: dict[str, Plugin] = {}
+    for distribution in distributions(path=[str(folder), *libraries()]):
+        try:
+            plugin = _read(distribution)
+        except (ValueError, TypeError, KeyError, OSError) as error:  # metadata is a stranger's too
+            log.warning("a distribution's metadata cannot be read, so it is passed over: %s", error)
+            continue
+        if plugin is not None:
+            found.setdefault(plugin.name, plugin)
+    return sorted(found.values(), key=lambda plugin: plugin.name)
+
+
+def libraries() -> tuple[str, ...]:
+    """Where the server's own libraries lie, which plugins may use as well."""
+    places = [*site.getsitepackages(), site.getusersitepackages()]
+    return tuple(place for place in dict.fromkeys(places) if place in sys.path and Path(place).is_dir())
+
+
+def plain_name(name: str) -> str:
+    """The one spelling of a distribution's name that is compared."""
+    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+
+
+def _read(distribution: Distribution) -> Plugin | None:
+    entries = [entry.value for entry in distribution.entry_points if entry.group == GROUP]
+    if not entries:
+        return None
+    return Plugin(
+        name=plain_name(distribution.metadata["Name"]),
+        version=distribution.version,
+        entries=tuple(dict.fromkeys(_plain_entries(entries))),
+        paths=(str(Path(str(distribution.locate_file(""))).resolve()), *_edited_in(distribution)),
+    )
+
+
+def _plain_entries(entries: Iterable[str]) -> Iterator[str]:
+    for entry in entries:
+        seen = _ENTRY.fullmatch(entry.strip())
+        if seen is None:
+            raise ValueError(f"'{entry[:80]}' is no entry point; it is written as 'module:name'")
+        yield seen[1]
+
+
+def _edited_in(distribution: Distribution) -> Iterator[str]:
+    """The folders of one that is installed to be edited in place: its own `.pth` file names them."""
+    for file in distribution.files or ():
+        if file.suffix != ".pth" or len(file.parts) > 1:
+            continue
+        for line in Path(str(distribution.locate_file(file))).read_text("utf-8").splitlines():
+            if line.startswith("/") and Path(line).is_dir():
+                yield str(Path(line).resolve())

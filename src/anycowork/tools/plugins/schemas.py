@@ -1,0 +1,241 @@
+"""JSON schemas that strangers wrote: whether all of one is understood, and what is wrong with parameters by it. Pure.
+
+A part of the standard, and all of that part: no `$ref`, and no `pattern`, for a stranger's expression would run in the server.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from anycowork.domain.tools import Parameters
+from anycowork.tools.parameters import EXPECTED, seen, storable
+
+Schema = dict[str, JsonValue]
+LARGEST = 20_000
+DEEPEST = 6
+MOST_PROBLEMS = 10
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean", "null"})
+
+
+class BadSchema(ValueError):
+    """The reason, to stand after the tool's name."""
+
+
+def understood(schema: Schema) -> dict[str, JsonValue]:
+    """The schema, closed to parameters that it does not name. Raises: BadSchema if any of it is not understood."""
+    if len(json.dumps(schema)) > LARGEST:
+        raise BadSchema(f"its schema has more than {LARGEST:,} letters")
+    if schema.get("type") != "object":
+        raise BadSchema("its schema must be of type 'object'")
+    if schema.get("additionalProperties", False) is not False:
+        raise BadSchema("its schema must not allow additional properties")
+    _require_understood(schema, "parameters", DEEPEST)
+    return {**schema, "properties": schema.get("properties", {}), "additionalProperties": False}
+
+
+def problems_by(schema: Schema, parameters: Parameters) -> list[str]:
+    """What is wrong with the parameters, in sentences; empty if they fit."""
+    found: list[str] = []
+    for problem in _problems(schema, dict(parameters), ""):
+        found.append(problem)
+        if len(found) == MOST_PROBLEMS:
+            break
+    return found
+
+
+# --- is it understood?
+
+
+def _require_understood(schema: JsonValue, where: str, depth: int) -> None:
+    if not isinstance(schema, dict):
+        raise BadSchema(f"the schema of '{where}' must be an object")
+    if depth == 0:
+        raise BadSchema(f"its schema is nested more than {DEEPEST} deep at '{where}'")
+    for keyword, given in schema.items():
+        fits = _KEYWORDS.get(keyword)
+        if fits is None:
+            raise BadSchema(f"the schema of '{where}' has '{keyword}', which is not known here; {_known()}")
+        if not fits(given):
+            raise BadSchema(f"'{keyword}' in the schema of '{where}' is not what it should be")
+    _require_parts_understood(schema, where, depth)
+
+
+def _require_parts_understood(schema: dict[str, JsonValue], where: str, depth: int) -> None:
+    properties = schema.get("properties", {})
+    assert isinstance(properties, dict)
+    for name, part in properties.items():
+        if not _NAME.fullmatch(name):
+            raise BadSchema(f"'{name[:80]}' is no name for a parameter")
+        _require_understood(part, name, depth - 1)
+    for name in _texts(schema.get("required")):
+        if name not in properties:
+            raise BadSchema(f"'{name[:80]}' is required in the schema of '{where}', but not among its properties")
+    if "items" in schema:
+        _require_understood(schema["items"], f"{where}[]", depth - 1)
+    choices = schema.get("anyOf", [])
+    assert isinstance(choices, list)
+    for choice in choices:
+        _require_understood(choice, where, depth - 1)
+
+
+def _known() -> str:
+    return f"known are {', '.join(sorted(_KEYWORDS))}"
+
+
+def _is_type(given: JsonValue) -> bool:
+    named = given if isinstance(given, list) else [given]
+    return bool(named) and all(isinstance(name, str) and name in _TYPES for name in named)
+
+
+def _is_text(given: JsonValue) -> bool:
+    return isinstance(given, str)
+
+
+def _is_texts(given: JsonValue) -> bool:
+    return isinstance(given, list) and all(isinstance(item, str) for item in given)
+
+
+def _is_number(given: JsonValue) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool)
+
+
+def _is_count(given: JsonValue) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
+
+
+def _is_list(given: JsonValue) -> bool:
+    return isinstance(given, list) and bool(given)
+
+
+_KEYWORDS: dict[str, Callable[[JsonValue], bool]] = {
+    "type": _is_type,
+    "title": _is_text,
+    "description": _is_text,
+    "default": lambda given: True,
+    "enum": _is_list,
+    "const": lambda given: True,
+    "anyOf": _is_list,
+    "properties": lambda given: isinstance(given, dict),
+    "required": _is_texts,
+    "additionalProperties": lambda given: isinstance(given, bool),
+    "items": lambda given: isinstance(given, dict),
+    "minItems": _is_count,
+    "maxItems": _is_count,
+    "minLength": _is_count,
+    "maxLength": _is_count,
+    "minimum": _is_number,
+    "maximum": _is_number,
+}
+
+
+# --- does it fit?
+
+
+def _problems(schema: JsonValue, given: JsonValue, where: str) -> Iterator[str]:
+    assert isinstance(schema, dict)  # it was understood before
+    wanted = _types(schema)
+    if wanted and not any(_is_of(given, kind) for kind in wanted):
+        named = " or ".join(EXPECTED.get(kind, "null") for kind in wanted)
+        yield f"{_named(where)} is {seen(given)}, which does not fit: it should be {named}."
+        return
+    yield from _of_choices(schema, given, where)
+    if isinstance(given, str):
+        yield from _of_text(schema, given, where)
+    elif isinstance(given, list):
+        yield from _of_list(schema, given, where)
+    elif isinstance(given, dict):
+        yield from _of_object(schema, given, where)
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        yield from _of_size(given, "", schema, ("minimum", "maximum"), where)
+
+
+def _of_choices(schema: Schema, given: JsonValue, where: str) -> Iterator[str]:
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(values, list) and not any(_same(given, value) for value in values):
+        named = ", ".join(json.dumps(value, ensure_ascii=False) for value in values[:20])
+        yield f"{_named(where)} is {seen(given)}, which does not fit: it should be one of {named}."
+    if "enum" in schema and "const" in schema and not _same(given, schema["const"]):
+        yield f"{_named(where)} should be {json.dumps(schema['const'], ensure_ascii=False)}."
+    branches = schema.get("anyOf")
+    if isinstance(branches, list) and all(any(_problems(branch, given, where)) for branch in branches):
+        yield f"{_named(where)} is {seen(given)}, which fits none of its forms."
+
+
+def _of_text(schema: Schema, given: str, where: str) -> Iterator[str]:
+    try:
+        storable(given)
+    except ValueError as error:
+        yield f"{_named(where)} {error}."
+        return
+    yield from _of_size(len(given), " letters", schema, ("minLength", "maxLength"), where)
+
+
+def _of_list(schema: Schema, given: Sequence[JsonValue], where: str) -> Iterator[str]:
+    yield from _of_size(len(given), " items", schema, ("minItems", "maxItems"), where)
+    for at, item in enumerate(given):
+        yield from _problems(schema.get("items", {}), item, f"{where}.{at}".lstrip("."))
+
+
+def _of_object(schema: Schema, given: Mapping[str, JsonValue], where: str) -> Iterator[str]:
+    properties = schema.get("properties", {})
+    assert isinstance(properties, dict)
+    for name in _texts(schema.get("required")):
+        if name not in given:
+            kind = next(iter(_types(properties.get(name, {}))), "")
+            expected = f" ({EXPECTED[kind]})" if kind in EXPECTED else ""
+            yield f"'{_below(where, name)}' is missing; it is required{expected}."
+    for name, part in given.items():
+        if name in properties:
+            yield from _problems(properties[name], part, _below(where, name))
+        elif schema.get("additionalProperties", True) is False:
+            known = ", ".join(properties) or "none"
+            yield f"'{_below(where, name)[:80]}' is not a parameter; the parameters are {known}."
+        else:
+            yield from _of_text({}, name, where)
+            yield from _problems({}, part, _below(where, name))
+
+
+def _of_size(size: float, unit: str, schema: Schema, keywords: tuple[str, str], where: str) -> Iterator[str]:
+    least, most = (schema.get(keyword) for keyword in keywords)
+    if isinstance(least, int | float) and size < least:
+        yield f"{_named(where)} must not be less than {least:g}{unit}."
+    if isinstance(most, int | float) and size > most:
+        yield f"{_named(where)} must not be more than {most:g}{unit}."
+
+
+def _types(schema: JsonValue) -> list[str]:
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    return _texts(kind if isinstance(kind, list) else [kind] if kind else [])
+
+
+def _is_of(given: JsonValue, kind: str) -> bool:
+    """`1.0` is no whole number here: the function behind it would get what it did not ask for."""
+    match kind:
+        case "integer":
+            return isinstance(given, int) and not isinstance(given, bool)
+        case "number":
+            return isinstance(given, int | float) and not isinstance(given, bool)
+        case "null":
+            return given is None
+        case _:
+            return isinstance(given, {"object": dict, "array": list, "string": str, "boolean": bool}[kind])
+
+
+def _same(one: JsonValue, other: JsonValue) -> bool:
+    """As JSON has it: true is not 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _texts(given: JsonValue) -> list[str]:
+    return [item for item in given if isinstance(item, str)] if isinstance(given, list) else []
+
+
+def _below(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _named(where: str) -> str:
+    return f"'{where}'" if where else "The parameters"

@@ -1,0 +1,200 @@
+"""A tool of third parties as the door knows it: its parameters checked here, its work done in a worker that lives for one call.
+
+One that only reads sees the workspace read-only; one that changes files is a transaction, exactly as a command is.
+"""
+
+import asyncio
+from typing import assert_never
+
+from pydantic import JsonValue, ValidationError
+
+from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
+from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
+from anycowork.domain.values import replace
+from anycowork.tools.built_in import folder_of
+from anycowork.tools.changes import committed_now, settled
+from anycowork.tools.child import Bounds, Ended, Ending
+from anycowork.tools.contained import Contained, on_the_best_layer
+from anycowork.tools.endings import on_a_copy
+from anycowork.tools.plugins.declaring import Answered, Declared
+from anycowork.tools.plugins.finding import Plugin
+from anycowork.tools.plugins.housing import Housing
+from anycowork.tools.plugins.schemas import problems_by
+from anycowork.workspace.holding import reading
+from anycowork.workspace.masks import cover
+from anycowork.workspace.paths import Place
+from anycowork.workspace.proxy import Reach, Report
+from anycowork.workspace.stage import Layer
+
+MOST_OUTPUT = 2_000_000
+_LAST_WORDS = 2_000
+
+
+class PluginFailed(ToolFault):
+    """The tool, or what it runs in, did not give a result."""
+
+    code = "plugin_failed"
+
+
+class PluginTool:
+    """The Tool of the domain's ports. `timeout` is in seconds."""
+
+    def __init__(self, plugin: Plugin, declared: Declared, housing: Housing, timeout: float) -> None:
+        self.spec = declared.spec
+        self._plugin = plugin
+        self._declared = declared
+        self._housing = housing
+        self._timeout = timeout
+
+    def problems(self, parameters: Parameters) -> list[str]:
+        return problems_by(self.spec.schema, parameters)
+
+    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+        """Nothing of the plugin's runs. Raises: BadParameters, OutsideWorkspace."""
+        if problems := self.problems(parameters):
+            raise BadParameters(f"{self.spec.name}: " + " ".join(problems))
+        path = parameters.get(self._declared.path) if self._declared.path else None
+        place = await _place(path, hands) if isinstance(path, str) else None
+        changes = not self.spec.read_only
+        return Prepared(
+            tool=self.spec.name,
+            parameters=parameters,
+            resource=place.resource if place else f"plugin:{self._plugin.name}",
+            intent=Intent(command=self._title(), contained=True) if changes else None,
+            network=self._declared.network,
+            payload=place,
+            looks_below=True,
+        )
+
+    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+        """Raises: ToolFault."""
+        own = replace(hands, permissions=hands.permissions & self.spec.permissions)
+        sandbox = self._housing.sandbox
+        if own.held is not None:
+            return await committed_now(sandbox.staging, folder_of(own).jail, own.held, own)
+        wanted = self._wanted(prepared, own)
+        if self.spec.read_only:
+            return await self._looking(wanted, own)
+        root = folder_of(own).root
+        within = prepared.payload if isinstance(prepared.payload, Place) else None
+        return await on_the_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
+
+    def _wanted(self, prepared: Prepared, hands: Hands) -> Contained:
+        request: dict[str, JsonValue] = {
+            "do": "call",
+            "entry": self._declared.entry,
+            "tool": self.spec.name,
+            "parameters": self._resolved(prepared),
+        }
+        return self._housing.asking(
+            self._plugin,
+            request,
+            Bounds(seconds=self._timeout, output=MOST_OUTPUT),
+            sees_workspace=self._sees_workspace,
+            reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
+        )
+
+    def _resolved(self, prepared: Prepared) -> Parameters:
+        """The path that the tool is given is the one that was shown, not the one that the model spelt."""
+        if self._declared.path is None or not isinstance(prepared.payload, Place):
+            return prepared.parameters
+        return {**prepared.parameters, self._declared.path: prepared.payload.path}
+
+    async def _looking(self, wanted: Contained, hands: Hands) -> ToolResult:
+        jail = folder_of(hands).jail
+        async with wanted.sandbox.looking(jail.root) as stage:
+            hides = self._sees_workspace and hands.hidden.patterns
+            masks = await asyncio.to_thread(cover, jail, stage, hands.hidden) if hides else ()
+            ended, report = await wanted.run(jail.root, stage, masks=masks)
+        return self._result(ended, wanted.bounds, report)
+
+    async def _changing(self, wanted: Contained, layer: Layer, hands: Hands, within: Place | None) -> ToolResult:
+        """A tool that fails changes nothing: only what went well is committed. One that names a path changes that and nothing else."""
+        jail = folder_of(hands).jail
+        async with wanted.sandbox.begin(jail, layer) as transaction:
+            if hands.hidden.patterns:
+                await asyncio.to_thread(transaction.hide, hands.hidden)
+            ended, report = await wanted.run(jail.root, transaction.stage, masks=transaction.masks)
+            result = self._result(ended, wanted.bounds, report)
+            went_well = result.status is Status.OK
+            result = await settled(
+                transaction,
+                self._title(),
+                result,
+                hands,
+                by_itself=went_well,
+                whose=f"The tool '{self.spec.name}'",
+                within=within,
+            )
+        return on_a_copy(result) if layer is Layer.COPY else result
+
+    def _result(self, ended: Ended, bounds: Bounds, report: Report | None) -> ToolResult:
+        error = self._fault(ended, bounds)
+        answer = Answered() if error else _answer(ended.output)
+        if error is None and answer.content is None:
+            error = PluginFailed(f"'{self.spec.name}' failed: {answer.error or _no_answer(ended)}")
+        facts: dict[str, JsonValue] = {"plugin": self._plugin.name, "seconds": round(ended.seconds, 3)}
+        if report is not None:
+            facts["network"] = {"reached": dict(report.reached), "refused": dict(report.refused)}
+        content = answer.content if answer.content is not None else _with_last_words(error, ended)
+        return ToolResult(
+            status=Status.ERROR if error else Status.OK,
+            content=content.replace("\0", "�"),
+            error=CallError.of(error) if error else None,
+            facts=facts,
+        )
+
+    def _fault(self, ended: Ended, bounds: Bounds) -> ToolFault | None:
+        """What ended it, if that was not the tool itself."""
+        name = self.spec.name
+        match ended.how:
+            case Ending.TIMED_OUT:
+                return ToolTimedOut(f"'{name}' was still running after {bounds.seconds:g} seconds and was stopped.")
+            case Ending.TOO_MUCH_OUTPUT:
+                return PluginFailed(
+                    f"'{name}' gave more than {bounds.output:,} bytes and was stopped. Ask it for less."
+                )
+            case Ending.DISK_FULL:
+                return PluginFailed(f"'{name}' was stopped: the disk was nearly full.")
+            case Ending.ITSELF if ended.exit_code:
+                return PluginFailed(f"'{name}' died without an answer ({_how(ended.exit_code)}).")
+            case Ending.ITSELF:
+                return None
+            case _:
+                assert_never(ended.how)
+
+    @property
+    def _sees_workspace(self) -> bool:
+        return bool(self.spec.permissions)
+
+    def _title(self) -> str:
+        return f"{self.spec.name} ({self._plugin.name})"
+
+
+async def _place(path: str, hands: Hands) -> Place:
+    return await reading(lambda: folder_of(hands).jail.place(path))
+
+
+def _answer(output: bytes) -> Answered:
+    """One JSON object, or nothing: whatever else was written there, by whomever, is no answer."""
+    try:
+        answer = Answered.model_validate_json(output)
+    except ValidationError:
+        return Answered()
+    return answer if (answer.content is None) is not (answer.error is None) else Answered()
+
+
+def _no_answer(ended: Ended) -> str:
+    return "it ended without an answer" if not ended.output else "what it answered cannot be read"
+
+
+def _with_last_words(error: ToolFault | None, ended: Ended) -> str:
+    said = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
+    why = error.message if error else ""
+    return f"{why}\nIt last printed:\n{said}" if said else why
+
+
+def _how(exit_code: int) -> str:
+    number = -exit_code if exit_code < 0 else exit_code - 128
+    return f"signal {number}" if number > 0 else f"exit code {exit_code}"
