@@ -13,7 +13,7 @@ from typing import TypeVar
 from anycowork.domain.asking import Said
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.values import replace
-from anycowork.prompts.conversation import result_of, said
+from anycowork.prompts.conversation import TURN_OVER, result_of, said
 from anycowork.prompts.cutting import cut_middle
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, tokens
 
@@ -45,7 +45,9 @@ def weighed(message: Message, *, ratio: float, result_cap: int, whole: Message |
     one = said(shown)
     if one is None:
         return Weighed(whole or message, shown, None, 0)
-    return Weighed(whole or message, shown, one, tokens(one.content, ratio) + FRAME + image_tokens(one))
+    # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
+    note = tokens(TURN_OVER, ratio) + FRAME if _from_the_person(shown) else 0
+    return Weighed(whole or message, shown, one, tokens(one.content, ratio) + FRAME + note + image_tokens(one))
 
 
 def fitting(

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from anycowork.domain.asking import Said
 from anycowork.domain.messages import Message, MessageType
-from anycowork.prompts.conversation import conversation, said
+from anycowork.prompts.conversation import TURN_OVER, conversation, said
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fitting
-from anycowork.prompts.tokens import TokenRatio, request_tokens, tokens
+from anycowork.prompts.tokens import FRAME, TokenRatio, request_tokens, tokens
 from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
 from unit.prompts.chats import answer, call, heard, histories, result, words
@@ -151,8 +151,8 @@ budgets = st.integers(0, 1_500)
 @given(histories, budgets, st.sampled_from([0.5, 1.0, 1.7]))
 def test_the_budget_is_kept_unless_the_minimum_alone_is_more(history: list[Message], budget: int, ratio: float) -> None:
     shown = optimize_history_by_tokens(history, budget=budget, system=SYSTEM, ratio=ratio)
-    # frames, and what rounding up adds to each of the three
-    minimum = tokens(SYSTEM, ratio) + tokens(LEFT_OUT, ratio) + tokens("x" * SHORT_MESSAGE, ratio) + 16
+    words = (SYSTEM, LEFT_OUT, TURN_OVER, "x" * SHORT_MESSAGE)
+    minimum = sum(tokens(one, ratio) + FRAME for one in words)
     assert request_tokens(shown, ratio) <= max(budget, minimum)
 
 
