@@ -271,7 +271,7 @@ async def test_a_deny_rule_added_meanwhile_beats_the_approval(tmp_path: Path) ->
         assert not (guest.workspace / "a.txt").exists()
 
 
-@proves("APR-1")
+@proves("APR-1", "APR-5")
 async def test_a_rule_gives_a_role_nothing_that_it_lacks(tmp_path: Path) -> None:
     async with at_home(tmp_path, replies=[CREATE, "I may not."]) as guest:
         everything = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
