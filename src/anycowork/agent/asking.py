@@ -11,6 +11,7 @@ from anycowork.domain.images import Pictures, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Hidden, Journal
+from anycowork.domain.roles import OutputFormat
 from anycowork.domain.values import replace
 from anycowork.prompts.book import PromptBook, Setting
 from anycowork.prompts.tokens import tokens
@@ -41,6 +42,10 @@ class Asking:
         self._prompts = prompts
         self._hidden = hidden
         self._pictures = pictures
+
+    def is_brief(self, moment: Moment) -> bool:
+        """Whether the model that will answer is a small one. Raises: NoSuchModel."""
+        return self._providers.options(moment.chat.config.model_id).brief
 
     async def ask(self, moment: Moment, listener: Listener) -> Heard:
         """Raises: ProviderFault, Runaway."""
@@ -81,7 +86,9 @@ class Asking:
             case Calling.SCHEMA:
                 if not options.brief:
                     return self._prompts.replies(moment.role, brief=False, without=circling)
-                without = circling | (self._prompts.changers() if moment.asks_only() else frozenset())
+                without = circling | (
+                    self._prompts.changers() | {OutputFormat.PLAN.value} if moment.asks_only() else frozenset()
+                )
                 return self._prompts.replies(moment.role, brief=True, without=without, only=self._due(moment))
             case _:
                 assert_never(options.calling)

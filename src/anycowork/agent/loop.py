@@ -71,6 +71,7 @@ class Agent:
         moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
         try:
             async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
+                moment.brief = self._asking.is_brief(moment)
                 await self._referrer.read_named(moment)
                 while await self._step(moment, limits):
                     pass

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
 from anycowork.agent.planted import Planted
-from anycowork.agent.promises import asks_only, not_made, not_tried
+from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import AnyCoworkError, RepeatedCall
@@ -168,10 +168,11 @@ class Moment:
 
     def owed(self) -> frozenset[str]:
         """Tools of which the request needs one, where nothing of the kind was done in the turn."""
-        if self.plan:
-            return frozenset()
         ran = any(call.tool == "execute_command" for call in self.calls)
         changed = any(_changed(call) for call in self.calls)
+        if self.plan:
+            wanted = any(step.paths or step.commands for step in self.plan.steps)
+            return not_begun(wanted=wanted, ran=ran, changed=changed, role=self.role)
         return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
 
     def missing(self) -> list[str]:

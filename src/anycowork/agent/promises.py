@@ -17,7 +17,7 @@ _MAKES = re.compile(r"\b(create|write|make|design|save)\b", re.I)
 _QUESTION = re.compile(r"\s*(what|where|which|who|why|how|when|is|are|does|do|can|could|did|was|has|have)\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
-_PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*[\w-]{2,}\.[a-zA-Z]\w{0,4}(?![\w/(-])")
+_PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
 
 _RUNNERS = frozenset({"execute_command"})
 _CHANGERS = frozenset({"create_file", "update_file", "move_file", "delete_file"}) | _RUNNERS
@@ -39,9 +39,18 @@ def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -
     return _CHANGERS if wanted and not changed and _MAY_CHANGE & role.permissions else frozenset()
 
 
+def not_begun(*, wanted: bool, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
+    """As `not_tried`, for a plan that names files or commands."""
+    return _CHANGERS if wanted and not (ran or changed) and _MAY_CHANGE & role.permissions else frozenset()
+
+
 def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:
     """The files that the request wants made, as far as it names them, and that are not there."""
     if _QUESTION.match(request) or asks_only(request) or not _MAKES.search(request):
         return []
-    named = dict.fromkeys(found[0] for found in _PATH.finditer(request))
-    return [path for path in named if not is_there(path)]
+    return [path for path in paths_in(request) if not is_there(path)]
+
+
+def paths_in(request: str) -> list[str]:
+    """What looks like a file's name or path, each once."""
+    return list(dict.fromkeys(found[0] for found in _PATH.finditer(request)))

@@ -30,7 +30,8 @@ def reply_schema(
     without: Collection[str] = (),
     only: Collection[str] = (),
 ) -> Json:
-    """One branch for each form of each tool that the role grants, except those named in `without`; then what the role may say.
+    """One branch for each form of each tool that the role grants, except those named in `without`; then what the role may say,
+    without a plan if `without` names that too: a small planner plans even what it was only asked.
 
     With `only` a call of one of these tools is all that can be said, if the role grants one of them.
     With `brief` a call has its required parameters alone: what a small model adds is wrong more often than useful.
@@ -43,7 +44,7 @@ def reply_schema(
         for form in (spec.forms or (spec.schema,))
     ]
     due = [call for call in calls if _tool_of(call) in only]
-    return {"anyOf": due or [*calls, *_documents(role), _object({ANSWER: _TEXT})]}
+    return {"anyOf": due or [*calls, *([] if role.output in without else _documents(role)), _object({ANSWER: _TEXT})]}
 
 
 def _tool_of(call: JsonValue) -> JsonValue:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.agent.promises import asks_only, not_made, not_tried
+from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
 from anycowork.permissions.roles import BUILT_IN
 
 ROLES = {role.name: role for role in BUILT_IN}
@@ -62,3 +62,11 @@ def test_a_file_that_was_to_be_made_is_missed(request_: str, there: set[str], mi
 )
 def test_a_plain_question_asks_for_no_change(request_: str, only: bool):
     assert asks_only(request_) is only
+
+
+def test_a_plan_that_names_files_is_begun_by_doing_something():
+    actor, planner = ROLES["actor"], ROLES["planner"]
+    assert "update_file" in not_begun(wanted=True, ran=False, changed=False, role=actor)
+    assert not_begun(wanted=True, ran=True, changed=False, role=actor) == frozenset()
+    assert not_begun(wanted=False, ran=False, changed=False, role=actor) == frozenset()
+    assert not_begun(wanted=True, ran=False, changed=False, role=planner) == frozenset()

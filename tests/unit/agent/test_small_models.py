@@ -128,7 +128,31 @@ async def test_a_small_model_that_is_asked_a_question_cannot_even_say_a_call_tha
         ScriptedModel([call("read_file", path="a.txt"), ANSWER]) as model,
         at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest,
     ):
-        await (await guest.chat()).send("what is in a.txt?")
+        await (await guest.chat()).send("what is in that file?")
     changers = {"create_file", "update_file", "move_file", "delete_file"}
     assert not any(tools_allowed(request) & changers for request in model.requests)
     assert all("read_file" in tools_allowed(request) for request in model.requests)
+
+
+async def test_a_small_model_is_shown_the_files_that_a_request_names(tmp_path: Path) -> None:
+    files = {"a.txt": "1\n", "b.txt": "2\n"}
+    async with ScriptedModel([ANSWER]) as model, at_home(tmp_path, files=files, **small(model.base_url)) as guest:
+        chat = await guest.chat()
+        await chat.send("Is a.txt like gone.txt, and which is newer?")
+        assert [one["payload"]["parameters"] for one in await chat.of_type("tool_call")] == [{"path": "a.txt"}]
+    assert "1\n" in model.requests[0]["messages"][-1]["content"]
+
+
+async def test_a_large_model_asks_for_the_files_that_it_wants(tmp_path: Path) -> None:
+    async with at_home(tmp_path, replies=["Yes."], files={"a.txt": "1\n"}) as guest:
+        chat = await guest.chat()
+        await chat.send("Is a.txt like gone.txt?")
+        assert await chat.of_type("tool_call") == []
+
+
+async def test_a_small_planner_that_is_asked_a_question_cannot_plan(tmp_path: Path) -> None:
+    async with ScriptedModel([ANSWER, ANSWER]) as model, at_home(tmp_path, **small(model.base_url)) as guest:
+        await (await guest.chat(role="planner")).send("what sets it?")
+        await (await guest.chat(role="planner")).send("plan it")
+    asked, planned = (str(request["response_format"]) for request in model.requests)
+    assert "'const': 'plan'" not in asked and "'const': 'plan'" in planned
