@@ -140,7 +140,7 @@ DOOR = [
     Mechanism(
         "rules about what was written",
         make_changes_that_a_rule_denies,
-        without(judging, "weigh", lambda *given: Weighed()),
+        without(judging, "weigh", lambda *given, **named: Weighed()),
     ),
     Mechanism(
         "binding approvals", change_the_file_after_it_was_shown, without(gate, "bind", lambda *given: "whatever")

@@ -21,6 +21,7 @@ interface Props {
 const NEAR_END = 80;
 const NEAR_START = 600;
 const TYPICAL = 100; // a row's height before it is known: too small a guess draws rows that nobody sees
+const UNFOLDING = 300; // ms after a click in which what grows is what was clicked
 const TAIL = "tail";
 
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
@@ -49,10 +50,10 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     sticking.hand();
     if (deltaY < 0 && list.current && list.current.scrollOffset > 0) sticking.release(); // before an answer that streams in pulls back
   };
-  const { hand } = sticking;
+  const { hand, clicked } = sticking;
   return (
     <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
-      <VList ref={list} data={items} itemSize={TYPICAL} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={hand} onKeyDown={hand} tabIndex={0} className="h-full outline-offset-[-2px]">
+      <VList ref={list} data={items} itemSize={TYPICAL} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={hand} onKeyDown={hand} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px]">
         {(item: Row | typeof TAIL, at: number) =>
           item === TAIL ? (
             <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
@@ -90,6 +91,7 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const box = useRef<HTMLDivElement>(null);
   const sticks = useRef(initially);
   const byHand = useRef(false); // a page that shrinks moves what is shown as well, and that is no wish
+  const clickedAt = useRef(Number.NEGATIVE_INFINITY);
   const lastOffset = useRef(0);
   const stick = useCallback(() => {
     const scroller = box.current?.firstElementChild;
@@ -110,7 +112,12 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   useEffect(() => {
     const content = box.current?.firstElementChild?.firstElementChild;
     if (!content) return;
-    const watch = new ResizeObserver(stick); // rows find their height after they are shown, and code its colours
+    const watch = new ResizeObserver(() => {
+      const scroller = box.current?.firstElementChild;
+      const unfolded = performance.now() - clickedAt.current < UNFOLDING; // what was opened must not be pushed out of sight
+      if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END) sticks.current = false;
+      stick(); // rows find their height after they are shown, and code its colours
+    });
     watch.observe(content);
     return () => watch.disconnect();
   }, [stick]);
@@ -124,7 +131,8 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const holds = () => sticks.current;
   const release = useCallback(() => void (sticks.current = false), []);
   const hand = useCallback(() => void (byHand.current = true), []);
-  return { box, scrolled, holds, release, toEnd, hand };
+  const clicked = useCallback(() => void (clickedAt.current = performance.now()), []);
+  return { box, scrolled, holds, release, toEnd, hand, clicked };
 }
 
 const isOwn = (row: Row | undefined): boolean => row?.kind === "message" && row.message.role === "user";
