@@ -25,12 +25,13 @@ COUNT = 1_000
 async def test_scrolling_up_brings_older_messages_and_what_is_read_stays_where_it_is(tmp_path):
     async with at_a_long_chat(tmp_path) as (page, ids, _):
         await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
+        await page.wait_for_timeout(1_000)  # what is read ahead comes a moment after the page
         seen: set[str] = set()
-        for _ in range(200):
+        for _ in range(400):
             seen |= set(await rows(page))
             if ids[0] in seen:
                 break
-            await wheel(page, -700)
+            await wheel(page, -400)  # less than the window: every row passes through it
         assert set(ids) <= seen
         await expect(page.get_by_role("button", name="Latest")).to_be_visible()
         await page.get_by_role("button", name="Latest").click()
