@@ -67,6 +67,15 @@ EVIL = """
 """
 
 
+def _bind_below(door: socket.socket, folder: Path) -> None:
+    """A socket's path may have 107 bytes; the folder's may have more."""
+    below = os.open(folder, os.O_PATH)
+    try:
+        door.bind(f"/proc/self/fd/{below}/s")
+    finally:
+        os.close(below)
+
+
 @pytest.fixture
 async def prey(tmp_path: Path, layer: Layer, monkeypatch: pytest.MonkeyPatch) -> PluginBench:
     """A plugin that is switched on, a server with a token in its environment and its folder, a neighbour with secrets."""
@@ -289,7 +298,7 @@ def services(prey: PluginBench) -> Iterator[dict[str, Any]]:
     with socket.socket() as tcp, socket.socket(socket.AF_UNIX) as unseen, socket.socket(socket.AF_UNIX) as lying:
         tcp.bind(("127.0.0.1", 0))
         unseen.bind(f"\0{abstract}")
-        lying.bind(str(prey.root / "s"))
+        _bind_below(lying, prey.root)
         for one in (tcp, unseen, lying):
             one.listen()
             one.setblocking(False)
