@@ -13,6 +13,7 @@ from anycowork.permissions import gate
 from anycowork.tools import contained
 from anycowork.tools.plugins import declaring, keeping, tool
 from anycowork.workspace import sandbox
+from attacks.test_plugins import bind_below
 from support.distributions import PluginBench, install
 from support.house import at_home
 from support.mechanisms import Mechanism, require_needed
@@ -72,7 +73,7 @@ def trying(name: str, code: str, **more: Any) -> Attack:
 async def call_at_a_socket_in_the_workspace(at: Path) -> bool:
     bench = await bench_in(at)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(bench.root / "s"))
+        bind_below(listening, bench.root)
         listening.listen()
         listening.setblocking(False)
         await bench.call("look", code="socket.socket(socket.AF_UNIX).connect('s')")

@@ -67,7 +67,7 @@ EVIL = """
 """
 
 
-def _bind_below(door: socket.socket, folder: Path) -> None:
+def bind_below(door: socket.socket, folder: Path) -> None:
     """A socket's path may have 107 bytes; the folder's may have more."""
     below = os.open(folder, os.O_PATH)
     try:
@@ -298,7 +298,7 @@ def services(prey: PluginBench) -> Iterator[dict[str, Any]]:
     with socket.socket() as tcp, socket.socket(socket.AF_UNIX) as unseen, socket.socket(socket.AF_UNIX) as lying:
         tcp.bind(("127.0.0.1", 0))
         unseen.bind(f"\0{abstract}")
-        _bind_below(lying, prey.root)
+        bind_below(lying, prey.root)
         for one in (tcp, unseen, lying):
             one.listen()
             one.setblocking(False)
