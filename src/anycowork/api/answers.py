@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from fastapi import Response
 
-from anycowork.api.shapes import Error
+from anycowork.api.shapes.base import Error
 
 Responses = dict[int | str, dict[str, Any]]  # Any: FastAPI's own type for what it copies into OpenAPI
 

@@ -11,7 +11,7 @@ from anycowork.api.auth import Decider, Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import ApprovalList, DecidedList
+from anycowork.api.shapes.rules import ApprovalList, DecidedList
 from anycowork.chats.decisions import Decided
 from anycowork.domain.approvals import Decision
 from anycowork.domain.boundary import Boundary

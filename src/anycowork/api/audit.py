@@ -10,7 +10,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import Described
+from anycowork.api.shapes.base import Described
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json

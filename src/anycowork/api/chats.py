@@ -10,7 +10,7 @@ from anycowork.api.auth import Reader, Sender
 from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import ChatList, ChatShape, OpenChat, Stopped
+from anycowork.api.shapes.chats import ChatList, ChatShape, OpenChat, Stopped
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NotFound

@@ -6,7 +6,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import Health
+from anycowork.api.shapes.base import Health
 from anycowork.domain.errors import StorageFault
 
 routes = Routes(tags=["operation"])

@@ -9,7 +9,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, key_hash, new_client_key
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import KeyList, NewKey
+from anycowork.api.shapes.keys import KeyList, NewKey
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json

@@ -6,7 +6,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import LocalModelList, LocalModelShape
+from anycowork.api.shapes.models import LocalModelList, LocalModelShape
 
 routes = Routes(prefix="/models/local", tags=["local models"])
 

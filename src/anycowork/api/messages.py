@@ -12,7 +12,7 @@ from anycowork.api.auth import Reader, Sender
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import MessageList, SentShape
+from anycowork.api.shapes.chats import MessageList, SentShape
 from anycowork.api.workflows import unfitting
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters

@@ -10,7 +10,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Sender
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import ProposedPlan, TurnStarted
+from anycowork.api.shapes.chats import ProposedPlan, TurnStarted
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json

@@ -9,7 +9,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import TurnStarted
+from anycowork.api.shapes.chats import TurnStarted
 from anycowork.domain.boundary import Boundary
 
 routes = Routes(tags=["questions"])

@@ -9,7 +9,8 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Reader
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import RoleList, SwitchedShape
+from anycowork.api.shapes.chats import SwitchedShape
+from anycowork.api.shapes.roles import RoleList
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnknownRole
 from anycowork.domain.messages import Json

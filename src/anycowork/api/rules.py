@@ -9,7 +9,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import ExplainedShape, PreviewShape, RuleList, WrittenRule
+from anycowork.api.shapes.rules import ExplainedShape, PreviewShape, RuleList, WrittenRule
 from anycowork.chats.rules import Written
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json

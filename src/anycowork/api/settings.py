@@ -9,7 +9,7 @@ from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import SettingsShape
+from anycowork.api.shapes.settings import SettingsShape
 
 routes = Routes(tags=["settings"])
 

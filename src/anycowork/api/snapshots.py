@@ -10,7 +10,7 @@ from anycowork.api.auth import Decider, Reader
 from anycowork.api.errors import answer_to
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import DifferenceShape, RestoredShape, SnapshotList
+from anycowork.api.shapes.snapshots import DifferenceShape, RestoredShape, SnapshotList
 from anycowork.chats.rollback import Wish
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict

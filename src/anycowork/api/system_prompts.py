@@ -12,7 +12,7 @@ from anycowork.api.chats import chat_of
 from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import EnhancedShape, SystemPromptList, SystemPromptShape
+from anycowork.api.shapes.roles import EnhancedShape, SystemPromptList, SystemPromptShape
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition

@@ -10,7 +10,7 @@ from anycowork.api.auth import Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import Described
+from anycowork.api.shapes.base import Described
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NoSuchModel
 

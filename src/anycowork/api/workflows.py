@@ -11,7 +11,7 @@ from anycowork.api.chats import chat_of
 from anycowork.api.errors import answer_to
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import RunStarted, WorkflowCategories, WorkflowList, WorkflowPage
+from anycowork.api.shapes.workflows import RunStarted, WorkflowCategories, WorkflowList, WorkflowPage
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.messages import Json

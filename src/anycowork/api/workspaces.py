@@ -10,7 +10,7 @@ from anycowork.api.auth import Manager, Reader
 from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
-from anycowork.api.shapes import InstructionsPage, WorkspaceList, WorkspaceShape
+from anycowork.api.shapes.workspaces import InstructionsPage, WorkspaceList, WorkspaceShape
 from anycowork.api.workflows import OfChat, OfFolder
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import BadWorkspace, Invalid

@@ -1,0 +1,82 @@
+"""Chats, their messages, and what sending, stopping and switching answer."""
+
+from pydantic import Field
+
+from anycowork.api.shapes.base import Described, Shape
+from anycowork.domain.chats import ChatState
+from anycowork.domain.messages import Json, MessageType, Speaker
+
+
+class ChatConfigShape(Shape):
+    model_id: str | None
+    mode: str = Field(description="The role by its older name: plan, act, or the role itself.")
+    system_prompt_id: str | None
+    agent_role: str
+
+
+class ChatShape(Shape):
+    id: str
+    title: str
+    workspace: str
+    config: ChatConfigShape
+    state: ChatState
+    last_seq: int
+    created_at: str
+    updated_at: str
+
+
+class WaitingFor(Described):
+    approvals: list[str]
+    question: str | None
+
+
+class OpenChat(ChatShape):
+    waiting_for: WaitingFor
+
+
+class ChatList(Described):
+    contexts: list[ChatShape]
+    next: str | None
+
+
+class MessageShape(Shape):
+    id: str
+    role: Speaker
+    message_type: MessageType
+    content: str
+    payload: Json | None
+    agent_role: str | None
+    turn_id: str | None
+    job_id: str | None
+    task_id: str | None
+    created_at: str
+
+
+class MessageList(Described):
+    messages: list[MessageShape]
+    last_seq: int
+    next: str | None
+
+
+class SentShape(Described):
+    message_id: str
+    turn_id: str
+    run_id: str | None = Field(None, description="There if the message ran a workflow.")
+
+
+class TurnStarted(Described):
+    turn_id: str
+
+
+class SwitchedShape(Described):
+    id: str
+    old_role: str
+    new_role: str
+
+
+class Stopped(Described):
+    stopped: bool
+
+
+class ProposedPlan(Described):
+    message_id: str

@@ -1,0 +1,88 @@
+"""Approvals, rules, and what explains them."""
+
+from pydantic import Field
+
+from anycowork.api.shapes.base import Described, Shape
+from anycowork.domain.approvals import Decision, Risk
+from anycowork.domain.messages import Json
+from anycowork.domain.rules import Effect, RuleScope
+
+
+class ApprovalShape(Shape):
+    id: str
+    batch_id: str
+    tool_call_id: str
+    tool: str
+    parameters: Json
+    resource: str
+    risk: Risk
+    reasons: list[str]
+    outside_plan: bool
+    proposed_rule: Json | None
+    diff: str | None
+    network: list[str] = Field(description="Where the call may go over the network, host:port each; empty for nowhere.")
+    held: bool = Field(
+        description="Whether the command has run, and its changes, as `diff` shows them, wait for the answer."
+    )
+    job_id: str | None
+    task_id: str | None
+    created_at: str
+
+
+class ApprovalList(Described):
+    approvals: list[ApprovalShape]
+
+
+class RuleShape(Described):
+    id: str
+    tool: str
+    resource: str
+    effect: Effect
+    scope: RuleScope
+    context_id: str | None
+    workspace: str | None
+    expires_at: str | None
+    created_by: str
+    created_at: str
+
+
+class RuleList(Described):
+    rules: list[RuleShape]
+
+
+class WrittenRule(RuleShape):
+    warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
+
+
+class ExplainedShape(Described):
+    effect: Effect
+    rule: RuleShape | None = Field(description="None where no rule spoke.")
+    why: str
+
+
+class ForeseenShape(Described):
+    id: str
+    tool: str
+    resource: str
+    decided: Effect = Field(description="By the rules as they are.")
+    would: Effect = Field(description="With this rule added.")
+
+
+class PreviewShape(Described):
+    calls: list[ForeseenShape] = Field(description="Newest first, at most 100.")
+    matched: int
+    looked_at: int
+    warnings: list[str]
+
+
+class DecidedShape(Described):
+    id: str
+    decision: Decision
+    rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
+    rules: list[RuleShape] = Field(
+        [], description="All of them: for a call with network also those about where it goes."
+    )
+
+
+class DecidedList(Described):
+    approvals: list[DecidedShape]

@@ -1,0 +1,32 @@
+"""Settings, and what was found on this machine."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.shapes.base import Described, Shape
+
+
+class SandboxShape(Described):
+    level: Literal["full", "landlock", "none"]
+    layer: Literal["overlay", "copy"] | None = Field(
+        description="What commands write into: a layer over the workspace, or a private copy of it."
+    )
+    enforces: list[str]
+    does_not: list[str] = Field(description="What this level does not hold, in plain words.")
+
+
+class PluginShape(Described):
+    name: str = Field(description="As the setting 'plugins' names it.")
+    version: str | None = Field(description="null: it is not installed.")
+    on: bool
+    tools: int = Field(description="How many of its tools can be used.")
+    problems: list[str] = Field(description="Why it, or some of its tools, cannot be used.")
+
+
+class SettingsShape(Shape):
+    """Every setting by its name; of secrets only whether they are set. What holds commands and which plugins there are is found, not set."""
+
+    token_set: bool
+    sandbox: SandboxShape
+    plugins_found: list[PluginShape]
