@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Locator, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 
 from anycowork.api.page import has_web_ui
 from support.house import TOKEN, Guest, at_home
@@ -19,8 +19,10 @@ from support.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
-PATIENCE_MS = 5_000
+PATIENCE_MS = 30_000  # until something that should happen did not: says nothing of how fast it is
 DESK, PHONE = {"width": 1280, "height": 820}, {"width": 390, "height": 844}
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @asynccontextmanager

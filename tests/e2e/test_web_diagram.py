@@ -35,7 +35,6 @@ flowchart LR
   classDef c fill:url({ELSEWHERE}y)
   class B c""",
 }
-PATIENCE_MS = 30_000  # the library that draws is large, and is loaded only now
 ARMED = """[...document.querySelectorAll("*")].flatMap((element) => [
   ...(["foreignObject", "iframe", "image", "img", "object"].includes(element.localName) ? [element.localName] : []),
   ...[...element.attributes]
@@ -57,7 +56,7 @@ async def test_a_diagram_is_drawn_and_its_source_is_one_press_away(tmp_path):
     async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
         await start_chat(page, "draw it")
         frame = page.frame_locator("iframe[title=Diagram]")
-        await expect(frame.locator("svg")).to_contain_text("Write a report", timeout=PATIENCE_MS)
+        await expect(frame.locator("svg")).to_contain_text("Write a report")
         assert await violations(page) == []
         await page.get_by_role("button", name="Source").click()
         await expect(page.get_by_label("mermaid code")).to_contain_text("A[Read the sensor]")
@@ -66,7 +65,7 @@ async def test_a_diagram_is_drawn_and_its_source_is_one_press_away(tmp_path):
 async def test_a_diagram_that_cannot_be_drawn_is_shown_as_its_source(tmp_path):
     async with at_the_page(tmp_path, replies=["```mermaid\nflowchart LR\n  A -->\n```"]) as (page, _):
         await start_chat(page, "draw it")
-        await expect(page.get_by_text("This diagram could not be drawn.")).to_be_visible(timeout=PATIENCE_MS)
+        await expect(page.get_by_text("This diagram could not be drawn.")).to_be_visible()
         await expect(page.get_by_label("mermaid code")).to_contain_text("flowchart LR")
 
 
@@ -76,12 +75,12 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
     async with at_the_page(tmp_path, replies=[f"```mermaid\n{HOSTILE[name]}\n```\n\nThe end."]) as (page, guest):
         await page.route("**/assets/diagram.html", lambda route: route.abort())  # the victim is another
         await start_chat(page, "draw it")
-        await expect(page.get_by_text("The end.")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()  # the answer is whole, and drawn once
         victim, hosts = await page.context.new_page(), set()
         victim.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
         await victim.goto(page.url)
         drawn = victim.locator("iframe[data-drawn=true]").or_(victim.get_by_text("could not be drawn"))
-        await expect(drawn).to_be_visible(timeout=PATIENCE_MS)
+        await expect(drawn).to_be_visible()
         for frame in victim.frames[1:]:
             assert await frame.evaluate(ARMED) == []
             for node in await frame.locator("svg .node, svg .actor").all():
@@ -95,7 +94,7 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
 async def test_even_a_script_in_the_frame_reaches_nothing_of_the_page_or_the_house(tmp_path):
     async with at_the_page(tmp_path, replies=[GOOD]) as (page, _):
         await start_chat(page, "draw it")
-        await expect(page.get_by_text("The end.")).to_be_visible()
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()  # the answer is whole, and drawn once
         victim = await page.context.new_page()  # whose blocked attempts are no complaint
         await victim.goto(page.url)
         frame = await drawing_in(victim)
@@ -116,7 +115,7 @@ async def test_the_frame_is_given_nothing_even_when_opened_by_itself(tmp_path):
 
 
 async def drawing_in(page: Page) -> Frame:
-    await expect(page.frame_locator("iframe[title=Diagram]").locator("svg")).to_be_visible(timeout=PATIENCE_MS)
+    await expect(page.frame_locator("iframe[title=Diagram]").locator("svg")).to_be_visible()
     handle = await page.locator("iframe[title=Diagram]").element_handle()
     assert handle is not None
     frame = await handle.content_frame()

@@ -64,7 +64,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
         target={target}
       />
       <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
-        <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} />
+        <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
         <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} images={sees} onSend={(words, images) => attempt(acts.send(view.id, words, images))} onStop={onStop} />

@@ -9,7 +9,7 @@ export function DraftRow({ draft, role }: { draft: Draft; role: string }) {
   const took = draft.thoughtUntil ? Math.max(0, (Date.parse(draft.thoughtUntil) - Date.parse(draft.startedAt)) / 1000) : null;
   return (
     <Says role={role} at={draft.startedAt}>
-      {draft.reasoning.length > 0 && <Thinking text={draft.reasoning.text} took={took} running={thinking} />}
+      {draft.reasoning.length > 0 && <Thinking of={draft.messageId} text={draft.reasoning.text} took={took} running={thinking} />}
       <Markdown text={draft.text.text} />
     </Says>
   );

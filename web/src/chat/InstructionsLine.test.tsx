@@ -30,7 +30,7 @@ function house(file: Instructions | null) {
     if (now) now.state = "trusted";
     return { data: {}, response: new Response(null, { status: 201 }) };
   }) as never);
-  const shown = show(<InstructionsLine chatId="chat" workspace="/p" idle />);
+  const shown = show(<InstructionsLine chatId="chat" workspace="/p" idle moment={1} />);
   return { ...shown, posted };
 }
 

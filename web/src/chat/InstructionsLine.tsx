@@ -14,10 +14,12 @@ interface Props {
   chatId: string;
   workspace: string;
   idle: boolean;
+  /** Moves on whenever something happened in the chat. */
+  moment: number;
 }
 
-export function InstructionsLine({ chatId, workspace, idle }: Props) {
-  const { data: found } = useInstructions(chatId, idle);
+export function InstructionsLine({ chatId, workspace, idle, moment }: Props) {
+  const { data: found } = useInstructions(chatId, idle, moment);
   const later = (usePreference("later") ?? "").split(" ");
   const [read, setRead] = useState<string | null>(null); // the content that is looked at: another one does not open by itself
   if (!found || found.state === "trusted" || later.includes(keyOf(workspace, found))) return null;

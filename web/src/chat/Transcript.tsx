@@ -4,6 +4,7 @@ import { ArrowDown } from "lucide-react";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import { type Row, rowHolding } from "../state/rows";
+import { Folds } from "../ui/Fold";
 
 interface Props {
   rows: readonly Row[];
@@ -23,10 +24,12 @@ const NEAR_START = 600;
 const TYPICAL = 100; // a row's height before it is known: too small a guess draws rows that nobody sees
 const UNFOLDING = 300; // ms after a click in which what grows is what was clicked
 const TAIL = "tail";
+const UPWARD = new Set(["ArrowUp", "PageUp", "Home", " "]);
 
 export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier, render, tail, target }: Props) {
   const list = useRef<VListHandle>(null);
   const [away, setAway] = useState(false);
+  const [folds] = useState(() => new Map<string, boolean>()); // a row that is scrolled out of the page is no longer there to know
   const sticking = useSticking(target === null, rows, tail);
   const shift = useShift(first);
   const aimed = target ? rowHolding(rows, target) : -1;
@@ -50,22 +53,28 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     sticking.hand();
     if (deltaY < 0 && list.current && list.current.scrollOffset > 0) sticking.release(); // before an answer that streams in pulls back
   };
-  const { hand, clicked } = sticking;
+  const onKeyDown = ({ key }: { key: string }) => {
+    if (UPWARD.has(key)) sticking.hand();
+  };
+  const { hand, press, clicked } = sticking;
   return (
     <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
-      <VList ref={list} data={items} itemSize={TYPICAL} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={hand} onKeyDown={hand} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px]">
-        {(item: Row | typeof TAIL, at: number) =>
-          item === TAIL ? (
-            <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
-              {tail}
-            </div>
-          ) : (
-            <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === aimed && "aimed")}>
-              {render(item)}
-            </div>
-          )
-        }
-      </VList>
+      <Folds value={folds}>
+        {/* the list hears no pointer while it scrolls and a moment after: a click on what has just come into view would be lost */}
+        <VList ref={list} data={items} itemSize={TYPICAL} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={press} onKeyDown={onKeyDown} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!">
+          {(item: Row | typeof TAIL, at: number) =>
+            item === TAIL ? (
+              <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
+                {tail}
+              </div>
+            ) : (
+              <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === aimed && "aimed")}>
+                {render(item)}
+              </div>
+            )
+          }
+        </VList>
+      </Folds>
       {loadingEarlier && (
         <p role="status" className="absolute top-2 left-1/2 -translate-x-1/2 rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-2 shadow-sm">
           Older messages…
@@ -91,13 +100,20 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const box = useRef<HTMLDivElement>(null);
   const sticks = useRef(initially);
   const byHand = useRef(false); // a page that shrinks moves what is shown as well, and that is no wish
+  const pressed = useRef(false); // what moves away under a pointer that is down is not clicked
   const clickedAt = useRef(Number.NEGATIVE_INFINITY);
   const lastOffset = useRef(0);
   const stick = useCallback(() => {
     const scroller = box.current?.firstElementChild;
     // not the list's own scrollTo: it goes on aiming at the end for a while, against a reader who scrolls up meanwhile
-    if (sticks.current && scroller) scroller.scrollTop = scroller.scrollHeight;
+    if (sticks.current && !pressed.current && scroller) scroller.scrollTop = scroller.scrollHeight;
   }, []);
+  const grown = useCallback(() => {
+    const scroller = box.current?.firstElementChild;
+    const unfolded = performance.now() - clickedAt.current < UNFOLDING; // what was opened must not be pushed out of sight
+    if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END) sticks.current = false;
+    stick();
+  }, [stick]);
   const toEnd = useCallback(() => {
     sticks.current = true;
     stick();
@@ -112,15 +128,10 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   useEffect(() => {
     const content = box.current?.firstElementChild?.firstElementChild;
     if (!content) return;
-    const watch = new ResizeObserver(() => {
-      const scroller = box.current?.firstElementChild;
-      const unfolded = performance.now() - clickedAt.current < UNFOLDING; // what was opened must not be pushed out of sight
-      if (unfolded && scroller && scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop >= NEAR_END) sticks.current = false;
-      stick(); // rows find their height after they are shown, and code its colours
-    });
+    const watch = new ResizeObserver(grown); // rows find their height after they are shown, and code its colours
     watch.observe(content);
     return () => watch.disconnect();
-  }, [stick]);
+  }, [grown]);
   const scrolled = (offset: number, end: boolean) => {
     if (end) sticks.current = true;
     else if (byHand.current && offset < lastOffset.current) sticks.current = false;
@@ -131,8 +142,19 @@ function useSticking(initially: boolean, rows: readonly Row[], tail: ReactNode) 
   const holds = () => sticks.current;
   const release = useCallback(() => void (sticks.current = false), []);
   const hand = useCallback(() => void (byHand.current = true), []);
+  const press = useCallback(({ target, currentTarget }: { target: EventTarget; currentTarget: EventTarget }) => {
+    if (target === currentTarget) hand(); // the list's own bar; a row is pressed to be used, not to be moved
+    pressed.current = true;
+    const released = new AbortController();
+    const lift = () => {
+      released.abort();
+      pressed.current = false;
+      requestAnimationFrame(grown); // the click comes next, and may unfold something
+    };
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, lift, { signal: released.signal });
+  }, [hand, grown]);
   const clicked = useCallback(() => void (clickedAt.current = performance.now()), []);
-  return { box, scrolled, holds, release, toEnd, hand, clicked };
+  return { box, scrolled, holds, release, toEnd, hand, press, clicked };
 }
 
 const isOwn = (row: Row | undefined): boolean => row?.kind === "message" && row.message.role === "user";

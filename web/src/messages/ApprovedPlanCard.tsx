@@ -9,6 +9,7 @@ export function ApprovedPlanCard({ message }: { message: Message }) {
     <article aria-label="You approved the plan" className="flex justify-end">
       <div className="max-w-full min-w-0">
         <Fold
+          name={`plan ${message.id}`}
           summary={
             <span className="inline-flex items-center gap-1.5">
               <ListChecks size={15} aria-hidden />

@@ -7,6 +7,7 @@ import { ToolResultCard } from "./ToolResultCard";
 export function LooseResultCard({ message, result }: { message: Message; result: ToolResult }) {
   return (
     <Fold
+      name={`result ${message.id}`}
       summary={
         <span className="inline-flex min-w-0 items-center gap-2">
           <Undo2 size={14} aria-hidden className="shrink-0 text-ink-3" />

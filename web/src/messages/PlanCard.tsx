@@ -26,7 +26,7 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
   const [editing, setEditing] = useState(false);
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
-      {message.reasoning && <Thinking text={message.reasoning} took={thought} />}
+      {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
       <section
         data-colour="blue"
         aria-label="Plan"

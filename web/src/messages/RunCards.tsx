@@ -21,6 +21,7 @@ export function OrderCard({ message, run }: { message: Message; run: Run }) {
 export function StepCard({ message, run }: { message: Message; run: Run }) {
   return (
     <Fold
+      name={`step ${message.id}`}
       summary={
         <span className="min-w-0 truncate">
           Step {run.step} of {run.of} · <span className="text-ink">{run.title || run.name}</span>

@@ -8,6 +8,7 @@ import { Markdown } from "./Markdown";
 export function TaskFrame({ icon, words, message }: { icon: ReactNode; words: string; message: Message }) {
   return (
     <Fold
+      name={`task ${message.id}`}
       className="-ml-1.5"
       summary={
         <span className="flex min-w-0 flex-1 items-center gap-2">

@@ -15,7 +15,7 @@ export function TextCard({ message, thought }: Props) {
   if (message.role === "user") return <OwnWords message={message} />;
   return (
     <Says role={message.agent_role} at={message.created_at} aside={<MessageTools id={message.id} text={message.content} />}>
-      {message.reasoning && <Thinking text={message.reasoning} took={thought} />}
+      {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
       <Markdown text={message.content} />
     </Says>
   );

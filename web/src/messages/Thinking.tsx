@@ -3,6 +3,8 @@ import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
 
 interface Props {
+  /** The message that was thought about. */
+  of: string;
   text: string;
   /** null: nobody watched the time. */
   took: number | null;
@@ -10,10 +12,11 @@ interface Props {
 }
 
 /** Thinking stands apart from the answer, folded. */
-export function Thinking({ text, took, running = false }: Props) {
+export function Thinking({ of, text, took, running = false }: Props) {
   const words = running ? "Thinking…" : took === null ? "Thought about it" : `Thought for ${seconds(took)}`;
   return (
     <Fold
+      name={`thought ${of}`}
       className="-ml-1.5"
       summary={
         <span className="inline-flex items-center gap-1.5 text-ink-3">

@@ -15,6 +15,7 @@ export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }
   const diff = result?.diff ? readDiff(result.diff) : null;
   return (
     <Fold
+      name={`call ${call.id}`}
       summary={
         <span className="flex min-w-0 flex-1 items-center gap-2">
           <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
@@ -32,7 +33,7 @@ export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }
       {() => (
         <>
           {result ? <ToolResultCard result={result} output={output} /> : <p className="py-1 text-sm text-ink-3">{waiting ? "Waiting for your decision." : "No result yet."}</p>}
-          <Fold summary={<span className="text-xs">Parameters of {call.tool}</span>}>
+          <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
             {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
           </Fold>
         </>

@@ -14,13 +14,14 @@ interface Props {
 }
 
 export function WorkCard({ calls, waiting, thought }: Props) {
-  const reasoning = calls[0]?.message.reasoning;
+  const first = calls[0]?.message;
   const allDone = calls.every(({ result }) => result?.status === "ok");
   return (
     <div className="-ml-1.5 min-w-0">
-      {reasoning && <div className="ml-1.5"><Thinking text={reasoning} took={thought} /></div>}
+      {first?.reasoning && <div className="ml-1.5"><Thinking of={first.id} text={first.reasoning} took={thought} /></div>}
       {calls.length > SHOWN && allDone ? (
         <Fold
+          name={`work ${first?.id}`}
           summary={
             <span className="inline-flex items-center gap-2">
               <Layers size={15} aria-hidden className="text-ink-3" />

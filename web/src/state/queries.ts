@@ -53,12 +53,14 @@ export function useWorkflows(ground: Ground, wanted = true) {
   });
 }
 
-/** What the chat's folder tells agents. Asked for whenever the agent comes to rest: it may have changed the file. */
-export function useInstructions(chatId: string, wanted: boolean) {
+/** What the chat's folder tells agents. Asked for whenever the agent came to rest since the last `moment`: it may have changed the file. */
+export function useInstructions(chatId: string, wanted: boolean, moment: number) {
   return useQuery({
-    queryKey: ["instructions", chatId],
+    queryKey: ["instructions", chatId, moment],
     queryFn: async () => (await given(api.GET("/instructions", { params: { query: { context_id: chatId } } }))).instructions,
     staleTime: 0,
+    placeholderData: (before, asked) => (asked?.queryKey[1] === chatId ? before : undefined),
+    gcTime: 10_000, // one entry a moment: the old ones are of no use
     enabled: wanted,
   });
 }

@@ -8,6 +8,7 @@ import { boundary } from "./Announcer";
 import { Banner } from "./Banner";
 import { Calm } from "./Calm";
 import { Copy } from "./Copy";
+import { Fold, Folds } from "./Fold";
 import { Palette, matching } from "./Palette";
 import { Shortcuts } from "./Shortcuts";
 import { matches } from "./hotkeys";
@@ -88,4 +89,22 @@ it("keeps the page when a part of it breaks", () => {
   );
   expect(screen.getByText("still here") && screen.getByText("instead")).toBeTruthy();
   expect(silent).toHaveBeenCalled();
+});
+
+it("unfolds again what was left unfolded under the same name", async () => {
+  const left = new Map<string, boolean>();
+  const fold = (name: string) => (
+    <Folds value={left}>
+      <Fold name={name} summary="More">
+        {() => "what is inside"}
+      </Fold>
+    </Folds>
+  );
+  const first = show(fold("one"));
+  await userEvent.click(screen.getByRole("button", { name: "More" }));
+  first.unmount();
+  const again = show(fold("one"));
+  expect(again.container.textContent).toContain("what is inside");
+  again.unmount();
+  expect(show(fold("two")).container.textContent).not.toContain("what is inside");
 });
