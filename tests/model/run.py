@@ -26,6 +26,7 @@ from anycowork.providers.local.shelf import Shelf  # noqa: E402
 from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
 from anycowork.settings import default_data_dir  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
+from model.former_tasks import FORMER  # noqa: E402
 from model.report import Result, page, table  # noqa: E402
 from model.report_tasks import REPORT  # noqa: E402
 from model.tasks import TUNE, Outcome, Task  # noqa: E402
@@ -69,7 +70,9 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
     if wanted.again:
         wanted.results.unlink(missing_ok=True)
     done = _stored(wanted.results)
-    tasks = [task for task in (*REPORT, *TUNE) if wanted.half in ("all", task.half) and wanted.only in task.name]
+    tasks = [
+        task for task in (*REPORT, *TUNE, *FORMER) if wanted.half in ("all", task.half) and wanted.only in task.name
+    ]
     names = tuple(_WAYS) if wanted.way == "all" else (wanted.way,)
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:
         async with AsyncExitStack() as stack:

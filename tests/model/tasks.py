@@ -1,7 +1,7 @@
 """Small, real tasks with graders that look at files and words, never at what a model claims.
 
 Those called `tune` may be looked at while prompts and loop are improved. Those in `report_tasks.py` are what is reported: when
-one of them has been looked at for the sake of a prompt, it belongs here, and a new one there.
+one of them has been looked at for the sake of a prompt, it belongs to `former_tasks.py`, and a new one there.
 """
 
 import json
