@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
 from anycowork.domain.ports import Hands
 from anycowork.domain.rules import Effect, Weighed
 from anycowork.domain.tools import Held, Intent, ToolResult
+from anycowork.tools.checks import check, is_checked
 from anycowork.tools.endings import Story, committed, dropped, joined, left_alone
 from anycowork.workspace.checking import Objection, Why, may_change_nothing
 from anycowork.workspace.commit import manifest
@@ -14,9 +16,11 @@ from anycowork.workspace.delta import Delta, UnusableDelta
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import Place, shown
-from anycowork.workspace.picture import picture
+from anycowork.workspace.picture import content, is_file, picture
 from anycowork.workspace.stage import Staging
 from anycowork.workspace.transaction import CannotHold, Transaction, taken_up
+
+MOST_CHECKED = 20
 
 
 async def settled(
@@ -89,6 +93,7 @@ async def _hold(transaction: Transaction, command: str, held: Held, hold: Callab
 async def _commit(transaction: Transaction, command: str, hands: Hands) -> Story:
     delta = transaction.delta
     drawn = await asyncio.to_thread(picture, delta, transaction.stage.upper, transaction.jail)
+    spoilt = await asyncio.to_thread(_spoilt, delta, transaction.stage.upper)
     intent = await asyncio.to_thread(transaction.intent, command)
     transaction.pledged = True
     if hands.intend is not None:
@@ -98,7 +103,17 @@ async def _commit(transaction: Transaction, command: str, hands: Hands) -> Story
             transaction.pledged = False  # refused before it was written down, so nobody will ask for the stage
             raise
     applied = await to_the_end(transaction.commit)
-    return committed(delta, drawn, tuple(applied.conflicts))
+    return committed(delta, drawn, tuple(applied.conflicts), spoilt)
+
+
+def _spoilt(delta: Delta, upper: Path) -> dict[str, str]:
+    """What no longer parses, and why: a `sed` breaks a file as easily as an edit does."""
+    staged, found = Jail(str(upper)), {}
+    for change in [one for one in delta.changes if is_file(one.after) and is_checked(one.place.path)][:MOST_CHECKED]:
+        checked = check(change.place.path, content(staged, change.place, change.after) or b"")
+        if checked is not None and not checked.ok:
+            found[change.place.path] = checked.says
+    return found
 
 
 def _reasons(objection: Objection | None, weighed: Weighed, hands: Hands) -> tuple[str, ...]:

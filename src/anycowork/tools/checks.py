@@ -26,16 +26,12 @@ class Check:
 
 def check(path: str, data: bytes) -> Check | None:
     """None where there is nothing to check or it would take too long."""
-    pure = PurePosixPath(path)
-    language, parse = _PARSERS.get(pure.suffix.lower(), ("", None))
-    text = decode(data)
-    if (
-        parse is None
-        or text is None
-        or _MAY_HAVE_COMMENTS & {pure.stem.split(".")[0], *pure.parts[:-1]}
-        or len(data) > LARGEST_CHECKED
-    ):
+    if not is_checked(path) or len(data) > LARGEST_CHECKED:
         return None
+    text = decode(data)
+    if text is None:
+        return None
+    language, parse = _PARSERS[PurePosixPath(path).suffix.lower()]
     try:
         parse(text.body)
     except SyntaxError as error:
@@ -45,6 +41,13 @@ def check(path: str, data: bytes) -> Check | None:
     except (RecursionError, MemoryError):
         return None  # nested too deeply for our parser, which says nothing about the file
     return Check(ok=True, says=f"It parses as {language}.")
+
+
+def is_checked(path: str) -> bool:
+    """By its name alone: whether there is a parser for it."""
+    pure = PurePosixPath(path)
+    by_custom = _MAY_HAVE_COMMENTS & {pure.stem.split(".")[0], *pure.parts[:-1]}
+    return pure.suffix.lower() in _PARSERS and not by_custom
 
 
 _PARSERS: dict[str, tuple[str, Callable[[str], object]]] = {

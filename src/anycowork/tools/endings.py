@@ -1,7 +1,9 @@
 """How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import field, replace
+from types import MappingProxyType
 from typing import assert_never
 
 from pydantic import JsonValue
@@ -119,7 +121,10 @@ def dropped(says: str, *, code: str | None = None, paths: tuple[str, ...] = ()) 
     return Story(says, facts=facts, error=error)
 
 
-def committed(delta: Delta, drawn: Picture | None, conflicts: tuple[str, ...]) -> Story:
+def committed(
+    delta: Delta, drawn: Picture | None, conflicts: tuple[str, ...], spoilt: Mapping[str, str] = MappingProxyType({})
+) -> Story:
+    """`spoilt`: what does not parse now, and why."""
     files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in delta.changes]
     facts: dict[str, JsonValue] = {
         "files": files[:_MOST_FACTS],
@@ -138,6 +143,9 @@ def committed(delta: Delta, drawn: Picture | None, conflicts: tuple[str, ...]) -
         lines.append(
             f"No longer the same file as their other names (hard links): {_named([p.path for p in delta.split])}"
         )
+    if spoilt:
+        lines += [f"'{shown(path)}': {why} Correct it before going on." for path, why in spoilt.items()]
+        facts["check"] = {"ok": False, "says": " ".join(f"{path}: {why}" for path, why in spoilt.items())}
     if not conflicts:
         return Story("\n".join(lines), drawn.text if drawn else None, facts)
     says = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."

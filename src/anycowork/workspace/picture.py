@@ -37,25 +37,8 @@ def picture(delta: Delta, upper: Path, root: Jail) -> Picture:
     return Picture(text, additions, deletions, drawn)
 
 
-def _drawn(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]:
-    path = shown(change.place.path)
-    before, after = change.before, change.after
-    if _is_file(before) and _is_file(after) and before.mark == after.mark:
-        return f"mode of {path}: {before.mode:o} → {after.mode:o}\n", 0, 0
-    if (before is None or _is_file(before)) and (after is None or _is_file(after)):
-        if (before.size if before else 0) + (after.size if after else 0) > LARGEST_DIFFED:
-            return f"{path}: {_said(before)} → {_said(after)}, too large to be compared line by line\n", 0, 0
-        found = diff(_content(root, change.place, before), _content(staged, change.place, after), path)
-        return found.text, found.additions, found.deletions
-    below = f" with {len(change.below)} paths in it" if change.below else ""
-    return f"{path}: {_said(before)} → {_said(after)}{below}\n", 0, 0
-
-
-def _is_file(state: State | None) -> TypeGuard[State]:
-    return state is not None and state.kind == FILE
-
-
-def _content(jail: Jail, place: Place, state: State | None) -> bytes | None:
+def content(jail: Jail, place: Place, state: State | None) -> bytes | None:
+    """As much of it as is compared; empty where it is no regular file, or no longer there."""
     if state is None:
         return None
     try:
@@ -63,6 +46,24 @@ def _content(jail: Jail, place: Place, state: State | None) -> bytes | None:
             return file.read(LARGEST_DIFFED)
     except (ToolFault, OutsideWorkspace):
         return b""
+
+
+def _drawn(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]:
+    path = shown(change.place.path)
+    before, after = change.before, change.after
+    if is_file(before) and is_file(after) and before.mark == after.mark:
+        return f"mode of {path}: {before.mode:o} → {after.mode:o}\n", 0, 0
+    if (before is None or is_file(before)) and (after is None or is_file(after)):
+        if (before.size if before else 0) + (after.size if after else 0) > LARGEST_DIFFED:
+            return f"{path}: {_said(before)} → {_said(after)}, too large to be compared line by line\n", 0, 0
+        found = diff(content(root, change.place, before), content(staged, change.place, after), path)
+        return found.text, found.additions, found.deletions
+    below = f" with {len(change.below)} paths in it" if change.below else ""
+    return f"{path}: {_said(before)} → {_said(after)}{below}\n", 0, 0
+
+
+def is_file(state: State | None) -> TypeGuard[State]:
+    return state is not None and state.kind == FILE
 
 
 def _said(state: State | None) -> str:

@@ -57,6 +57,17 @@ async def test_what_a_command_changed_is_committed_together_and_told(bench: Benc
     assert (bench.root / "a.txt").stat().st_mode & 0o777 == 0o755
 
 
+async def test_a_file_that_no_longer_parses_is_told_at_once(bench: Bench) -> None:
+    bench.write("old.json", "{}")
+    command = "echo 'def f(:' > calc.py; echo '{half' > data.json; echo 'a = 1' > fine.py; rm old.json"
+    done = await bench.run(await bench.prepare("execute_command", command=command))
+    assert done.status is Status.OK
+    assert "'calc.py': It does not parse as Python: line 1" in done.content
+    assert "'data.json': It does not load as JSON" in done.content
+    assert "fine.py':" not in done.content and "old.json':" not in done.content
+    assert done.facts["check"]["ok"] is False  # type: ignore[index, call-overload]
+
+
 async def test_the_commit_is_written_down_before_anything_moves(bench: Bench) -> None:
     bench.write("a.txt", "old\n")
     seen: list[tuple[Intent, bytes, bytes]] = []
