@@ -33,7 +33,7 @@ test: check browser ## set up, check, then run every test there is (ARGS="-k wor
 	@$(BIN)/python scripts/webui.py test
 	@echo "==> Running the tests"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
-	@if [ -z "$(ARGS)" ]; then sh scripts/attacks_as_user.sh tests/attacks; fi
+	@if [ -z "$(ARGS)" ]; then WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh tests/attacks; fi
 
 test-interop: install ## run real programs against the passthrough: llm, aider, opencode (600 MB, into .venv/interop)
 	@$(BIN)/python scripts/interop.py clients
@@ -41,8 +41,8 @@ test-interop: install ## run real programs against the passthrough: llm, aider, 
 
 attacks: install ## run the attacks, as root and as an ordinary user (root becomes one for the second run)
 	@echo "==> Running the attacks"
-	@$(BIN)/python -m pytest $(ATTACKS) $(ARGS)
-	@sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ATTACKS) $(ARGS)
+	@WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
 
 check: install ## format, lint, types, layers, generated files
 	@echo "==> Checking format, lint, types, layers, generated files"

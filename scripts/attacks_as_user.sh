@@ -22,7 +22,7 @@ libraries=""
 as_user() {
   env -i PATH="$programs:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin" HOME="$home/own" TMPDIR="$home/own" LOGNAME=ordinary \
     PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$home/own/hypothesis" PYTHONPATH="$packages" LD_LIBRARY_PATH="$libraries" \
-    setpriv --reuid 12345 --regid 12345 --clear-groups --inh-caps=-all -- timeout 900 "$@"  # not by setpriv itself: it still has root's ways
+    setpriv --reuid 12345 --regid 12345 --clear-groups --inh-caps=-all -- timeout 2700 "$@"  # not by setpriv itself: it still has root's ways
 }
 
 can_run() {
@@ -71,4 +71,4 @@ if ! can_run "$python"; then
   fi
 fi
 cd "$here"
-as_user "$python" -m pytest "$@"
+as_user "$python" -m pytest -n "${WORKERS:-auto}" --dist loadfile "$@"

@@ -1,6 +1,5 @@
-"""What the attacks share, and their count: every case of theirs is one named attempt. What proves the mechanisms is not counted."""
+"""What the attacks share. Every case of theirs is one named attempt; what proves the mechanisms is not counted."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -30,21 +29,3 @@ def bench(tmp_path: Path, layer: Layer) -> Bench:
 def pytest_itemcollected(item: pytest.Item) -> None:
     if holds_attempts(item.path):
         item.user_properties.append(("attempt", item.name))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.option.collectonly:
-        return
-    held, failed = (_attempts(terminalreporter, outcome) for outcome in ("passed", "failed"))
-    if held or failed:
-        who = "root" if os.geteuid() == 0 else f"uid {os.geteuid()}"
-        terminalreporter.write_line(
-            f"attacks: {held} attempts held (as {who})" + (f", {failed} NOT" if failed else ""), bold=True
-        )
-
-
-def _attempts(reporter: pytest.TerminalReporter, outcome: str) -> int:
-    reports = reporter.stats.get(outcome, [])
-    return sum(
-        report.when == "call" and any(name == "attempt" for name, _ in report.user_properties) for report in reports
-    )
