@@ -1,5 +1,6 @@
 """Diagrams in a real browser: drawn in a frame of their own, and inert whatever a model writes into them."""
 
+import asyncio
 import re
 from urllib.parse import urlsplit
 
@@ -7,6 +8,7 @@ import pytest
 from playwright.async_api import Frame, Page, expect
 
 from e2e.browsing import at_the_page, start_chat, violations
+from support.scripted_model import Reply
 from support.spec import proves
 
 GOOD = "Here it is:\n\n```mermaid\nflowchart LR\n  A[Read the sensor] --> B{Is it new?}\n  B -->|yes| C[Write a report]\n```\n\nThe end."
@@ -60,6 +62,21 @@ async def test_a_diagram_is_drawn_and_its_source_is_one_press_away(tmp_path):
         assert await violations(page) == []
         await page.get_by_role("button", name="Source").click()
         await expect(page.get_by_label("mermaid code")).to_contain_text("A[Read the sensor]")
+
+
+async def test_a_diagram_that_streams_in_is_drawn_once(tmp_path):
+    rest = asyncio.Event()
+    start, end = GOOD.split("The end.")[0], "The end."
+    async with at_the_page(tmp_path, replies=[Reply(chunks=[start + "Soon. ", end], hold=rest)]) as (page, _):
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+        await start_chat(page, "draw it")
+        await expect(page.frame_locator("iframe[title=Diagram]").locator("svg")).to_contain_text("Write a report")
+        rest.set()
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await expect(page.get_by_text("Soon. The end.")).to_be_visible()
+        await expect(page.frame_locator("iframe[title=Diagram]").locator("svg")).to_contain_text("Write a report")
+        assert asked.count("/assets/diagram.html") == 1
 
 
 async def test_a_diagram_that_cannot_be_drawn_is_shown_as_its_source(tmp_path):

@@ -17,7 +17,6 @@ import { attempt, say } from "../ui/toasts";
 import { RunLine } from "../workflows/RunLine";
 import { type Message, type PlanStep, readPictures } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
-import { DraftRow } from "./DraftRow";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { Transcript } from "./Transcript";
@@ -37,7 +36,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
   const loadingEarlier = useLive((live) => live.loadingEarlier);
   const look = lookOf(useRoles(), view.role);
   const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
-  const rows = useMemo(() => withDrafts(settled, view.drafts), [settled, view.drafts]);
+  const rows = useMemo(() => withDrafts(settled, view.drafts, view.role), [settled, view.drafts, view.role]);
   useSeek(target);
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
   const render = useRows(view, runs, onCompare);
@@ -87,15 +86,15 @@ function useRows(view: ChatView, runs: Runs, onCompare: () => void): (row: Row) 
   const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void attempt(acts.answer(view.id, id, given)), [view.id]);
   return (row) => {
     switch (row.kind) {
-      case "draft":
-        return <DraftRow draft={row.draft} role={view.role} />;
       case "work":
         return <WorkCard calls={row.calls} waiting={waiting} thought={thinking[row.key] ?? null} />;
+      case "draft": // the same card for both: a draft becomes its message without being drawn again
       case "message":
         return (
           <Card
             message={row.message}
-            thought={thinking[row.key] ?? null}
+            thought={row.kind === "draft" ? row.thought : (thinking[row.key] ?? null)}
+            saying={row.kind === "draft" ? row.saying : undefined}
             plan={row.message.message_type === "plan" ? planStanding(view, row.key) : UNPLANNED}
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
             run={runs[row.message.turn_id ?? ""] ?? null}

@@ -1,4 +1,5 @@
-import { screen } from "@testing-library/react";
+import { act, screen } from "@testing-library/react";
+import { useState } from "react";
 import { expect, it } from "vitest";
 import { message, show } from "../testing/room";
 import { type Message, readPlan } from "../wire/nouns";
@@ -46,4 +47,21 @@ it("shows what the house says went wrong as an error", () => {
 it("folds what a model was told about an unusable reply", () => {
   card({ role: "tool", message_type: "tool_result", payload: { tool_call_id: null, tool: "reply", status: "error" } });
   expect(screen.getByRole("button", { name: /could not be used/ })).toBeTruthy();
+});
+
+it("leaves what streamed in where it is when the answer is whole", () => {
+  let whole = () => {};
+  function Answer() {
+    const [saying, setSaying] = useState<"speaking" | undefined>("speaking");
+    whole = () => setSaying(undefined);
+    const said = message({ content: "```mermaid\nflowchart LR\n  A --> B\n```\n\nThe end.", reasoning: "Hm." });
+    return <Card message={said} thought={1} saying={saying} plan={{ state: "open", approved: null }} question={{ state: "open" }} run={null} busy onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />;
+  }
+  show(<Answer />);
+  expect(screen.queryByRole("button", { name: "Copy link" })).toBeNull();
+  const [drawing, words] = [screen.getByTitle("Diagram"), screen.getByText("The end.")];
+  act(() => whole());
+  expect(screen.getByRole("button", { name: "Copy link" })).toBeTruthy();
+  expect(screen.getByTitle("Diagram")).toBe(drawing);
+  expect(screen.getByText("The end.")).toBe(words);
 });

@@ -3,6 +3,7 @@ import { memo } from "react";
 import { Calm } from "../ui/Calm";
 import type { PlanStanding } from "../state/reduce";
 import { type Run, isOrder, runOf } from "../state/runs";
+import type { Saying } from "../state/rows";
 import type { QuestionStanding } from "../state/standing";
 import { type Message, type PlanStep, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
@@ -22,6 +23,8 @@ import { TextCard } from "./TextCard";
 export interface CardProps {
   message: Message;
   thought: number | null;
+  /** Set while the words still come. */
+  saying?: Saying | undefined;
   plan: PlanStanding;
   question: QuestionStanding;
   /** How far the workflow is that this message belongs to. */
@@ -39,8 +42,8 @@ export const Card = memo(function Card(props: CardProps) {
 });
 
 function Shown(props: CardProps) {
-  const { message, thought } = props;
-  const plain = <TextCard message={message} thought={thought} />;
+  const { message, thought, saying } = props;
+  const plain = <TextCard message={message} thought={thought} saying={saying} />;
   switch (message.message_type) {
     case "plan": {
       const plan = props.plan.approved ?? readPlan(message.payload);

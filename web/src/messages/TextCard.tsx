@@ -1,4 +1,5 @@
 // Plain words: a person's at the right, an agent's as Markdown. Also the home of every message type that this page does not know.
+import type { Saying } from "../state/rows";
 import { type Message, readPictures } from "../wire/nouns";
 import { Markdown } from "./Markdown";
 import { MessageTools } from "./MessageTools";
@@ -9,13 +10,15 @@ import { Thinking } from "./Thinking";
 interface Props {
   message: Message;
   thought: number | null;
+  /** What is still being said stands in the same place, so that nothing is drawn twice. */
+  saying?: Saying | undefined;
 }
 
-export function TextCard({ message, thought }: Props) {
+export function TextCard({ message, thought, saying }: Props) {
   if (message.role === "user") return <OwnWords message={message} />;
   return (
-    <Says role={message.agent_role} at={message.created_at} aside={<MessageTools id={message.id} text={message.content} />}>
-      {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
+    <Says role={message.agent_role} at={message.created_at} aside={saying ? null : <MessageTools id={message.id} text={message.content} />}>
+      {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} running={saying === "thinking"} />}
       <Markdown text={message.content} />
     </Says>
   );

@@ -32,6 +32,14 @@ it("leaves the rows of messages alone while words stream in", () => {
   const rows = rowsOf([message({ id: "words" })]);
   const said = { text: "", length: 0 };
   const draft = { messageId: "d", turnId: null, text: said, reasoning: said, startedAt: "", thoughtUntil: null };
-  expect(withDrafts(rows, [])).toBe(rows);
-  expect(withDrafts(rows, [draft])[0]).toBe(rows[0]);
+  expect(withDrafts(rows, [], "actor")).toBe(rows);
+  expect(withDrafts(rows, [draft], "actor")[0]).toBe(rows[0]);
+});
+
+it("shows what is still being said as the message that it becomes", () => {
+  const said = (text: string) => ({ text, length: text.length });
+  const draft = { messageId: "d", turnId: "t1", text: said("Half"), reasoning: said("Hm."), startedAt: "2026-01-01T00:00:00Z", thoughtUntil: "2026-01-01T00:00:02Z" };
+  const [row] = withDrafts([], [draft], "planner");
+  expect(row).toMatchObject({ key: "d", saying: "speaking", thought: 2, message: { id: "d", content: "Half", reasoning: "Hm.", agent_role: "planner", turn_id: "t1" } });
+  expect(withDrafts([], [{ ...draft, text: said("") }], "planner")[0]).toMatchObject({ saying: "thinking" });
 });

@@ -14,7 +14,10 @@ export interface Done {
 export type Row =
   | { kind: "message"; key: string; message: Message }
   | { kind: "work"; key: string; calls: readonly Done[] }
-  | { kind: "draft"; key: string; draft: Draft };
+  | { kind: "draft"; key: string; message: Message; thought: number | null; saying: Saying };
+
+/** How far an answer is that still comes. */
+export type Saying = "thinking" | "speaking";
 
 /** The messages' rows; they stay the same objects while words stream in. */
 export function rowsOf(messages: readonly Message[]): Row[] {
@@ -33,9 +36,27 @@ export function rowsOf(messages: readonly Message[]): Row[] {
   return rows;
 }
 
-export function withDrafts(rows: readonly Row[], drafts: readonly Draft[]): readonly Row[] {
+/** What is still being said stands as the message that it becomes. */
+export function withDrafts(rows: readonly Row[], drafts: readonly Draft[], role: string): readonly Row[] {
   if (drafts.length === 0) return rows;
-  return [...rows, ...drafts.map((draft): Row => ({ kind: "draft", key: draft.messageId, draft }))];
+  return [...rows, ...drafts.map((draft) => draftRow(draft, role))];
+}
+
+function draftRow({ messageId, turnId, text, reasoning, startedAt, thoughtUntil }: Draft, role: string): Row {
+  const message: Message = {
+    id: messageId,
+    role: "assistant",
+    message_type: "text",
+    content: text.text,
+    reasoning: reasoning.text || null,
+    payload: null,
+    agent_role: role,
+    turn_id: turnId,
+    job_id: null,
+    task_id: null,
+    created_at: startedAt,
+  };
+  return { kind: "draft", key: messageId, message, thought: thoughtUntil ? secondsBetween(startedAt, thoughtUntil) : null, saying: text.length === 0 ? "thinking" : "speaking" };
 }
 
 /** The place of the row that shows this message, -1 if none does. A call stands in its stretch of work, a result with its call. */
