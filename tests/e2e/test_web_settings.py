@@ -5,6 +5,7 @@ import re
 from playwright.async_api import expect
 
 from e2e.browsing import at_the_page, start_chat, violations
+from support.distributions import install
 from support.scripted_model import call
 from support.spec import proves
 
@@ -105,3 +106,31 @@ async def test_a_shortcut_gets_other_keys_and_keeps_them(tmp_path):
         await expect(page.get_by_role("dialog")).to_have_count(0)
         await page.keyboard.press("Alt+p")
         await expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+WORD_TOOLS = """
+    @tool(path="path")
+    def count_words(path: str) -> int:
+        "Count the words of a file."
+        return len(open(path).read().split())
+
+    tools = [count_words]
+"""
+
+
+@proves("UI-5", "TOOL-2")
+async def test_a_plugin_is_switched_on_and_off_and_one_that_fails_says_why(tmp_path):
+    install(tmp_path / "data" / "plugins", "words", WORD_TOOLS)
+    install(tmp_path / "data" / "plugins", "broken", "    raise RuntimeError('It is not ready.')\n")
+    async with at_the_page(tmp_path) as (page, guest):
+        await page.goto(page.url.split("#")[0] + "#/settings/plugins")
+        section = page.get_by_role("region", name="Plugins")
+        await section.get_by_role("button", name="words: switch on").click()
+        await expect(section.get_by_text("1 tool")).to_be_visible()
+        await section.get_by_role("button", name="broken: switch on").click()
+        await expect(section.get_by_label("What is wrong with broken")).to_be_visible()
+        assert await violations(page) == []
+        assert (await guest.ask("GET", "/settings"))["plugins"] == ["words", "broken"]
+        await section.get_by_role("button", name="words: switch off").click()
+        await expect(section.get_by_text("off", exact=True)).to_be_visible()
+        assert (await guest.ask("GET", "/settings"))["plugins"] == ["broken"]

@@ -34,6 +34,7 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
       { id: "settings", words: "Settings", icon: <Settings size={SIZE} aria-hidden />, run: go("#/settings") },
       { id: "rules", words: "Rules", icon: <Scale size={SIZE} aria-hidden />, note: "settings", run: go("#/settings/rules") },
       { id: "keys", words: "Client keys", icon: <KeyRound size={SIZE} aria-hidden />, note: "settings", run: go("#/settings/keys") },
+      { id: "plugins", words: "Plugins", icon: <Settings size={SIZE} aria-hidden />, note: "settings", run: go("#/settings/plugins") },
       { id: "dark", words: "Dark theme", icon: <Moon size={SIZE} aria-hidden />, run: () => setPreference("theme", "dark") },
       { id: "light", words: "Light theme", icon: <Sun size={SIZE} aria-hidden />, run: () => setPreference("theme", "light") },
       { id: "sidebar", words: "Show or hide the chats", icon: <PanelLeft size={SIZE} aria-hidden />, run: onSidebar },

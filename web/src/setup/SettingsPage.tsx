@@ -11,6 +11,7 @@ import { Appearance } from "./Appearance";
 import { Keys } from "./Keys";
 import { Limits } from "./Limits";
 import { LocalModels } from "./LocalModels";
+import { Plugins } from "./Plugins";
 import { Sandbox } from "./Sandbox";
 
 /** `part` is the section that a link leads to. */
@@ -39,6 +40,9 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         </Section>
         <Section id="keys" title="Client keys" about="For editors and programs that use AnyCowork as a model server, at /v1. A key opens that and nothing else.">
           <Keys />
+        </Section>
+        <Section id="plugins" title="Plugins" about="Tools of others. Nothing is used because it is installed; what you switch on runs in the sandbox and asks like every tool.">
+          <Plugins />
         </Section>
         <Section id="safety" title="Safety" about="What holds a command that an agent runs.">
           <Sandbox />

@@ -65,8 +65,9 @@ export function useInstructions(chatId: string, wanted: boolean, moment: number)
   });
 }
 
-export function useSettings() {
-  return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), ...SELDOM });
+/** `staleTime` 0 for who shows what is found on the machine: it changes beside the page. */
+export function useSettings(staleTime = SELDOM.staleTime) {
+  return useQuery({ queryKey: ["settings"], queryFn: () => given(api.GET("/settings")), staleTime });
 }
 
 const NO_ROLES: readonly Role[] = [];

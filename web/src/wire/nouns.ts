@@ -15,6 +15,7 @@ export type Role = Schemas["RoleShape"];
 export type Workspace = Schemas["WorkspaceShape"];
 export type Supplied = Schemas["SuppliedShape"];
 export type Instructions = Schemas["InstructionsShape"];
+export type Plugin = Schemas["PluginShape"];
 export type Workflow = Schemas["WorkflowShape"];
 export type Parameter = Schemas["ParameterShape"];
 export type FileFault = Schemas["FileFaultShape"];
