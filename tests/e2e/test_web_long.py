@@ -18,6 +18,23 @@ AT_REST = """async () => {
   for (let frame = 0; frame < 5; frame += 1) await new Promise(requestAnimationFrame);
   return list.scrollTop === before;
 }"""
+# After each frame is painted: how far every row that stands in the window moved since the frame before.
+WATCH = """() => {
+  const placed = () => new Map([...document.querySelectorAll("[id^=row-]")]
+    .filter((row) => getComputedStyle(row).visibility === "visible") // one that has not found its height is not seen yet
+    .map((row) => [row.id, row.getBoundingClientRect()])
+    .filter(([, { top, bottom }]) => bottom > 56 && top < innerHeight)
+    .map(([id, { top }]) => [id, top]));
+  let before = placed();
+  window.watched = [];
+  const look = () => {
+    const now = placed();
+    watched.push(now.size === 0 ? "blank" : Math.min(0, ...[...now].map(([id, top]) => top - (before.get(id) ?? top))));
+    before = now;
+    requestAnimationFrame(() => setTimeout(look));
+  };
+  look();
+}"""
 COUNT = 1_000
 
 
@@ -53,6 +70,23 @@ async def test_what_is_read_does_not_move_when_older_messages_come_in_front(tmp_
         await expect(page.get_by_text("Older messages…")).to_be_hidden()
         await page.wait_for_function(AT_REST)
         assert abs(await page.evaluate(TOP_OF, held) - before) <= 2
+
+
+@proves("UI-6")
+async def test_who_scrolls_up_through_many_pages_never_sees_a_row_jump_back_or_an_empty_window(tmp_path):
+    async with at_a_long_chat(tmp_path) as (page, _, _):
+        await expect(page.get_by_text(f"Number {COUNT - 1}:")).to_be_visible()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "before=" in request.url else None)
+        await page.evaluate(WATCH)
+        await page.mouse.move(700, 400)
+        for _ in range(200):
+            await page.mouse.wheel(0, -150)  # without a rest: the next turn comes while rows still find their height
+            await page.evaluate("new Promise(requestAnimationFrame)")
+        watched = await page.evaluate("watched")
+        assert asked
+        assert "blank" not in watched
+        assert min(watched) >= -2
 
 
 @proves("UI-6")

@@ -22,6 +22,7 @@ interface Props {
 const NEAR_END = 80;
 const NEAR_START = 600;
 const TYPICAL = 100; // a row's height before it is known: too small a guess draws rows that nobody sees
+const AHEAD = 600; // px beyond the window in which rows are drawn: who scrolls fast meets rows whose height is known
 const UNFOLDING = 300; // ms after a click in which what grows is what was clicked
 const TAIL = "tail";
 const UPWARD = new Set(["ArrowUp", "PageUp", "Home", " "]);
@@ -61,7 +62,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
     <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
       <Folds value={folds}>
         {/* the list hears no pointer while it scrolls and a moment after: a click on what has just come into view would be lost */}
-        <VList ref={list} data={items} itemSize={TYPICAL} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={press} onKeyDown={onKeyDown} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!">
+        <VList ref={list} data={items} itemSize={TYPICAL} bufferSize={AHEAD} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={press} onKeyDown={onKeyDown} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!">
           {(item: Row | typeof TAIL, at: number) =>
             item === TAIL ? (
               <div key={TAIL} className="mx-auto w-full max-w-3xl px-4 pt-1 pb-6 sm:px-6">
