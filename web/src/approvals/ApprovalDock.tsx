@@ -36,12 +36,12 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
   if (!current) return null;
   const many = approvals.length > 1;
   return (
-    <section id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 rounded-2xl border border-line-strong bg-surface shadow-lg">
-      <header className="flex items-center gap-2 px-4 pt-3 text-sm font-semibold">
+    <section id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg">
+      <header className="flex shrink-0 items-center gap-2 px-4 pt-3 text-sm font-semibold">
         <Hand size={16} aria-hidden className="text-warn" />
         {many ? `${approvals.length} calls wait for you` : current.held ? "Keep what it changed?" : "May the agent do this?"}
       </header>
-      <ul className="max-h-[42vh] space-y-1 overflow-y-auto px-1.5 py-1.5">
+      <ul className="max-h-[42vh] min-h-24 shrink space-y-1 overflow-y-auto px-1.5 py-1.5">
         {approvals.map((approval, place) => (
           <ApprovalItem key={approval.id} approval={approval} current={approval === current} alone={!many} onFocus={() => setAt(place)} />
         ))}
@@ -49,7 +49,7 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
       {denying ? (
         <DenyForm count={denying.length} onCancel={() => setDenying(null)} onDeny={(note) => void decide(denying, "deny", note)} />
       ) : (
-        <footer className="flex flex-wrap items-center gap-2 px-4 pb-3">
+        <footer className="flex shrink-0 flex-wrap items-center gap-2 px-4 pb-3">
           <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy} onClick={() => void decide([current], "allow_once")}>
             Allow once
           </Button>

@@ -25,13 +25,15 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
       onClick={onFocus}
       className={clsx("rounded-xl px-3 py-2", !alone && "border", !alone && (current ? "border-ink-3 bg-sunken/60" : "border-transparent"))}
     >
-      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        <Icon size={16} aria-hidden className="shrink-0 text-ink-2" />
-        <span className="min-w-0 break-all">
-          <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
-        </span>
-        <RiskMark risk={approval.risk} />
-        {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
+      <div className="flex items-start gap-2">
+        <Icon size={16} aria-hidden className="mt-1 shrink-0 text-ink-2" />
+        <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1">
+          <span className="min-w-0 break-all">
+            <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
+          </span>
+          <RiskMark risk={approval.risk} />
+          {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
+        </div>
       </div>
       {approval.held && (
         <p className="mt-1 flex items-start gap-1.5 text-sm">

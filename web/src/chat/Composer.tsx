@@ -91,7 +91,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
           void submit();
         }}
         {...attached.drop}
-        className="rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
+        className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
       >
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
@@ -103,6 +103,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             id="composer"
             ref={field}
             rows={1}
+            dir="auto"
             value={words}
             aria-label="Message"
             aria-describedby={idle ? undefined : "composer-state"}

@@ -44,7 +44,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
   const tail = (
     <div className="space-y-2">
       {run && <RunLine run={run} waits={view.state !== "running"} />}
-      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} />}
+      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} onAgain={(words) => void attempt(acts.send(view.id, words))} />}
     </div>
   );
   const plan = planInHand(view);
@@ -62,7 +62,8 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
         tail={tail}
         target={target}
       />
-      <div className="mx-auto w-full max-w-3xl shrink-0 px-3 pb-3 sm:px-6 sm:pb-5">
+      {/* in a low window what waits gives way, and scrolls: the composer and Stop never leave it */}
+      <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
         <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />

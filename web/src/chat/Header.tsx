@@ -27,12 +27,12 @@ interface Props {
 export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   return (
-    <header className="flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper/90 px-2 sm:px-4">
+    <header className="@container flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper/90 px-2 sm:px-4">
       <IconButton label="Show or hide the chats" onClick={props.onSidebar}>
         <PanelLeft size={18} aria-hidden />
       </IconButton>
       <div className="min-w-0 flex-1">
-        <h1 className="truncate text-sm font-semibold sm:text-[15px]">{props.title}</h1>
+        <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">{props.title}</h1>
         <p className="hidden items-center gap-1 truncate text-xs text-ink-3 sm:flex" title={props.workspace}>
           <FolderClosed size={11} aria-hidden className="shrink-0" />
           <span className="truncate">{props.workspace}</span>
@@ -43,7 +43,7 @@ export function Header(props: Props) {
           <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
         </span>
       )}
-      <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="max-sm:hidden">
+      <IconButton label="Checkpoints" onClick={props.onCheckpoints} className="hidden @lg:inline-flex">
         <History size={17} aria-hidden />
       </IconButton>
       {usage && <Meter usage={usage} />}
@@ -87,7 +87,7 @@ function ModelMenu({ model, onModel }: { model: string | null; onModel: (model: 
       trigger={
         <button type="button" aria-label={`Answering: ${answering}`} title={`Answering: ${answering}`} className="inline-flex min-h-9 max-w-44 items-center gap-1.5 rounded-lg px-2 text-sm text-ink-2 hover:bg-sunken">
           <Bot size={16} aria-hidden className="shrink-0" />
-          <span className="hidden truncate md:inline">{answering}</span>
+          <span className="hidden truncate @2xl:inline">{answering}</span>
         </button>
       }
     >
