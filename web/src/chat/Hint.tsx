@@ -1,11 +1,26 @@
-import { Lightbulb } from "lucide-react";
+import { Lightbulb, RotateCcw } from "lucide-react";
 import { Button } from "../ui/Button";
 import type { ChatView } from "../state/reduce";
-import { readToolResult } from "../wire/nouns";
+import { loose, readFault, readToolResult } from "../wire/nouns";
 
-/** After a role's refusal the way out is one press away. */
-export function Hint({ view, onSwitch }: { view: ChatView; onSwitch: (role: string) => void }) {
-  if (view.state !== "idle" || view.role === "actor" || !refusedByRole(view)) return null;
+interface Props {
+  view: ChatView;
+  onSwitch: (role: string) => void;
+  onAgain: (words: string) => void;
+}
+
+/** After a role's refusal, or a turn that failed, the way out is one press away. */
+export function Hint({ view, onSwitch, onAgain }: Props) {
+  if (view.state !== "idle") return null;
+  const unanswered = failedWords(view);
+  if (unanswered !== null) {
+    return (
+      <Button icon={<RotateCcw size={15} aria-hidden />} onClick={() => onAgain(unanswered)}>
+        Try again
+      </Button>
+    );
+  }
+  if (view.role === "actor" || !refusedByRole(view)) return null;
   return (
     <div className="flex flex-wrap items-center gap-3 rounded-xl border border-dashed border-line-strong px-4 py-2.5 text-sm text-ink-2">
       <Lightbulb size={16} aria-hidden className="text-warn" />
@@ -15,6 +30,14 @@ export function Hint({ view, onSwitch }: { view: ChatView; onSwitch: (role: stri
       </Button>
     </div>
   );
+}
+
+/** What the person had written, if the chat ends with a fault; null for what only looks like words: an image, a plan, a workflow. */
+export function failedWords(view: ChatView): string | null {
+  const last = view.messages.at(-1);
+  if (last?.role !== "system" || !readFault(loose(last.payload)["error"])) return null;
+  const asked = view.messages.findLast(({ role }) => role === "user");
+  return asked && !asked.payload ? asked.content : null;
 }
 
 export function refusedByRole(view: ChatView): boolean {
