@@ -68,13 +68,14 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
       <a
         href={`#/chat/${chat.id}`}
         onClick={onOpen}
+        title={chat.title}
         aria-current={current ? "page" : undefined}
         className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
         </span>
-        <span className="min-w-0 flex-1 truncate">{chat.title}</span>
+        <span dir="auto" className="min-w-0 flex-1 truncate text-left">{chat.title}</span>
         {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, Date.now())}</span> : <StateMark state={chat.state} />}
       </a>
     </li>

@@ -62,3 +62,20 @@ it("draws a diagram once its fence is closed, and not before", () => {
 it.each(["```js\nmermaid\n```", "```mermaid\nA\n``", "~~~mermaid\nA\n```", "    mermaid"])("takes %s for no diagram", (text) => {
   expect(blocksOf(text).every(({ diagram }) => diagram === null)).toBe(true);
 });
+
+it("follows a reference to an address that stands in another block", () => {
+  show(<Markdown text={"See [the guide][1].\n\nMore.\n\n[1]: https://docs.example/guide"} />);
+  expect(screen.getByRole("link").getAttribute("href")).toBe("https://docs.example/guide");
+  expect(screen.queryByText(/\[1\]/)).toBeNull();
+});
+
+it("keeps the words of a note", () => {
+  show(<Markdown text={"It is so.[^1]\n\n[^1]: As the manual says.\n\n[^2]: https://docs.example"} />);
+  expect(screen.getByText(/As the manual says/).textContent).toBe("[^1]: As the manual says.");
+  expect(screen.getByRole("link").getAttribute("href")).toBe("https://docs.example/");
+});
+
+it("lets each block run the way of its own words", () => {
+  const { container } = show(<Markdown text={"# שלום\n\nمرحبا `a`\n\n- אחת\n\n> ציטוט\n\nEnglish"} />);
+  expect([...container.querySelectorAll(".prose > *")].map((block) => block.getAttribute("dir"))).toEqual(Array(5).fill("auto"));
+});

@@ -36,12 +36,26 @@ export interface TextBlock {
 
 export function blocksOf(text: string): TextBlock[] {
   try {
-    return lexer(text)
-      .filter(({ type }) => type !== "space")
-      .map((token) => ({ source: token.raw, diagram: diagramIn(token) }));
+    const tokens = lexer(text).filter(({ type }) => type !== "space");
+    const addresses = tokens.filter(isAddress).map(({ raw }) => raw.trim()).join("\n");
+    return tokens.filter((token) => !isAddress(token)).map((token) => ({ source: sourceOf(token, addresses), diagram: diagramIn(token) }));
   } catch {
     return [{ source: text, diagram: null }];
   }
+}
+
+/** `[1]: https://…`: where links of other blocks lead. A note, `[^1]: words`, looks alike and is meant to be read. */
+function isAddress({ type, raw }: Token): boolean {
+  return type === "def" && !raw.trimStart().startsWith("[^");
+}
+
+const NOTES = /^ {0,3}\[\^/gm;
+
+/** A block is read by itself, so it gets the addresses that stand elsewhere. Notes stay the words they are, beside their text. */
+function sourceOf({ type, raw }: Token, addresses: string): string {
+  if (type === "code") return raw;
+  const source = raw.replace(NOTES, "\\[^");
+  return addresses && source.includes("]") ? `${source.trimEnd()}\n\n${addresses}` : source;
 }
 
 const CLOSED = /^ {0,3}(`{3,}|~{3,})[\s\S]*\n {0,3}\1[`~]*[ \t]*\n*$/;
@@ -56,9 +70,15 @@ const COMPONENTS: Components = {
   img: ({ src, alt }) => <NoImage src={typeof src === "string" ? src : undefined} alt={alt} />,
   pre: ({ children }) => <Fence>{children}</Fence>,
   // The page's own heading is the chat's title: a model's begin below it.
-  h1: ({ children }) => <h2>{children}</h2>,
-  h2: ({ children }) => <h3>{children}</h3>,
-  h3: ({ children }) => <h4>{children}</h4>,
+  h1: ({ children }) => <h2 dir="auto">{children}</h2>,
+  h2: ({ children }) => <h3 dir="auto">{children}</h3>,
+  h3: ({ children }) => <h4 dir="auto">{children}</h4>,
+  // Each block runs the way its own words do.
+  p: ({ children }) => <p dir="auto">{children}</p>,
+  ul: ({ children, className }) => <ul dir="auto" className={className}>{children}</ul>,
+  ol: ({ children, start }) => <ol dir="auto" start={start}>{children}</ol>,
+  blockquote: ({ children }) => <blockquote dir="auto">{children}</blockquote>,
+  table: ({ children }) => <table dir="auto">{children}</table>,
 };
 
 function Link({ href, words }: { href: string | undefined; words: ReactNode }) {

@@ -32,7 +32,7 @@ function OwnWords({ message: { id, content: text, payload } }: { message: Messag
       </span>
       <div className="flex min-w-0 flex-col items-end gap-1.5">
         <Pictures messageId={id} pictures={readPictures(payload)} />
-        <p className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
+        <p dir="auto" className="min-w-0 max-w-full rounded-2xl rounded-br-md border border-line bg-sunken px-4 py-2.5 break-words whitespace-pre-wrap">{text}</p>
       </div>
     </article>
   );
