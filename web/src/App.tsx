@@ -19,6 +19,7 @@ import { Calm } from "./ui/Calm";
 import { useHotkeys } from "./ui/hotkeys";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
+import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
 
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
@@ -39,6 +40,7 @@ function Frame() {
   const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !matchMedia(NARROW).matches);
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
+  useEffect(holdStrayFiles, []);
   useLineBack();
   useTitle();
   const toggle = () => {

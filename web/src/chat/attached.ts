@@ -34,22 +34,24 @@ export function useAttached(offered: boolean) {
     }
     setImages(now);
   };
-  /** True if there were images among them: then they are ours. */
-  const take = (data: DataTransfer | null): boolean => {
-    const files = [...(data?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
-    if (!offered || files.length === 0) return false;
-    void add(files);
+  /** True if there were files: then they are ours, and of each one that is not taken it is said why. */
+  const take = (files: readonly File[]): boolean => {
+    if (files.length === 0) return false;
+    if (offered) void add(files);
+    else say("The model that answers here cannot be shown images.", "problem");
     return true;
   };
+  /** Cells of a table and the like come as words and as their picture: the words are meant. */
+  const pasted = ({ files, types }: DataTransfer) => ([...(types ?? [])].includes("text/plain") ? [] : [...files].filter(({ type }) => type.startsWith("image/")));
   return {
     images,
     add: (files: Iterable<File>) => void add(files),
     remove: (key: string) => setImages((now) => now.filter((one) => one.key !== key)),
     clear: () => setImages([]),
-    paste: (event: ClipboardEvent) => take(event.clipboardData) && event.preventDefault(),
+    paste: (event: ClipboardEvent) => take(pasted(event.clipboardData)) && event.preventDefault(),
     drop: {
-      onDragOver: (event: DragEvent) => offered && event.dataTransfer.types.includes("Files") && event.preventDefault(),
-      onDrop: (event: DragEvent) => take(event.dataTransfer) && event.preventDefault(),
+      onDragOver: (event: DragEvent) => event.dataTransfer.types.includes("Files") && event.preventDefault(),
+      onDrop: (event: DragEvent) => take([...event.dataTransfer.files]) && event.preventDefault(),
     },
   };
 }

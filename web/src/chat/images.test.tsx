@@ -6,6 +6,7 @@ import { TextCard } from "../messages/TextCard";
 import { send } from "../state/acts";
 import { useLive } from "../state/live";
 import { sees } from "../state/queries";
+import { useToasts } from "../ui/toasts";
 import { expectAccessible, message, show } from "../testing/room";
 import { api } from "../wire/client";
 import type { Provider } from "../wire/nouns";
@@ -44,13 +45,25 @@ it("takes a pasted and a dropped image, and gives them back", async () => {
   expect(screen.getByRole("img", { name: "two.gif" })).toBeTruthy();
 });
 
-it("leaves pasted words alone, and everything where the model cannot see", () => {
+it("says that a model cannot see, and leaves words alone that come with a picture of themselves", () => {
   const { field } = composer(false);
   expect(screen.queryByRole("button", { name: "Add images" })).toBeNull();
   const pasted = createEvent.paste(field, { clipboardData: { files: [PNG] } });
   fireEvent(field, pasted);
-  expect(pasted.defaultPrevented).toBe(false);
+  expect(pasted.defaultPrevented).toBe(true);
+  expect(useToasts.getState().toasts.at(-1)?.words).toBe("The model that answers here cannot be shown images.");
+  const cells = createEvent.paste(field, { clipboardData: { files: [PNG], types: ["text/plain", "Files"] } });
+  fireEvent(field, cells);
+  expect(cells.defaultPrevented).toBe(false);
   expect(screen.queryByRole("list", { name: "Images to send" })).toBeNull();
+});
+
+it("holds a file that is no image, and says so", () => {
+  const { container } = composer();
+  const dropped = createEvent.drop(container.querySelector("form")!, { dataTransfer: { files: [new File(["x"], "notes.txt", { type: "text/plain" })], types: ["Files"] } });
+  fireEvent(container.querySelector("form")!, dropped);
+  expect(dropped.defaultPrevented).toBe(true);
+  expect(useToasts.getState().toasts.at(-1)?.words).toMatch(/^notes.txt is no PNG/);
 });
 
 it("says why a file is not taken", () => {

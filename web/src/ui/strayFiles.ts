@@ -1,0 +1,22 @@
+// A file that is dropped beside the message would replace the page by itself: it is held, and said where it belongs.
+import { say } from "./toasts";
+
+/** From now on; call what is returned to let go. Whoever takes a dropped file stops its default before. */
+export function holdStrayFiles(): () => void {
+  const over = (event: DragEvent) => hasFiles(event) && event.preventDefault();
+  const drop = (event: DragEvent) => {
+    if (!hasFiles(event) || event.defaultPrevented) return;
+    event.preventDefault();
+    say("Images are dropped on the message itself. Other files belong into the chat's folder: agents read them there.", "problem");
+  };
+  window.addEventListener("dragover", over);
+  window.addEventListener("drop", drop);
+  return () => {
+    window.removeEventListener("dragover", over);
+    window.removeEventListener("drop", drop);
+  };
+}
+
+function hasFiles(event: DragEvent): boolean {
+  return event.dataTransfer?.types.includes("Files") ?? false;
+}
