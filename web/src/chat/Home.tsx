@@ -10,6 +10,7 @@ import { draftOf, keepDraft } from "../state/preferences";
 import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
 import { IconButton } from "../ui/Button";
+import { radioKeys } from "../ui/radios";
 import { attempt } from "../ui/toasts";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { keyOf, openWorkflows } from "../workflows/opening";
@@ -72,6 +73,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             id="composer"
             autoFocus
             rows={3}
+            dir="auto"
             aria-label="Message"
             placeholder={`Tell ${look.title} what you want…`}
             value={words}
@@ -111,7 +113,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
 function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
   const roles = useRoles();
   return (
-    <div role="radiogroup" aria-label="Role" className="flex flex-wrap justify-center gap-1.5">
+    <div role="radiogroup" aria-label="Role" onKeyDown={radioKeys(roles.map(({ name }) => name), role, onChoose)} className="flex flex-wrap justify-center gap-1 sm:-mx-6">
       {roles.map(({ name }) => {
         const { Icon, title, colour, tooltip } = lookOf(roles, name);
         const chosen = name === role;
@@ -121,6 +123,7 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
             type="button"
             role="radio"
             aria-checked={chosen}
+            tabIndex={chosen ? 0 : -1}
             title={tooltip}
             data-colour={colour}
             onClick={() => onChoose(name)}

@@ -2,6 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { Check, CircleAlert, Plus } from "lucide-react";
 import { useState } from "react";
+import { Inline } from "../messages/Inline";
 import * as acts from "../state/acts";
 import { useProviders, useSettings } from "../state/queries";
 import { Button } from "../ui/Button";
@@ -63,7 +64,7 @@ function ProviderLine({ provider, onChoose }: { provider: Provider; onChoose: (m
         </span>
       </div>
       {provider.base_url && <p className="truncate font-mono text-xs text-ink-3">{provider.base_url}</p>}
-      <p className="mt-1 text-sm text-ink-2">{provider.hint}</p>
+      <p className="mt-1 text-sm text-ink-2"><Inline text={provider.hint} /></p>
       {provider.kind !== "guide" && provider.models.length > 0 && <p className="mt-1 text-xs break-words text-ink-3">Models: {provider.models.join(", ")}</p>}
     </li>
   );

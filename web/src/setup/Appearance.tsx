@@ -3,6 +3,7 @@ import { Bell, Monitor, Moon, Sun, Volume2 } from "lucide-react";
 import { chime } from "../state/chime";
 import { setPreference, usePreference } from "../state/preferences";
 import { Button } from "../ui/Button";
+import { radioKeys } from "../ui/radios";
 import { say } from "../ui/toasts";
 
 const THEMES = [
@@ -17,13 +18,14 @@ export function Appearance() {
   const sound = usePreference("sound") === "on";
   return (
     <div className="space-y-4 rounded-2xl border border-line bg-surface p-4">
-      <div role="radiogroup" aria-label="Theme" className="flex flex-wrap gap-2">
+      <div role="radiogroup" aria-label="Theme" onKeyDown={radioKeys(THEMES.map(({ name }) => name), theme, (name) => setPreference("theme", name))} className="flex flex-wrap gap-2">
         {THEMES.map(({ name, label, Icon }) => (
           <button
             key={name}
             type="button"
             role="radio"
             aria-checked={theme === name}
+            tabIndex={theme === name ? 0 : -1}
             onClick={() => setPreference("theme", name)}
             className={clsx("inline-flex min-h-9 items-center gap-2 rounded-lg border px-3.5 text-sm", theme === name ? "border-ink-3 bg-sunken font-medium" : "border-line text-ink-2 hover:bg-sunken")}
           >

@@ -12,7 +12,7 @@ export function SignIn() {
     setBusy(true);
     const answer = await fetch("/roles", { headers: { authorization: `Bearer ${token.trim()}` }, credentials: "omit" }).catch(() => null);
     setBusy(false);
-    if (answer?.ok) return location.assign(`/?token=${encodeURIComponent(token.trim())}`);
+    if (answer?.ok) return location.assign(`/?token=${encodeURIComponent(token.trim())}${location.hash}`); // back to where one was
     setProblem(answer ? "This token is not the right one." : "The server does not answer.");
   };
   return (
