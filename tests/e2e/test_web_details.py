@@ -5,8 +5,8 @@ import asyncio
 from playwright.async_api import expect
 
 from e2e.browsing import at_the_page, start_chat
-from support.house import Chat
-from support.scripted_model import Reply
+from support.house import TOKEN, Chat
+from support.scripted_model import Reply, call
 from support.spec import proves
 
 LINES = "\n\n".join(f"line {number}" for number in range(120))
@@ -56,3 +56,50 @@ async def test_who_wants_less_motion_gets_none(tmp_path):
             "(menu) => [getComputedStyle(menu).animationName, parseFloat(getComputedStyle(menu).animationDuration)]"
         )
         assert moves[0] == "rise" and moves[1] < 0.001
+
+
+@proves("UI-6")
+async def test_a_dialog_gives_the_focus_back_to_the_button_that_opened_it(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
+        await start_chat(page, "hi")
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        more = page.get_by_role("button", name="More about this chat")
+        for item, leave in (("Rename", "Escape"), ("Delete this chat", "Keep it"), ("Checkpoints", "Close")):
+            await more.focus()
+            await page.keyboard.press("Enter")
+            await page.get_by_role("menuitem", name=item).focus()
+            await page.keyboard.press("Enter")
+            await expect(page.get_by_role("dialog")).to_be_visible()
+            if leave == "Escape":
+                await page.keyboard.press("Escape")
+            else:
+                await page.get_by_role("button", name=leave).press("Enter")
+            await expect(page.get_by_role("dialog")).to_be_hidden()
+            await expect(more).to_be_focused()
+
+
+@proves("UI-6")
+async def test_in_a_low_window_stop_stays_in_view_beside_a_batch_of_approvals(tmp_path):
+    batch = "\n".join(call("create_file", path=f"{name}.txt", content="x\n") for name in "abcd")
+    low = {"width": 640, "height": 410}  # a window of 1280 by 820 at 200 %
+    async with at_the_page(tmp_path, replies=[batch, "Done."], viewport=low) as (page, _):
+        await start_chat(page, "make them")
+        await expect(page.get_by_text("4 calls wait for you")).to_be_visible()
+        await expect(page.get_by_role("button", name="Stop")).to_be_in_viewport(ratio=1)
+        await expect(page.get_by_label("Message", exact=True)).to_be_in_viewport(ratio=1)
+        await page.get_by_role("button", name="Allow all 4").click()
+        await expect(page.get_by_text("Done.")).to_be_visible()
+
+
+@proves("UI-6")
+async def test_who_signs_in_again_is_where_they_were(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
+        await start_chat(page, "hi")
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        address = page.url
+        await page.context.clear_cookies()
+        await page.reload()
+        await page.get_by_label("The token that the server printed").fill(TOKEN)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        assert page.url == address

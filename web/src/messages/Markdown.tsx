@@ -73,8 +73,7 @@ const COMPONENTS: Components = {
   h1: ({ children }) => <h2 dir="auto">{children}</h2>,
   h2: ({ children }) => <h3 dir="auto">{children}</h3>,
   h3: ({ children }) => <h4 dir="auto">{children}</h4>,
-  // Each block runs the way its own words do.
-  p: ({ children }) => <p dir="auto">{children}</p>,
+  // Each block runs the way its own words do. A paragraph by its style: what has a `dir` of its own tells the list around it nothing.
   ul: ({ children, className }) => <ul dir="auto" className={className}>{children}</ul>,
   ol: ({ children, start }) => <ol dir="auto" start={start}>{children}</ol>,
   blockquote: ({ children }) => <blockquote dir="auto">{children}</blockquote>,

@@ -8,7 +8,7 @@ Object.assign(HTMLDialogElement.prototype, {
   },
   close(this: HTMLDialogElement) {
     this.open = false;
-    this.dispatchEvent(new Event("close"));
+    queueMicrotask(() => this.dispatchEvent(new Event("close"))); // a browser says it later, too
   },
 });
 window.matchMedia ??= (query) => ({ matches: false, media: query, addEventListener() {}, removeEventListener() {} }) as unknown as MediaQueryList;

@@ -1,7 +1,7 @@
-// The browser's own modal dialog: it keeps the focus, closes on Escape and gives the focus back, without a line of ours.
+// The browser's own modal dialog: it keeps the focus, closes on Escape and gives the focus back.
 import clsx from "clsx";
 import { X } from "lucide-react";
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { IconButton } from "./Button";
 
 interface Props {
@@ -13,15 +13,18 @@ interface Props {
   bare?: boolean;
 }
 
-export function Dialog({ title, open, onClose, children, wide = false, bare = false }: Props) {
+export function Dialog({ open, ...rest }: Props) {
+  return open ? <Shown {...rest} /> : null;
+}
+
+function Shown({ title, onClose, children, wide = false, bare = false }: Omit<Props, "open">) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = ref.current;
-    if (open && dialog && !dialog.open) dialog.showModal();
-    if (!open && dialog?.open) dialog.close();
-  }, [open]);
-  if (!open) return null;
+    dialog?.showModal();
+    return () => dialog?.close(); // one that is only taken away gives no focus back
+  }, []);
   return (
     <dialog
       ref={ref}

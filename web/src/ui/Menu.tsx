@@ -1,7 +1,7 @@
 // Menus that open under their button. Not modal: the page behind stays as it is.
 import clsx from "clsx";
 import { DropdownMenu } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, type RefObject, createContext, use, useRef } from "react";
 
 interface Props {
   trigger: ReactNode;
@@ -11,19 +11,29 @@ interface Props {
   className?: string;
 }
 
+/** What was chosen is done when the focus is back at the button: a dialog gives it back to where it found it. */
+const Chosen = createContext<RefObject<(() => void) | null> | null>(null);
+
 export function Menu({ trigger, label, children, align = "start", className }: Props) {
+  const chosen = useRef<(() => void) | null>(null);
+  const closed = () => {
+    const act = chosen.current;
+    chosen.current = null;
+    if (act) queueMicrotask(act);
+  };
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger asChild>{trigger}</DropdownMenu.Trigger>
       <DropdownMenu.Portal>
         <DropdownMenu.Content
           aria-label={label}
+          onCloseAutoFocus={closed}
           align={align}
           sideOffset={6}
           collisionPadding={8}
           className={clsx("rise z-40 max-h-[70vh] min-w-52 overflow-y-auto rounded-xl border border-line bg-surface p-1.5 text-sm text-ink shadow-xl", className)}
         >
-          {children}
+          <Chosen value={chosen}>{children}</Chosen>
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>
@@ -33,8 +43,13 @@ export function Menu({ trigger, label, children, align = "start", className }: P
 const ITEM = "flex cursor-pointer items-center gap-2.5 rounded-lg px-2.5 py-2 outline-none select-none data-highlighted:bg-sunken data-disabled:opacity-45";
 
 export function MenuItem({ children, onSelect, danger = false }: { children: ReactNode; onSelect: () => void; danger?: boolean }) {
+  const chosen = use(Chosen);
+  const choose = () => {
+    if (chosen) chosen.current = onSelect;
+    else onSelect();
+  };
   return (
-    <DropdownMenu.Item onSelect={onSelect} className={clsx(ITEM, danger && "text-bad")}>
+    <DropdownMenu.Item onSelect={choose} className={clsx(ITEM, danger && "text-bad")}>
       {children}
     </DropdownMenu.Item>
   );

@@ -3,10 +3,11 @@ import { CircleAlert, Info, X } from "lucide-react";
 import { Button, IconButton } from "./Button";
 import { dismiss, useToasts } from "./toasts";
 
+/** Above, where nobody writes or decides: the composer and Stop stay free. */
 export function Toaster() {
   const toasts = useToasts((state) => state.toasts);
   return (
-    <div role="status" className="pointer-events-none fixed inset-x-0 bottom-4 z-50 flex flex-col items-center gap-2 px-4">
+    <div role="status" className="pointer-events-none fixed inset-x-0 top-16 z-50 flex flex-col items-center gap-2 px-4">
       {toasts.map(({ id, words, kind, action }) => (
         <div
           key={id}
