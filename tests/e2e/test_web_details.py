@@ -4,7 +4,7 @@ import asyncio
 
 from playwright.async_api import expect
 
-from e2e.browsing import at_the_page, start_chat
+from e2e.browsing import PHONE, at_the_page, start_chat
 from support.house import TOKEN, Chat
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -103,3 +103,44 @@ async def test_who_signs_in_again_is_where_they_were(tmp_path):
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("Hello.")).to_be_visible()
         assert page.url == address
+
+
+@proves("UI-6")
+async def test_the_drawer_of_a_phone_takes_the_focus_and_goes_with_escape_and_with_the_way_back(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."], viewport=PHONE) as (page, _):
+        await start_chat(page, "hi")
+        toggle, chats = (
+            page.get_by_role("button", name="Show or hide the chats"),
+            page.get_by_label("Chats", exact=True),
+        )
+        await toggle.press("Enter")
+        await expect(chats).to_be_visible()
+        await page.keyboard.press("Tab")
+        await expect(chats.get_by_role("link", name="AnyCowork")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(chats).to_be_hidden()
+        await expect(toggle).to_be_focused()
+        await toggle.press("Enter")
+        await expect(chats).to_be_visible()
+        await page.go_back()
+        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        await expect(chats).to_be_hidden()
+
+
+@proves("UI-6")
+async def test_a_chat_that_takes_a_while_to_come_says_so(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
+        await start_chat(page, "hi")
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        gate = asyncio.Event()
+
+        async def pass_on(route):
+            await gate.wait()
+            await route.continue_()
+
+        await page.route("**/messages?limit=*", pass_on)
+        await page.reload()
+        await expect(page.get_by_text("Opening the chat…")).to_be_visible()
+        gate.set()
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        await expect(page.get_by_text("Opening the chat…")).to_be_hidden()

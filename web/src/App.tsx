@@ -1,6 +1,6 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
-import { type MouseEvent, Suspense, lazy, useEffect, useState } from "react";
+import { type MouseEvent, Suspense, lazy, useEffect, useRef, useState } from "react";
 import { useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
@@ -48,6 +48,8 @@ function Frame() {
     setSidebar(!sidebar);
   };
   const leave = () => matchMedia(NARROW).matches && setSidebar(false);
+  useEffect(() => void leave(), [path]); // the way back leads to a page, not to a page behind a drawer
+  const drawer = useDrawer(sidebar, leave);
   useHotkeys({
     palette: () => setOpen("palette"),
     shortcuts: () => setOpen("shortcuts"),
@@ -63,7 +65,7 @@ function Frame() {
         Skip the list of chats
       </a>
       {sidebar && <button type="button" aria-label="Close the list of chats" onClick={() => setSidebar(false)} className="fixed inset-0 z-20 bg-black/35 md:hidden" />}
-      <div className={clsx("inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
+      <div ref={drawer} tabIndex={-1} className={clsx("outline-none inset-y-0 left-0 z-30 w-72 shrink-0 border-r border-line bg-paper max-md:fixed max-md:shadow-2xl md:w-68", !sidebar && "hidden")}>
         <Sidebar current={chatAt(path)} onLeave={leave} onPalette={() => setOpen("palette")} />
       </div>
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
@@ -109,6 +111,28 @@ function Broken() {
       </Button>
     </div>
   );
+}
+
+/** At phone width the list lies over the page: it takes the focus, and Escape gives both back. */
+function useDrawer(open: boolean, leave: () => void) {
+  const drawer = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!open || !matchMedia(NARROW).matches) return;
+    const before = document.activeElement;
+    drawer.current?.focus();
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.preventDefault();
+      leave();
+    };
+    const node = drawer.current;
+    node?.addEventListener("keydown", onKey);
+    return () => {
+      node?.removeEventListener("keydown", onKey);
+      if (before instanceof HTMLElement && (node?.contains(document.activeElement) || document.activeElement === document.body)) before.focus();
+    };
+  }, [open]);
+  return drawer;
 }
 
 /** The address belongs to the routes, so the jump is made by hand. */

@@ -66,7 +66,7 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onCheckpoints={() => setDialog("checkpoints")}
         onCompare={compare}
       />
-      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} /> : <div className="flex-1" aria-busy />}
+      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} /> : <Opening />}
       <Announcer view={view} />
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />
@@ -74,6 +74,17 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
       {view && <Selector view={view} workspace={live.workspace} onSwitch={switching.choose} />}
       {view && <Looks view={view} open={dialog} onClose={() => setDialog(null)} />}
     </main>
+  );
+}
+
+/** Said only where it takes a while. */
+function Opening() {
+  return (
+    <div className="flex flex-1 items-center justify-center" aria-busy>
+      <p role="status" className="late text-sm text-ink-3">
+        Opening the chat…
+      </p>
+    </div>
   );
 }
 

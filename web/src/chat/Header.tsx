@@ -33,10 +33,12 @@ export function Header(props: Props) {
       </IconButton>
       <div className="min-w-0 flex-1">
         <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">{props.title}</h1>
-        <p className="hidden items-center gap-1 truncate text-xs text-ink-3 sm:flex" title={props.workspace}>
-          <FolderClosed size={11} aria-hidden className="shrink-0" />
-          <span className="truncate">{props.workspace}</span>
-        </p>
+        {props.workspace && (
+          <p className="hidden items-center gap-1 truncate text-xs text-ink-3 sm:flex" title={props.workspace}>
+            <FolderClosed size={11} aria-hidden className="shrink-0" />
+            <span className="truncate">{props.workspace}</span>
+          </p>
+        )}
       </div>
       {props.status === "reconnecting" && (
         <span role="status" className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn">
@@ -48,7 +50,7 @@ export function Header(props: Props) {
       </IconButton>
       {usage && <Meter usage={usage} />}
       <ModelMenu model={props.model} onModel={props.onModel} />
-      <RoleSelector role={props.role} onChoose={props.onRole} />
+      {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
       <Menu
         label="Chat"
         align="end"
