@@ -217,6 +217,8 @@ class Hidden:
 
 
 NOTHING_HIDDEN = Hidden()
+# Names that no tree has, at several depths: a folder in which all of these are hidden is hidden as a whole.
+ANYTHING_INSIDE = ("\x01", "\x01/\x01", "\x01/\x01/\x01/\x01/\x01")
 
 
 class Workspace(Protocol):
