@@ -38,6 +38,7 @@ from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
 from anycowork.events.stream import follow, follow_all
 from anycowork.grounds import Grounds
+from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.book import PromptBook
@@ -169,6 +170,7 @@ async def _furnish(
         clock=clock,
         limits=drawer.limits,
         ask_when=drawer.ask_when,
+        cost_of=drawer.cost,
     )
     workflows = WorkflowBook(files=supplies, toolbox=toolbox, roles=roles)
     runner = WorkflowRunner(
@@ -227,7 +229,7 @@ async def _furnish(
             find_workspace=grounds.find,
         ),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=toolbox),
+        plan_audit=PlanAudit(store=store, toolbox=toolbox, cost_of=drawer.cost),
         store=store,
         pictures=database.blobs,
         keys=database.principals,
@@ -268,6 +270,7 @@ def build_agent(
     clock: Clock,
     limits: Callable[[], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
+    cost_of: CostOf = lambda used: None,
 ) -> Agent:
     journal, store = database.journal, database.store
     recorder = Recorder(journal=journal, clock=clock)
@@ -281,6 +284,7 @@ def build_agent(
         snapshots=snapshots,
         roles=roles,
         clock=clock,
+        cost_of=cost_of,
     )
     return Agent(
         journal=journal,

@@ -11,7 +11,7 @@ import pytest
 from anycowork.domain.ports import Hidden
 from anycowork.permissions import gate
 from anycowork.tools import contained
-from anycowork.tools.plugins import declaring, keeping, tool
+from anycowork.tools.plugins import declaring, housing, keeping, tool
 from anycowork.workspace import sandbox
 from attacks.test_plugins import bind_below
 from support.distributions import PluginBench, install
@@ -50,6 +50,7 @@ async def bench_in(at: Path) -> PluginBench:
     (at / "outside").mkdir()
     bench = PluginBench(at / "workspace", at / "outside")
     bench.write("a.txt", "old\n")
+    bench.write("other.txt", "new\n")
     bench.write("denied.txt", SECRET)
     bench.data.mkdir(exist_ok=True)
     (bench.data / "token").write_text(SECRET)
@@ -82,6 +83,29 @@ async def call_at_a_socket_in_the_workspace(at: Path) -> bool:
         except BlockingIOError:
             return False
         return True
+
+
+async def speak_into_a_pipe_in_the_workspace(at: Path) -> bool:
+    bench = await bench_in(at)
+    os.mkfifo(bench.root / "pipe")
+    listening = os.open(bench.root / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        await bench.call("look", code="os.write(os.open('pipe', os.O_WRONLY | os.O_NONBLOCK), b'x')")
+        return os.read(listening, 1) == b"x"
+    finally:
+        os.close(listening)
+
+
+async def send_a_datagram_from_a_pair(at: Path) -> bool:
+    bench = await bench_in(at)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        bind_below(listening, bench.root)
+        listening.setblocking(False)
+        await bench.call("look", code="socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', 's')")
+        try:
+            return listening.recv(1) == b"x"
+        except BlockingIOError:
+            return False
 
 
 def answering(code: str, called: str, **parameters: Any) -> Attack:
@@ -145,12 +169,12 @@ CALLS_OUT = "@tool(network=['example.org'])\ndef go_on() -> str:\n    'Go.'\n   
 MECHANISMS = [
     Mechanism(
         "a workspace that is read-only",
-        trying("look", "Path('a.txt').write_text('new')"),
+        trying("look", "Path('other.txt').rename('a.txt')"),
         without(sandbox, "bwrap_words", writable(sandbox.bwrap_words)),
     ),
     Mechanism(
         "an empty environment",
-        trying("look", "[p.read_bytes() for p in Path('/proc').glob('[0-9]*/environ')]"),
+        trying("make", "[p.read_bytes() for p in Path('/proc').glob('[0-9]*/environ')]"),
         without(contained, "run_child", own_environment(contained.run_child)),
     ),
     Mechanism(
@@ -164,6 +188,16 @@ MECHANISMS = [
         without(sandbox, "filter_for", all_unix_sockets(sandbox.filter_for)),
     ),
     Mechanism(
+        "no pairs that send elsewhere",
+        send_a_datagram_from_a_pair,
+        without(sandbox, "filter_for", all_unix_sockets(sandbox.filter_for)),
+    ),
+    Mechanism(
+        "no pipes in the workspace",
+        speak_into_a_pipe_in_the_workspace,
+        without(housing, "_begin", lambda *, held: [housing._BEGIN]),
+    ),
+    Mechanism(
         "no more than the tool said",
         trying("make", "Path('a.txt').write_text('new')"),
         without(tool, "replace", with_all_permissions(tool.replace)),
@@ -173,7 +207,7 @@ MECHANISMS = [
     Mechanism(
         "asking for hosts",
         answering(CALLS_OUT, "go_on"),
-        without(gate.Gate, "_passes_unasked", lambda self, tool, call, step, judged: tool.spec.read_only),
+        without(gate.Gate, "_passes_unasked", lambda self, call, looked: looked.tool.spec.read_only),
     ),
 ]
 

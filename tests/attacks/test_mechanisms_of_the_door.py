@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.agent import toolrunner
 from anycowork.agent.planted import Planted
 from anycowork.api import auth, hosts
 from anycowork.domain.principals import SCOPES, PrincipalKind, Scope
@@ -110,6 +111,18 @@ async def make_changes_that_a_rule_denies(at: Path) -> bool:
         return (guest.workspace / "secret.txt").exists()
 
 
+async def go_on_when_the_budget_is_spent(at: Path) -> bool:
+    step = {"action": "make them", "tools_needed": ["create_file"], "paths": ["*.txt"]}
+    both = f"[{CREATE}, {call('create_file', path='b.txt', content='b')}]"
+    async with at_home(at, replies=[both, "Done."]) as guest:
+        chat = await guest.chat()
+        plan = {"goal": "one file", "steps": [step], "budget": {"calls": 1}}
+        proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}, expect=201)
+        await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", expect=202)
+        await chat.rest()
+        return (guest.workspace / "b.txt").exists()
+
+
 def words_as_typed(text: str, depth: int = 0) -> ParsedCommand:
     """As if a command line were one command with its words."""
     return ParsedCommand(text=text, parts=(Part(words := tuple(text.split()), known=len(words)),))
@@ -141,6 +154,11 @@ DOOR = [
         "rules about what was written",
         make_changes_that_a_rule_denies,
         without(judging, "weigh", lambda *given, **named: Weighed()),
+    ),
+    Mechanism(
+        "a plan's budget",
+        go_on_when_the_budget_is_spent,
+        without(toolrunner, "overdrawn", lambda budget, spent: None),
     ),
     Mechanism(
         "binding approvals", change_the_file_after_it_was_shown, without(gate, "bind", lambda *given: "whatever")

@@ -341,7 +341,7 @@ HARMS = {
     "all memory": "x = [bytearray(1 << 28) for _ in range(64)]; print('GOT')",
     "endless output": "while True: os.write(2, b'x' * 65536)",
     "an answer without end": "print('x' * 50_000_000)",
-    "a file without end": "f = open('/tmp/x', 'wb')\nwhile True: f.write(b'x' * (1 << 20))",
+    "a file without end": "f = open(os.environ.get('TMPDIR', '/tmp') + '/x', 'wb')\nwhile True: f.write(b'x' * (1 << 20))",
     "never ending": "while True: time.sleep(1)",
     "deaf to signals": "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)",
     "crashing": "import ctypes; ctypes.string_at(0)",

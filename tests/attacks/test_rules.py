@@ -166,6 +166,43 @@ def test_a_denied_command_cannot_be_dressed_up(text: str) -> None:
     assert _effect(_command(text), _rule("execute_command", "*"), deny) is Effect.DENY
 
 
+HALF_HIDDEN_DENIED = {
+    "behind an option with a value": "git -C . push",
+    "behind an option that is one word": "git --git-dir=.git push origin",
+    "behind several options": "/usr/bin/git -p --work-tree . push",
+    "one program that is many": "busybox git push",
+    "under a lock": "flock /tmp/lock git push",
+    "again and again": "watch -n 1 git push",
+    "on a terminal of its own": "script -c 'git push' /dev/null",
+    "on another processor": "taskset 1 git push",
+    "traced": "strace -f git push",
+    "in a namespace": "unshare -U git push",
+    "as somebody else": "su -c 'git push'",
+    "from another language": "awk 'BEGIN { system(\"git push\") }'",
+    "by the loader": "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+    "at a checkpoint of an archive": "tar cf x . --checkpoint-action=exec='git push'",
+    "said to a shell": "echo 'git push' | bash",
+    "said to a shell in a here-string": "bash <<< 'git push'",
+    "said to a shell in a here-document": "sh -s <<E\ngit push\nE",
+}
+
+
+@proves("APR-3")
+@pytest.mark.parametrize("text", HALF_HIDDEN_DENIED.values(), ids=HALF_HIDDEN_DENIED.keys())
+def test_a_denied_command_that_may_be_hidden_in_another_is_asked_for(text: str) -> None:
+    deny = Rule("d", "execute_command", "git push *", Effect.DENY, RuleScope.GLOBAL)
+    assert _effect(_command(text), _rule("execute_command", "*"), deny) is Effect.ASK
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["git log push", "git -C . status", "echo git push", "strace ls", "bash build.sh", "tar cf x .", "grep -r push ."],
+)
+def test_what_only_looks_like_it_passes(text: str) -> None:
+    deny = Rule("d", "execute_command", "git push *", Effect.DENY, RuleScope.GLOBAL)
+    assert _effect(_command(text), _rule("execute_command", "*"), deny) is Effect.ALLOW
+
+
 PATHS = {
     "a folder deeper": "/src/deep/a.py",
     "a longer name": "/srcs/a.py",

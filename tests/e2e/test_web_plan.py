@@ -55,6 +55,24 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
         assert await violations(page) == []
 
 
+@proves("APR-6", "UI-4")
+async def test_a_budget_is_set_on_the_plan_and_asks_when_it_is_spent(tmp_path):
+    two = [PLAN, *(call("create_file", path=name, content="1\n") for name in ("one.txt", "two.txt")), "Both."]
+    async with at_the_page(tmp_path, replies=two) as (page, _):
+        await start_chat(page, "plan two notes", role="Planner")
+        plan = page.get_by_label("Plan", exact=True)
+        await plan.get_by_role("button", name="Edit").click()
+        await plan.get_by_label("Changes and commands").fill("1")
+        assert await violations(page) == []
+        await plan.get_by_role("button", name="Execute edited plan").click()
+        asked = page.get_by_label("Approvals")
+        await expect(asked).to_contain_text("The budget of the approved plan is spent (1 of 1 calls).")
+        await expect(asked).to_contain_text("two.txt")
+        await expect(plan).to_contain_text("1 change or command")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("Both.")).to_be_visible()
+
+
 async def test_the_comparison_fits_a_phone_and_the_dark(tmp_path):
     async with at_the_page(tmp_path, replies=WORK, viewport=PHONE, dark=True) as (page, _):
         await start_chat(page, "plan two notes", role="Planner")

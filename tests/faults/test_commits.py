@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from anycowork.settings import Settings
 from anycowork.workspace import commit
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.stage import Staging, runner_for
-from anycowork.workspace.transaction import Transaction, finish
+from anycowork.workspace.transaction import CommitFailed, Transaction, finish
 from support.hands import tree
 from support.house import at_home
 from support.scripted_model import call
@@ -47,7 +48,19 @@ def staging(tmp_path: Path) -> Staging:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    root = tmp_path / "workspace"
+    return furnished(tmp_path / "workspace")
+
+
+@pytest.fixture
+def far_root(tmp_path: Path) -> Iterator[Path]:
+    """A workspace on another file system than the data folder; nobody needs to mount anything for it."""
+    if not os.access("/dev/shm", os.W_OK) or Path("/dev/shm").stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no second file system here that everybody may write to")
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        yield furnished(Path(folder, "workspace"))
+
+
+def furnished(root: Path) -> Path:
     for path, content in BEFORE.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -112,6 +125,45 @@ def test_a_commit_cut_off_anywhere_is_finished_afterwards(
     assert found.pop("old", "folder") == "folder"  # an opaque folder stays, empty
     assert found == AFTER
     assert not list(root.rglob("*.tmp")) and intent.staged is not None and not Path(intent.staged).exists()
+
+
+@proves("SNAP-4")
+@pytest.mark.parametrize("steps", range(48))
+def test_a_commit_to_another_file_system_cut_off_anywhere_is_finished_afterwards(
+    far_root: Path, staging: Staging, cutting: list[int], steps: int
+) -> None:
+    test_a_commit_cut_off_anywhere_is_finished_afterwards(far_root, staging, cutting, steps)
+
+
+@proves("SNAP-4", "OPS-2")
+@pytest.mark.parametrize("refused", range(1, 8))
+def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
+    far_root: Path, staging: Staging, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    """The n-th thing that is written onto the workspace's disk finds no room: either nothing of it was made, or all of it is."""
+    transaction, _ = intended(far_root, staging)
+    before, writes = tree(far_root), [0]
+
+    def limited(real: object) -> object:
+        def step(*given: object, **named: object) -> object:
+            writes[0] += 1
+            if writes[0] == refused:
+                raise OSError(28, os.strerror(28))
+            return real(*given, **named)  # type: ignore[operator]
+
+        return step
+
+    monkeypatch.setattr(commit, "_write_all", limited(commit._write_all))
+    monkeypatch.setattr(commit, "_copy", limited(commit._copy))
+    try:
+        transaction.commit()
+    except CommitFailed as failed:
+        assert "none of it was made, and all of it is kept" in failed.message
+        assert tree(far_root) == before
+        [kept] = (staging._private / "kept").iterdir()
+        assert (kept / "upper/a.txt").read_text() == "new\n"
+    else:
+        assert writes[0] < refused and {**tree(far_root), "old": "folder"} == {**AFTER, "old": "folder"}
 
 
 @proves("SNAP-4")

@@ -175,6 +175,8 @@ COMMAND = "for i in 1 2 3 4; do head -c 100000 /dev/urandom > new$i; done; echo 
 def bench(tmp_path: Path, disk: Path) -> Bench:
     """Workspace on the small disk; what commands write waits on another one."""
     (disk / "a.txt").write_text("old\n")
+    (disk / "old").mkdir()
+    (disk / "old" / "b.txt").write_text("b\n")
     return Bench(disk, tmp_path)
 
 
@@ -188,7 +190,7 @@ async def test_a_commit_without_room_is_refused_before_anything_is_written_down(
 
 
 @proves("SNAP-4", "OPS-2")
-async def test_a_disk_that_fills_during_a_commit_leaves_whole_files_and_keeps_all_that_was_written(
+async def test_a_disk_that_fills_during_a_commit_leaves_everything_as_it_was_and_keeps_all_that_was_written(
     bench: Bench, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction, "_SPARE", 0)
@@ -196,15 +198,18 @@ async def test_a_disk_that_fills_during_a_commit_leaves_whole_files_and_keeps_al
     async def intend(intent: Intent) -> None:
         fill(disk, leaving=250_000)  # after every look at the room
 
-    with pytest.raises(CommitFailed, match=r"No space left on device.*some are made, the others are kept in"):
-        await bench.call("execute_command", bench.hands(intend=intend), command=COMMAND)
+    before = whole(disk)
+    with pytest.raises(CommitFailed, match=r"No space left on device.*none of it was made, and all of it is kept in"):
+        await bench.call("execute_command", bench.hands(intend=intend), command=f"rm -r old; {COMMAND}")
     found = whole(disk)
-    assert not [path for path in found if path.endswith(".tmp")]
-    assert {len(content or b"") for path, (_, content) in found.items() if path.startswith("new")} == {100_000}
-    assert found["a.txt"][1] in (b"old\n", b"changed\n")
+    del found["ballast"]
+    assert found == before, "no file of it, no folder, no leftover, and what it removed is there"
     [kept] = (disk.parent / "data/staging/kept").iterdir()
     assert {path.name for path in (kept / "upper").iterdir()} >= {"new1", "new2", "new3", "new4"}
     (disk / "ballast").unlink()
+    assert (await bench.call("execute_command", command=f"rm -r old; {COMMAND}")).facts["changed"]
+    assert (disk / "a.txt").read_text() == "changed\n" and not (disk / "old").exists()
+    assert not [path for path in whole(disk) if path.endswith(".tmp")]
     assert (await bench.call("execute_command", command="echo fine")).content == "fine\nexit code 0"
 
 

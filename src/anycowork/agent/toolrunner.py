@@ -21,11 +21,12 @@ from anycowork.domain.errors import (
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.plan import Plan
+from anycowork.domain.plan import Budget, Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import replace, value
+from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
 from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
 from anycowork.permissions.grants import names_file
 from anycowork.permissions.roles import RoleBook
@@ -56,6 +57,7 @@ class ToolRunner:
         snapshots: Snapshots,
         roles: RoleBook,
         clock: Clock,
+        cost_of: CostOf = lambda used: None,
     ) -> None:
         self._gate = gate
         self.hidden = gate.hidden
@@ -66,6 +68,7 @@ class ToolRunner:
         self._snapshots = snapshots
         self._roles = roles
         self._clock = clock
+        self._cost_of = cost_of
 
     async def run(self, moment: Moment) -> Parked | Done:
         """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
@@ -102,8 +105,10 @@ class ToolRunner:
     async def _ask_for_all(self, moment: Moment, batch: list[Call]) -> bool:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
         approvals: list[Approval] = []
+        planned = 0
         for call in batch:
-            verdict = await self._verdict(moment, call)
+            verdict = await self._verdict(moment, call, planned=planned)
+            planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)
             elif isinstance(verdict, Refusal):
@@ -168,23 +173,35 @@ class ToolRunner:
         await self._settle(moment, call, failed(fault))
         return None
 
-    async def _verdict(self, moment: Moment, call: Call) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
+    async def _verdict(
+        self, moment: Moment, call: Call, *, planned: int = 0
+    ) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
+        """`planned` calls of the plan's budget are taken by others of the batch that will be made before it."""
         if earlier := moment.earlier_failure(call):
             return RepeatedCall(
                 f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
             )
         try:
-            standing = await self._standing(moment, call)
+            standing = await self._standing(moment, call, planned)
             if call.held is not None:
                 return await self._gate.admit_held(call, call.held, standing, moment.hands())
             return await self._gate.admit(call, standing, moment.hands())
         except (Refusal, ModelFault, ToolFault) as error:
             return error
 
-    async def _standing(self, moment: Moment, call: Call) -> Standing:
+    async def _standing(self, moment: Moment, call: Call, planned: int) -> Standing:
         """The role now is read anew for each call: a switch meanwhile narrows what is still pending."""
         now = self._roles.stored(await self._store.role_of(call.chat_id) or "")
-        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan)
+        over = (
+            await self._overdrawn(moment, moment.plan.budget, planned) if moment.plan and moment.plan.budget else None
+        )
+        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over)
+
+    async def _overdrawn(self, moment: Moment, budget: Budget, planned: int) -> Overdrawn | None:
+        used = await self._store.turn_usage(moment.chat.id, moment.turn.id)
+        seconds = moment.seconds_at(self._clock.monotonic())
+        spent = spent_by(moment.calls, seconds=seconds, used=used, cost_of=self._cost_of)
+        return overdrawn(budget, replace(spent, calls=spent.calls + planned))
 
     async def _images(self, moment: Moment, call: Call, paths: Sequence[str]) -> list[Snapshot]:
         """What the call is about to change, kept so that it can be undone; nothing if it names no files."""

@@ -57,8 +57,24 @@ class StepAuditShape(Described):
     seconds: float
 
 
+class BudgetShape(Described):
+    calls: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class SpentShape(Described):
+    """`calls` are changes and commands that the plan names; `cost` in US dollars, null where a model has no price."""
+
+    calls: int
+    seconds: float
+    tokens: int
+    cost: float | None
+
+
 class ComparedPlanShape(Described):
-    """`unplanned` changed something for no step; `also_read` counts what was only read for none."""
+    """`unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved."""
 
     message_id: str
     goal: str
@@ -66,6 +82,8 @@ class ComparedPlanShape(Described):
     turn_id: str
     state: str
     seconds: float
+    budget: BudgetShape | None
+    spent: SpentShape
     steps: list[StepAuditShape]
     unplanned: list[DoneShape]
     also_read: int

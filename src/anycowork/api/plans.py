@@ -11,6 +11,7 @@ from anycowork.api.auth import Decider, Sender
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import ProposedPlan, TurnStarted
+from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
@@ -34,9 +35,10 @@ class NewPlan(Boundary):
 
 
 class PlanApproval(Boundary):
-    """`steps` is the plan's list as the person edited it; without it the plan is approved as it stands."""
+    """`steps` is the plan's list as the person edited it, `budget` its budget (`{}`: none); without them they are approved as they stand."""
 
     steps: Annotated[list[Json], Field(min_length=1, max_length=500)] | None = None
+    budget: Annotated[Json, Field(examples=[{"calls": 20, "seconds": 600, "tokens": 50000, "cost": 1.5}])] | None = None
     run: Annotated[RunAs, Field(strict=False)] = RunAs.CHAT
 
 
@@ -59,4 +61,5 @@ async def approve_plan(
     approval = wanted or PlanApproval()
     if approval.run is RunAs.JOB:
         raise JobsNotAvailable("Jobs come with a later version; approve with run: 'chat'.", param="run")
-    return answer(202, {"turn_id": await rooms.desk.approve_plan(principal, chat_id, message_id, steps=approval.steps)})
+    edits = PlanEdits(approval.steps, approval.budget)
+    return answer(202, {"turn_id": await rooms.desk.approve_plan(principal, chat_id, message_id, edits=edits)})

@@ -10,10 +10,11 @@ from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json, Message, MessageType
-from anycowork.domain.plan import Plan, PlanStep, read_plan
+from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
 from anycowork.domain.ports import Store, Toolbox
 from anycowork.domain.tools import Call, Status
 from anycowork.domain.values import value
+from anycowork.permissions.budgets import CostOf, spent_by
 from anycowork.permissions.patterns import is_literal, path_matches, plain
 
 Reads = Callable[[Call], bool]
@@ -35,9 +36,10 @@ class Span:
 
 
 class PlanAudit:
-    def __init__(self, *, store: Store, toolbox: Toolbox) -> None:
+    def __init__(self, *, store: Store, toolbox: Toolbox, cost_of: CostOf = lambda used: None) -> None:
         self._store = store
         self._toolbox = toolbox
+        self._cost_of = cost_of
 
     async def of_chat(self, chat_id: str) -> list[Json]:
         """Oldest plan first. Raises: NotFound."""
@@ -53,6 +55,8 @@ class PlanAudit:
         if plan is None or turn is None:
             return None
         calls = await self._store.calls(turn.id)
+        used = await self._store.turn_usage(turn.chat_id, turn.id)
+        spent = spent_by(calls, seconds=turn.seconds, used=used, cost_of=self._cost_of)
         return {
             "message_id": row.message_id,
             "goal": plan.goal,
@@ -60,6 +64,8 @@ class PlanAudit:
             "turn_id": turn.id,
             "state": turn.reason.value if turn.reason else turn.state.value,
             "seconds": round(turn.seconds, 3),
+            "budget": plan.budget.model_dump(mode="json", include=set(Budget.model_fields)) if plan.budget else None,
+            "spent": spent.to_json(),
             **compare(plan, turn, calls, spans, reads=self._only_reads),
         }
 

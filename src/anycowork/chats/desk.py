@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from anycowork.chats.decisions import Decided, Settlement, each_once
 from anycowork.chats.drafting import IDLE, NEW_CHAT, Drafter, only_idle, title_from
-from anycowork.chats.plans import approved_plan, execution_request, proposed_plan
+from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
 from anycowork.chats.turns import TurnKeeper
 from anycowork.domain import announce
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
@@ -259,7 +259,7 @@ class FrontDesk:
         return message.id
 
     async def approve_plan(
-        self, principal: Principal, chat_id: str, message_id: str, *, steps: list[Json] | None
+        self, principal: Principal, chat_id: str, message_id: str, *, edits: PlanEdits = AS_SHOWN
     ) -> str:
         """Switches to actor and starts exactly the approved text; only a person approves. The id of its turn."""
         require(principal, Scope.DECIDE)
@@ -267,7 +267,7 @@ class FrontDesk:
             row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
-            plan = approved_plan(shown.payload or {}, steps)
+            plan = approved_plan(shown.payload or {}, edits)
             turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
             turn = self._draft.turn(

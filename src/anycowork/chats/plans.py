@@ -1,24 +1,45 @@
 """Plans at the desk: a proposed one is read, an edited one is checked, an approved one becomes the request that starts it. Pure."""
 
 import json
+from dataclasses import field
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
-from anycowork.domain.plan import Plan, explain_plan, read_plan
+from anycowork.domain.plan import Budget, Plan, explain_plan, read_plan
+from anycowork.domain.values import value
+
+
+@value
+class PlanEdits:
+    """What a person changed before approving; None leaves it as it was shown, and an empty budget takes the budget away."""
+
+    steps: list[Json] | None = field(default=None, hash=False)
+    budget: Json | None = field(default=None, hash=False)
+
+
+AS_SHOWN = PlanEdits()
 
 
 def proposed_plan(plan: Json) -> Plan:
     """Raises: Invalid, saying what is wrong with it."""
-    return _valid(plan, param="plan")
+    read = _valid(plan, param="plan")
+    _require_known(read.budget)
+    return read
 
 
-def approved_plan(shown: Json, steps: list[Json] | None) -> Plan:
-    """The plan as approved: with the person's own steps if they edited, reordered, dropped or added some. Raises: Invalid."""
-    if steps is None:
+def approved_plan(shown: Json, edits: PlanEdits = AS_SHOWN) -> Plan:
+    """The plan as approved: with the person's own steps if they edited, reordered, dropped or added some, and their own budget.
+
+    Raises: Invalid.
+    """
+    if edits.budget is not None:
+        shown = {**shown, "budget": edits.budget or None}
+        _require_known(_valid(shown, param="budget").budget)
+    if edits.steps is None:
         return _valid(shown, param="plan")
-    if not steps:
+    if not edits.steps:
         raise Invalid("A plan without steps does nothing; leave at least one.", param="steps")
-    return _valid({**shown, "steps": list(_numbered(steps))}, param="steps")
+    return _valid({**shown, "steps": list(_numbered(edits.steps))}, param="steps")
 
 
 def execution_request(plan: Plan) -> str:
@@ -32,6 +53,13 @@ def _numbered(steps: list[Json]) -> list[Json]:
     taken = {str(step["id"]) for step in steps if step.get("id") is not None}
     free = (str(number) for number in range(1, len(steps) + len(taken) + 1) if str(number) not in taken)
     return [{**step, "step_number": at, "id": step.get("id") or next(free)} for at, step in enumerate(steps, 1)]
+
+
+def _require_known(budget: Budget | None) -> None:
+    """A limit that nobody would keep must not look like one. Raises: Invalid."""
+    if budget is not None and budget.model_extra:
+        known = ", ".join(Budget.model_fields)
+        raise Invalid(f"A budget has no '{next(iter(budget.model_extra))[:80]}'. It has: {known}.", param="budget")
 
 
 def _valid(plan: Json, *, param: str) -> Plan:

@@ -15,9 +15,12 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Budget(Written):
-    seconds: float | None = None
-    tokens: int | None = None
-    cost: float | None = None
+    """How much the run of a plan may use before it asks: changes and commands (`calls`), time at work, tokens, US dollars."""
+
+    calls: Annotated[int, Field(gt=0)] | None = None
+    seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    tokens: Annotated[int, Field(gt=0)] | None = None
+    cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
 class PlanStep(Written):

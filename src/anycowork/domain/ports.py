@@ -16,6 +16,7 @@ from anycowork.domain.rules import Rule, Weighed
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
+from anycowork.domain.usage import ModelUsage
 from anycowork.domain.values import value
 from anycowork.domain.workflows import Run
 
@@ -104,6 +105,9 @@ class Store(Protocol):
     async def plan(self, message_id: str) -> PlanRow | None: ...
     async def approved_plans(self, chat_id: str) -> list[PlanRow]:
         """Oldest first."""
+
+    async def turn_usage(self, chat_id: str, turn_id: str) -> Sequence[ModelUsage]:
+        """What one turn has used, per model."""
 
     async def run(self, turn_id: str) -> Run | None:
         """The workflow's run that this turn is, if it is one."""
@@ -213,6 +217,8 @@ class Hidden:
 
 
 NOTHING_HIDDEN = Hidden()
+# Names that no tree has, at several depths: a folder in which all of these are hidden is hidden as a whole.
+ANYTHING_INSIDE = ("\x01", "\x01/\x01", "\x01/\x01/\x01/\x01/\x01")
 
 
 class Workspace(Protocol):

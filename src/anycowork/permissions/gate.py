@@ -17,6 +17,7 @@ from anycowork.domain.rules import Effect, Weighed
 from anycowork.domain.tools import Call, Held, Intent, PathIntent
 from anycowork.domain.values import replace, value
 from anycowork.permissions.authority import require_authority
+from anycowork.permissions.budgets import Overdrawn
 from anycowork.permissions.grants import granted_by
 from anycowork.permissions.judging import Judge, Judged
 from anycowork.permissions.proposals import proposed_rule
@@ -26,7 +27,8 @@ from anycowork.permissions.rules import Decided
 
 @value
 class Admitted:
-    """It may run now, as prepared, with these permissions and no others. `plan_step` is the approved step that covers it.
+    """It may run now, as prepared, with these permissions and no others. `plan_step` is the approved step that names it,
+    and grants it unless the plan's budget is `overdrawn`.
 
     One that `asks_at_commit` runs in its own layer only: its changes are made when a person has seen them.
     """
@@ -38,15 +40,20 @@ class Admitted:
     plan_step: str | None = None
     approval_id: str | None = None
     asks_at_commit: bool = False
+    overdrawn: Overdrawn | None = None
 
     @property
     def allowed_by(self) -> str:
         """Whose word let it in: a person's, the approved plan's, a rule's, or the tool's own setting."""
         if self.approval_id is not None:
             return f"approval:{self.approval_id}"
-        if self.plan_step is not None:
+        if self.granted_by_plan:
             return f"plan:{self.plan_step}"
         return f"rule:{self.judged.rule.id}" if self.judged.rule else "default"
+
+    @property
+    def granted_by_plan(self) -> bool:
+        return self.plan_step is not None and self.overdrawn is None
 
 
 @value
@@ -58,12 +65,14 @@ class Asking:
 
 @value
 class Standing:
-    """What the door needs to know of the moment: the turn, the role at issue and the role now, and the approved plan that runs."""
+    """What the door needs to know of the moment: the turn, the role at issue and the role now, the approved plan that runs,
+    and whether its budget is spent."""
 
     turn: Turn
     at_issue: RoleDefinition
     now: RoleDefinition
     plan: Plan | None = None
+    overdrawn: Overdrawn | None = None
 
 
 class Gate:
@@ -89,7 +98,7 @@ class Gate:
         looked = await self._look(call, standing, hands)
         if looked.judged.effect is Effect.DENY:
             raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
-        if self._passes_unasked(looked.tool, call, looked.plan_step, looked.judged):
+        if self._passes_unasked(call, looked):
             return looked
         asked = await self._store.approvals_of_call(call.id)
         if not asked and self._may_run_first(call, looked):
@@ -116,7 +125,7 @@ class Gate:
         """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
         looked = await self._look(call, standing, hands)
         decided = looked.judged.decided
-        passes = self._passes_unasked(looked.tool, call, looked.plan_step, looked.judged)
+        passes = self._passes_unasked(call, looked)
         if decided.effect is Effect.ALLOW and not passes:
             return Decided(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
         if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked):
@@ -134,7 +143,8 @@ class Gate:
         prepared = await tool.prepare(call.parameters, own)
         judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root)
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
-        return Admitted(tool, prepared, granted, judged, step)
+        over = standing.overdrawn if standing.overdrawn and standing.overdrawn.holds_back(call, tool.spec) else None
+        return Admitted(tool, prepared, granted, judged, step, overdrawn=over)
 
     def _authorized(self, call: Call, standing: Standing) -> tuple[Tool, frozenset[Permission]]:
         """The tool and what it may do. Raises: UnknownTool, Forbidden, BadParameters."""
@@ -148,18 +158,23 @@ class Gate:
             )
         return tool, granted
 
-    def _passes_unasked(self, tool: Tool, call: Call, plan_step: str | None, judged: Judged) -> bool:
+    def _passes_unasked(self, call: Call, looked: Admitted) -> bool:
+        tool, judged = looked.tool, looked.judged
         if judged.effect is Effect.ASK and judged.rule is not None:
             return False  # a rule that asks is stronger than what a plan grants
         if judged.not_allowed:
             return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
+        if looked.overdrawn is not None and judged.rule is None:
+            return (
+                False  # a standing rule is the person's word for any time; what passes by default waits for a new one
+            )
         if tool.spec.read_only:
             return judged.effect is Effect.ALLOW
         if call.provenance.suspicious:
             return False
         if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
-        return plan_step is not None or judged.effect is Effect.ALLOW
+        return looked.granted_by_plan or judged.effect is Effect.ALLOW
 
     def _may_run_first(self, call: Call, looked: Admitted) -> bool:
         """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name.
@@ -173,6 +188,7 @@ class Gate:
             and not looked.prepared.network
             and not call.provenance.suspicious
             and looked.judged.rule is None
+            and looked.overdrawn is None
             and not names_secrets(looked.prepared.resource)
         )
 
@@ -217,6 +233,7 @@ class Gate:
                 *reasons,
                 *judged.reasons,
                 *(["It is outside the approved plan."] if outside else []),
+                *([admitted.overdrawn.why] if admitted.overdrawn else []),
             ),
             binding=binding,
             outside_plan=outside,

@@ -8,7 +8,7 @@ from anycowork.domain.network import Destination
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, Rules
 from anycowork.domain.rules import Effect, Rule, Weighed
 from anycowork.domain.tools import Call, PathIntent, ToolSpec
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.permissions.resources import Touched, touched_by
 from anycowork.permissions.risk import holds_keys, judge
 from anycowork.permissions.rules import Decided, RuleIndex, decide, named_literally, not_allowed, weigh
@@ -51,7 +51,10 @@ class Judge:
         self._indexes: OrderedDict[str, RuleIndex] = OrderedDict()
 
     async def look(self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str) -> Judged:
-        return await self.decide(call, spec, touched_by(prepared, workspace), workspace)
+        touched = touched_by(prepared, workspace)
+        if spec.plugin is not None:
+            touched = replace(touched, foreign=True)
+        return await self.decide(call, spec, touched, workspace)
 
     async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))

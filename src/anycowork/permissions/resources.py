@@ -17,7 +17,7 @@ _LOOKS_BELOW = frozenset({"list_directory", "grep", "search_code", "search_symbo
 @value
 class Touched:
     """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place;
-    `network` is where it may go."""
+    `network` is where it may go. `foreign` is code of third parties, which does whatever it likes with what it is called for."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -27,6 +27,7 @@ class Touched:
     command: ParsedCommand | None = None
     other: str | None = None
     network: tuple[Destination, ...] = ()
+    foreign: bool = False
 
     @property
     def unjudgeable(self) -> str | None:

@@ -6,7 +6,7 @@ from functools import partial
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.network import NETWORK, Destination, read_destination
-from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
+from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, Hidden
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
@@ -170,8 +170,10 @@ def _hit(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
     rule = _first(shelf.path(path) for path in (*touched.paths, *touched.reads)) if shelf else None
     if rule is None and touched.other is not None and shelf:
         rule = shelf.other(touched.other)
-    if rule is None and effect is Effect.DENY and touched.tool in _READ_TOO:
+    if rule is None and effect is Effect.DENY and (touched.foreign or touched.tool in _READ_TOO):
         rule = _first(index.shelf(tool, effect).path(path) for tool in _READERS for path in touched.paths)
+    if rule is None and effect is Effect.DENY and touched.foreign:
+        rule = _first(_hides_all(index, touched.tool, path) for path in touched.paths if path != "/")
     if rule is not None or touched.command is None:
         return rule
     return _hit_command(touched, index, effect)
@@ -223,6 +225,13 @@ def _cover(touched: Touched, shelf: Shelf) -> Rule | None:
 
 def _any_hides(shelves: Sequence[Shelf], path: str) -> bool:
     return any(shelf.path(path) for shelf in shelves)
+
+
+def _hides_all(index: RuleIndex, tool: str, folder: str) -> Rule | None:
+    """The first of the rules that together hide whatever may lie in this folder: it would be covered as a whole."""
+    shelves = [index.shelf(name, Effect.DENY) for name in (tool, *_READERS)]
+    found = [_first(shelf.path(f"{folder}/{inside}") for shelf in shelves) for inside in ANYTHING_INSIDE]
+    return found[0] if all(found) else None
 
 
 def _first(found: Iterable[Rule | None]) -> Rule | None:

@@ -10,7 +10,7 @@ from anycowork.domain.rules import EVERYTHING, Rule
 from anycowork.domain.values import value
 from anycowork.permissions.commands import ParsedCommand, parse
 from anycowork.permissions.patterns import is_literal, may_lie_below, path_regex, plain
-from anycowork.permissions.wrappers import Part, Through, without_folder
+from anycowork.permissions.wrappers import Part, Through, launched, takes_orders, without_folder
 
 Words = tuple[str, ...]
 _TAIL = " *"
@@ -117,14 +117,30 @@ class Shelf:
         return next(filter(None, map(self.hits, part.inside)), None)
 
     def may_hit(self, part: Part) -> Rule | None:
-        """The rule that this part could match, depending on words that are only known when it runs."""
+        """The rule that this part could match: by words that are only known when it runs, behind options that come before them, or by
+        another program that it starts in a way of its own."""
         if part.known < len(part.words):
             for words in (part.words, without_folder(part.words)):
                 certain = words[: part.known]
                 for fixed, rule in self._commands.every:
                     if fixed[: len(certain)] == certain:
                         return rule
+        if self._commands.every and (found := self._behind_options(part) or self._launched(part)):
+            return found
         return next(filter(None, map(self.may_hit, part.inside)), None)
+
+    def _behind_options(self, part: Part) -> Rule | None:
+        """`git -C . push` is a push: which options take a value is not known of every program, so any words may stand between."""
+        name, *words = without_folder(part.words) or ("",)
+        if not words or not words[0].startswith(("-", "+")):
+            return None
+        named = (one for word in words for one in self._commands.by_two.get((name, word), ()))
+        return next((rule for fixed, rule in named if _in_order(fixed[1:], words)), None)
+
+    def _launched(self, part: Part) -> Rule | None:
+        if takes_orders(part):
+            return self._commands.every[0][1]
+        return next(filter(None, map(self._commands.by_program.get, launched(part))), None)
 
     def same_text(self, command: ParsedCommand) -> Rule | None:
         return self.everything or self._commands.texts.get(command.text)
@@ -173,6 +189,8 @@ class Shelf:
             if pattern.words:
                 (found.tails if pattern.tail else found.exact).setdefault(pattern.words, rule)
                 found.every.append((pattern.words, rule))
+                found.by_program.setdefault(pattern.words[0], rule)
+                found.by_two.setdefault(pattern.words[:2], []).append((pattern.words, rule))
         return found
 
 
@@ -219,6 +237,14 @@ class _Commands:
     tails: dict[Words, Rule] = field(default_factory=dict)
     texts: dict[str, Rule] = field(default_factory=dict)
     every: list[tuple[Words, Rule]] = field(default_factory=list)
+    by_program: dict[str, Rule] = field(default_factory=dict)
+    by_two: dict[Words, list[tuple[Words, Rule]]] = field(default_factory=dict)
+
+
+def _in_order(wanted: Words, words: Iterable[str]) -> bool:
+    """Whether these words stand among those, in their order."""
+    left = iter(words)
+    return all(word in left for word in wanted)
 
 
 def _text_matches(pattern: str, resource: str) -> bool:

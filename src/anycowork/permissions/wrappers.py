@@ -57,6 +57,7 @@ class Parsed(Protocol):
 Parse = Callable[[str], Parsed]
 
 _DEEPEST = 8
+_TOKEN = re.compile(r"[\w.+-]+")
 # These change what later words mean, or run text that is put together while it runs.
 # fmt: off
 _MEANING = frozenset({
@@ -66,6 +67,16 @@ _MEANING = frozenset({
 })
 # fmt: on
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash"})
+# They run what stands somewhere in their words, each in a way of its own that is not read here.
+# fmt: off
+_LAUNCHERS = frozenset({
+    "busybox", "toybox", "flock", "watch", "script", "parallel", "chrt", "taskset", "prlimit", "setarch", "linux32", "linux64",
+    "strace", "ltrace", "gdb", "valgrind", "perf", "hyperfine", "unbuffer", "expect", "ssh", "su", "pkexec", "runuser", "chroot",
+    "unshare", "nsenter", "setpriv", "capsh", "systemd-run", "entr", "fakeroot", "firejail", "bwrap", "proot", "docker", "podman",
+    "nix-shell", "uv", "npx", "uvx", "poetry", "pipenv", "direnv", "mise", "rbash", "mksh", "fish", "pwsh", "awk", "gawk", "mawk",
+    "start-stop-daemon", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
+})
+# fmt: on
 _PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser", "setcap", "chroot", "unshare", "nsenter"})
 # fmt: off
 _NETWORK = frozenset({
@@ -133,6 +144,19 @@ def is_networked(part: Part) -> bool:
     if _base(part.name) == "git":
         return any(word in _GIT_NETWORK for word in part.words[1:])
     return _base(part.name) in _NETWORK
+
+
+def launched(part: Part) -> Iterator[str]:
+    """Every word by which a program that is not read here may name another one."""
+    if part.inside or _base(part.name) not in _LAUNCHERS:
+        return
+    for word in part.words[1:]:
+        yield from _TOKEN.findall(word)
+
+
+def takes_orders(part: Part) -> bool:
+    """A shell without a script: it runs what it is given to read."""
+    return _base(part.name) in _SHELLS and not part.inside and all(word.startswith("-") for word in part.words[1:])
 
 
 def without_folder(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What is read back. Reads take well under a millisecond, so they are made where they are asked for, on a connection of their own."""
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
-from anycowork.domain.usage import ChatUsage
+from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.domain.workflows import Run
 from anycowork.store import answers, approvals, audit, calls, chats, messages, records, runs, snapshots, turns, usage
 from anycowork.store.lines import Lines
@@ -117,6 +118,9 @@ class SqliteStore:
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         return usage.of_chat(self._reader, chat_id)
+
+    async def turn_usage(self, chat_id: str, turn_id: str) -> Sequence[ModelUsage]:
+        return usage.of_turn(self._reader, chat_id, turn_id)
 
     async def numbers(self) -> dict[str, int]:
         """How much there is, for the metrics."""

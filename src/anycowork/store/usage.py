@@ -59,17 +59,24 @@ def totals(connection: Connection, chat_id: str) -> UsageTotals:
 
 
 def of_chat(connection: Connection, chat_id: str) -> ChatUsage:
-    """Per model, the one that was asked first standing first."""
-    rows = connection.execute(
-        "SELECT model, COUNT(*), SUM(CASE WHEN settled = 0 THEN reserved ELSE 0 END), SUM(prompt), SUM(completion),"
-        " SUM(cached), SUM(reasoning), MAX(estimated) FROM usage WHERE chat_id = ? GROUP BY model ORDER BY MIN(id)",
-        (chat_id,),
-    ).fetchall()
     newest = connection.execute(
         "SELECT prompt + completion FROM usage WHERE chat_id = ? AND settled = 1 ORDER BY id DESC LIMIT 1", (chat_id,)
     ).fetchone()
-    models = [
+    return ChatUsage(_models(connection, "chat_id = ?", chat_id), window=newest[0] if newest else 0)
+
+
+def of_turn(connection: Connection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
+    return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)  # the index is the chat's
+
+
+def _models(connection: Connection, where: str, *of: str) -> tuple[ModelUsage, ...]:
+    """Per model, the one that was asked first standing first."""
+    rows = connection.execute(
+        "SELECT model, COUNT(*), SUM(CASE WHEN settled = 0 THEN reserved ELSE 0 END), SUM(prompt), SUM(completion),"
+        f" SUM(cached), SUM(reasoning), MAX(estimated) FROM usage WHERE {where} GROUP BY model ORDER BY MIN(id)",
+        of,
+    ).fetchall()
+    return tuple(
         ModelUsage(model, requests, reserved, prompt, completion, cached, reasoning, bool(estimated))
         for model, requests, reserved, prompt, completion, cached, reasoning, estimated in rows
-    ]
-    return ChatUsage(tuple(models), window=newest[0] if newest else 0)
+    )

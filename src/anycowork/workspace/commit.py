@@ -25,6 +25,10 @@ _CHUNK = 1 << 20
 _TREE = "tree:"
 
 
+class NothingMade(OSError):
+    """The disk refused before anything of a commit was moved."""
+
+
 @dataclass(slots=True)
 class Applied:
     """`conflicts` are paths that were neither as before nor as meant; they were left alone."""
@@ -60,7 +64,7 @@ def apply(
 ) -> Applied:
     """Moves what is staged into place. `seen` are the states that the changes were checked against, where they are still known.
 
-    Raises: OSError if the disk refuses (full, gone): the same call finishes the rest later.
+    Raises: NothingMade if the disk has no room for it, OSError if it refuses later: the same call finishes the rest another time.
     """
     return _Committer(stage, jail, dict(seen or {})).run(list(intents))
 
@@ -75,18 +79,64 @@ class _Committer:
         self._outcome = Applied()
         self._touched: set[Place] = set()
         self._number = 0
+        self._carried: dict[str, str] = {}
+        self._carrier = -1
 
     def run(self, intents: list[PathIntent]) -> Applied:
         gone = [item for item in intents if item.after is None]
         folders = [item for item in intents if item.after == FOLDER]
         others = [item for item in intents if item.after not in (None, FOLDER)]
-        for item in [*gone, *folders, *others]:
-            self._number += 1
-            self._make(item)
+        with self._carrying(others):
+            for item in [*gone, *folders, *others]:
+                self._number += 1
+                self._make(item)
         for item in reversed(folders):
             self._set_folder_mode(item)
         self._sync()
         return self._outcome
+
+    @contextmanager
+    def _carrying(self, items: list[PathIntent]) -> Iterator[None]:
+        """Onto another file system everything is copied before anything moves: a disk that fills leaves the workspace as it was."""
+        name = f".anycowork-{self._id}-carried.tmp"
+        with self._jail.folder(Place(()), flags=os.O_RDONLY) as root:
+            if self._upper is None or not self._can_carry(name, root, self._upper):
+                yield
+                return
+            try:
+                with _folder(name, root) as self._carrier:
+                    for item in items:
+                        self._carry(item, self._upper)
+                    yield
+            finally:
+                self._carried = {}
+                _remove_entry(name, root)
+
+    def _can_carry(self, name: str, root: int, upper: Jail) -> bool:
+        """Nowhere to carry to if the workspace's own folder is closed: then each file is copied when its turn comes."""
+        if not lies_elsewhere(upper.root, self._jail.root):
+            return False
+        try:
+            _remove_entry(name, root)  # from a commit that was cut off
+            os.mkdir(name, 0o700, dir_fd=root)
+        except PermissionError:
+            return False
+        except OSError as error:
+            raise NothingMade(error.errno, error.strerror) from None
+        return True
+
+    def _carry(self, item: PathIntent, upper: Jail) -> None:
+        place = Place(tuple(item.path.split("/")))
+        number = str(len(self._carried))
+        try:
+            with upper.folder(place.parent, flags=os.O_RDONLY) as staged:
+                _prepare(place.name, staged, item)
+                _copy(place.name, staged, number, self._carrier, item)
+        except (FileNotFoundError, ToolFault):
+            return  # no longer staged
+        except OSError as error:
+            raise NothingMade(error.errno, error.strerror) from None
+        self._carried[item.path] = number
 
     def _make(self, item: PathIntent) -> None:
         place = Place(tuple(item.path.split("/")))
@@ -158,6 +208,8 @@ class _Committer:
         if self._upper is None:
             return False
         try:
+            if item.path in self._carried and self._moved_in(item, place, parent, replacing=replacing):
+                return True
             with self._upper.folder(place.parent, flags=os.O_RDONLY) as staged:
                 _prepare(place.name, staged, item)
                 try:
@@ -168,6 +220,16 @@ class _Committer:
                     _copy_over(place.name, staged, temporary, parent, item, replacing=replacing)
         except (FileNotFoundError, FileExistsError, ToolFault):
             return False  # no longer staged, or somebody was quicker
+        return True
+
+    def _moved_in(self, item: PathIntent, place: Place, parent: int, *, replacing: bool) -> bool:
+        """False if that folder of the workspace is a mount of its own."""
+        try:
+            _rename(self._carried[item.path], self._carrier, place.name, parent, replacing=replacing)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            return False
         return True
 
     def _set_folder_mode(self, item: PathIntent) -> None:
@@ -191,6 +253,16 @@ class _Committer:
                     os.fsync(fd)
             except (ToolFault, OutsideWorkspace):
                 continue  # removed by a later step
+
+
+def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
+    """Whether a file cannot be renamed from one folder into the other. The kernel says so before it looks for the file."""
+    nothing = f".anycowork-{os.urandom(8).hex()}"
+    try:
+        Path(staged, nothing).rename(Path(root, nothing))
+    except OSError as error:
+        return error.errno == errno.EXDEV
+    return False
 
 
 # --- the manifest

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
-from anycowork.domain.ports import Hidden
+from anycowork.domain.ports import ANYTHING_INSIDE, Hidden
 from anycowork.domain.values import value
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import Place
@@ -21,9 +21,6 @@ from anycowork.workspace.stage import Layer, Stage
 MOST_MASKS = 256  # mounts; setting up each costs every command
 MOST_LOOKED = 200_000  # paths
 _COVERS = "covers"
-# Names that no tree has: a folder in which these are hidden, at every depth, is hidden as a whole.
-_ANY_NAME = "\x01"
-_DEPTHS = (1, 2, 5)
 
 
 @value
@@ -134,7 +131,7 @@ class _Looking:
         return folders
 
     def _hides_all(self, folder: Place) -> bool:
-        return all(self.hidden.hides("/".join((*folder.parts, *[_ANY_NAME] * depth))) for depth in _DEPTHS)
+        return all(self.hidden.hides("/".join((*folder.parts, inside))) for inside in ANYTHING_INSIDE)
 
     def _mask(self, mask: Mask) -> None:
         self.masks[mask.place] = mask

@@ -77,6 +77,7 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "_sysctl": (156, None),
 }
 _UNIX = 1
+_STREAM, _SEQUENCED, _SOCKET_KIND = 1, 5, 0xF  # the other bits of a socket's type are flags
 _ALLOWED_FAMILIES = (_UNIX, 2, 10, 16)  # unix, inet, inet6, netlink: VSOCK, for one, is in no network namespace
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW… flag, time included
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
@@ -110,13 +111,14 @@ def filter_for(machine: str, *, unix_sockets: bool = True) -> bytes:
     """The program for this architecture (as `platform.machine()` names it). Raises: KeyError for one we do not know.
 
     Without `unix_sockets` there are only pairs of them: who sees the workspace itself could else call at a socket that lies in it.
+    And only pairs that stay connected: one for datagrams sends to any address.
     """
     return b"".join(_program(_MACHINES[machine], unix_sockets=unix_sockets))
 
 
 # --- the program: one small question after another, each with its own answer
 
-_LOAD, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _AND, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in seccomp_data; the low half of an argument, little endian
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _EPERM, _ENOSYS, _EAFNOSUPPORT = _ERROR | errno.EPERM, _ERROR | errno.ENOSYS, _ERROR | errno.EAFNOSUPPORT
@@ -152,6 +154,13 @@ def _program(machine: _Machine, *, unix_sockets: bool) -> list[bytes]:
             _step(_EQUAL, machine.socket, no=4),
             _step(_LOAD, _FIRST),
             _step(_EQUAL, _UNIX, no=1),
+            _step(_RETURN, _EAFNOSUPPORT),
+            _step(_LOAD, _NUMBER),
+            _step(_EQUAL, machine.socketpair, no=6),
+            _step(_LOAD, _SECOND),
+            _step(_AND, _SOCKET_KIND),
+            _step(_EQUAL, _STREAM, yes=2),
+            _step(_EQUAL, _SEQUENCED, yes=1),
             _step(_RETURN, _EAFNOSUPPORT),
             _step(_LOAD, _NUMBER),
         ]

@@ -13,7 +13,7 @@ from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Held, Intent, PathIntent
 from anycowork.workspace.checking import Objection, Why, objection_to
-from anycowork.workspace.commit import Applied, apply, manifest, seal
+from anycowork.workspace.commit import Applied, NothingMade, apply, lies_elsewhere, manifest, seal
 from anycowork.workspace.copies import Copied, as_layer, scan_copy
 from anycowork.workspace.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
 from anycowork.workspace.jail import Jail
@@ -130,6 +130,13 @@ class Transaction:
         seen = {change.place.path: change.before for change in self.delta.changes if change.before is not None}
         try:
             applied = apply(self.stage.folder, self.jail, manifest(self.delta), seen=seen)
+        except NothingMade as error:
+            kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+            self.pledged = False
+            raise CommitFailed(
+                f"The workspace's disk has no room for what the command changed ({error.strerror}): none of it was made, and all of it "
+                f"is kept in '{kept}/upper'. Free some room and run the command again."
+            ) from None
         except OSError as error:
             kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
             self.pledged = False
@@ -171,7 +178,7 @@ class Transaction:
 
     def _require_room(self) -> None:
         """A commit onto another file system copies: it must not stop half way for want of room."""
-        if self.stage.upper.stat().st_dev == Path(self.jail.root).stat().st_dev:
+        if not lies_elsewhere(self.stage.upper, self.jail.root):
             return
         needed = sum(change.after.size for change in self.delta.changes if change.after is not None)
         if shutil.disk_usage(self.jail.root).free < needed + _SPARE:

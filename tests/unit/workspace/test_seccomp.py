@@ -89,6 +89,8 @@ def answer(machine: str, number: int, *arguments: int, arch: int | None = None, 
         match code:
             case 0x20:
                 (held,) = struct.unpack_from("<I", data, value)
+            case 0x54:
+                held &= value
             case 0x15:
                 at += yes if held == value else no
             case 0x35:
@@ -136,7 +138,12 @@ def test_foreign_code_has_pairs_of_unix_sockets_and_no_others(machine: str) -> N
     known, unix = numbers(machine), 1
     assert answer(machine, known["socket"], unix) == ALLOW
     assert answer(machine, known["socket"], unix, unix_sockets=False) == ERROR | errno.EAFNOSUPPORT
-    assert answer(machine, known["socketpair"], unix, unix_sockets=False) == ALLOW
+    flags = 0o2000000 | 0o4000  # close-on-exec, nonblocking
+    for kind, passes in ((1, True), (5, True), (2, False), (3, False), (4, False), (0, False)):
+        said = answer(machine, known["socketpair"], unix, kind | flags, unix_sockets=False)
+        assert said == (ALLOW if passes else ERROR | errno.EAFNOSUPPORT), kind
+        assert answer(machine, known["socketpair"], unix, kind) == ALLOW, "a command's layer has no socket of anybody's"
+    assert answer(machine, known["socketpair"], VSOCK, 1, unix_sockets=False) == ERROR | errno.EAFNOSUPPORT
     assert answer(machine, known["socket"], INET, unix_sockets=False) == ALLOW
     assert answer(machine, known["socket"], VSOCK, unix_sockets=False) == ERROR | errno.EAFNOSUPPORT
     for name, number in numbers(machine).items():

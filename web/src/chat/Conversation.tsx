@@ -15,7 +15,7 @@ import { type Row, rowsOf, withDrafts } from "../state/rows";
 import { planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
 import { RunLine } from "../workflows/RunLine";
-import { type Message, type PlanStep, readPictures } from "../wire/nouns";
+import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
@@ -83,7 +83,7 @@ function tellKept(rules: readonly unknown[]): void {
 function useRows(view: ChatView, runs: Runs, onCompare: () => void): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
-  const execute = useCallback((id: string, steps: PlanStep[] | null) => void attempt(acts.approvePlan(view.id, id, steps)), [view.id]);
+  const execute = useCallback((id: string, edits: PlanEdits | null) => void attempt(acts.approvePlan(view.id, id, edits)), [view.id]);
   const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void attempt(acts.answer(view.id, id, given)), [view.id]);
   return (row) => {
     switch (row.kind) {

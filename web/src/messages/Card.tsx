@@ -5,7 +5,7 @@ import type { PlanStanding } from "../state/reduce";
 import { type Run, isOrder, runOf } from "../state/runs";
 import type { Saying } from "../state/rows";
 import type { QuestionStanding } from "../state/standing";
-import { type Message, type PlanStep, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
+import { type Message, type PlanEdits, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
@@ -30,7 +30,7 @@ export interface CardProps {
   /** How far the workflow is that this message belongs to. */
   run: Run | null;
   busy: boolean;
-  onExecute: (messageId: string, steps: PlanStep[] | null) => void;
+  onExecute: (messageId: string, edits: PlanEdits | null) => void;
   onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
@@ -48,7 +48,7 @@ function Shown(props: CardProps) {
     case "plan": {
       const plan = props.plan.approved ?? readPlan(message.payload);
       if (!plan) return plain;
-      return <PlanCard {...props} plan={plan} state={props.plan.state} onExecute={(steps) => props.onExecute(message.id, steps)} />;
+      return <PlanCard {...props} plan={plan} state={props.plan.state} onExecute={(edits) => props.onExecute(message.id, edits)} />;
     }
     case "question": {
       const question = readQuestion(message.payload);

@@ -2,7 +2,7 @@ import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
-import { type PlanStep, readPlan } from "../wire/nouns";
+import { type PlanEdits, readPlan } from "../wire/nouns";
 import { PlanCard } from "./PlanCard";
 
 const PLAN = {
@@ -16,7 +16,7 @@ const PLAN = {
 };
 
 function card(parts: Partial<Parameters<typeof PlanCard>[0]> = {}) {
-  const onExecute = vi.fn<(steps: PlanStep[] | null) => void>();
+  const onExecute = vi.fn<(edits: PlanEdits | null) => void>();
   const plan = readPlan(PLAN)!;
   const shown = show(<PlanCard message={message({ agent_role: "planner" })} plan={plan} state="open" thought={null} busy={false} onExecute={onExecute} onRevise={() => {}} onCompare={null} {...parts} />);
   return { ...shown, onExecute };
@@ -46,10 +46,29 @@ it("executes what the person made of it: reordered, changed, dropped, added", as
   await userEvent.type(screen.getByLabelText("What to do in step 2"), "Rest");
   await userEvent.type(screen.getByLabelText("Files of step 2"), "a.txt, b.txt");
   await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
-  const steps = onExecute.mock.calls[0]![0]!;
+  const { steps } = onExecute.mock.calls[0]![0]!;
   expect(steps.map(({ action }) => action)).toEqual(["Run it twice", "Rest"]);
   expect(steps[0]!.dependencies).toEqual([]);
   expect(steps[1]!.paths).toEqual(["a.txt", "b.txt"]);
+});
+
+it("shows its budget, and lets the person change it in their own units", async () => {
+  const plan = readPlan({ ...PLAN, budget: { calls: 1, seconds: 90, tokens: 50_000, cost: 1.5 } })!;
+  const { onExecute } = card({ plan });
+  for (const words of ["1 change or command", "90 s at work", "50,000 tokens", "$1.5"]) expect(screen.getByText(words)).toBeTruthy();
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  const minutes = screen.getByLabelText("Minutes at work");
+  expect(minutes).toHaveProperty("value", "1.5");
+  await userEvent.clear(minutes);
+  await userEvent.type(minutes, "3");
+  await userEvent.clear(screen.getByLabelText("Tokens"));
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  expect(onExecute.mock.calls[0]![0]!.budget).toEqual({ calls: 1, seconds: 180, tokens: null, cost: 1.5 });
+});
+
+it("says nothing of a budget that there is not", () => {
+  card();
+  expect(screen.queryByText("Budget")).toBeNull();
 });
 
 it.each([

@@ -1,10 +1,11 @@
 // What a person approves: steps with their reasons, tools and files; risks; times. Edited here, executed exactly as approved.
 import clsx from "clsx";
-import { Clock, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
+import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { PlanState } from "../state/reduce";
 import { Button } from "../ui/Button";
-import type { Message, Plan, PlanStep } from "../wire/nouns";
+import type { Message, Plan, PlanEdits } from "../wire/nouns";
+import { limited } from "./budgets";
 import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
@@ -17,7 +18,7 @@ interface Props {
   state: PlanState;
   thought: number | null;
   busy: boolean;
-  onExecute: (steps: PlanStep[] | null) => void;
+  onExecute: (edits: PlanEdits | null) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
 }
@@ -56,6 +57,7 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
           ) : (
             <>
               <PlanSteps steps={plan.steps} />
+              <Notes title="Budget" notes={limited(plan.budget)} icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />} />
               <Notes title="Before it starts" notes={plan.prerequisites} />
               <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
               {state === "open" && <Actions busy={busy} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}

@@ -1,18 +1,20 @@
 import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { useState } from "react";
 import { Button, IconButton } from "../ui/Button";
-import type { Plan, PlanStep } from "../wire/nouns";
+import type { Budget, Plan, PlanEdits, PlanStep } from "../wire/nouns";
+import { BudgetFields } from "./BudgetFields";
 import { type Edit, edited } from "./planEdits";
 
 interface Props {
   plan: Plan;
   busy: boolean;
   onCancel: () => void;
-  onExecute: (steps: PlanStep[]) => void;
+  onExecute: (edits: PlanEdits) => void;
 }
 
 export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
   const [steps, setSteps] = useState<PlanStep[]>(plan.steps);
+  const [budget, setBudget] = useState<Budget>(plan.budget);
   const edit = (wish: Edit) => setSteps((now) => edited(now, wish));
   const ready = steps.length > 0 && steps.every(({ action }) => action.trim());
   return (
@@ -25,9 +27,10 @@ export function PlanEditor({ plan, busy, onCancel, onExecute }: Props) {
       <Button look="quiet" className="mt-3" icon={<Plus size={15} aria-hidden />} onClick={() => edit({ do: "add" })}>
         Add a step
       </Button>
+      <BudgetFields budget={budget} onChange={setBudget} />
       <footer className="mt-4 flex flex-wrap items-center gap-2 border-t border-line pt-4">
         <span data-colour="green">
-          <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || !ready} onClick={() => onExecute(steps)}>
+          <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || !ready} onClick={() => onExecute({ steps, budget })}>
             Execute edited plan
           </Button>
         </span>

@@ -1,5 +1,6 @@
 // What was meant beside what was done, for every approved plan of a chat; the newest first.
 import { TriangleAlert } from "lucide-react";
+import { used } from "../messages/budgets";
 import { Inline } from "../messages/Inline";
 import { Dialog } from "../ui/Dialog";
 import { seconds } from "../ui/times";
@@ -49,6 +50,7 @@ export function Compared({ plan }: { plan: ComparedPlan }) {
         {finishedSteps(plan)} of {plan.steps.length} steps · {STATES[plan.state] ?? "at work"}
         {plan.seconds > 0 && ` · ${seconds(plan.seconds)}`}
       </p>
+      {plan.budget && <p className="mb-2 text-sm text-ink-3">Budget: {used(plan.budget, plan.spent)}</p>}
       <div aria-hidden className="hidden grid-cols-2 gap-x-6 border-b border-line pb-1 text-xs font-medium text-ink-3 sm:grid">
         <span>What was meant</span>
         <span>What was done</span>

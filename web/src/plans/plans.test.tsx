@@ -30,6 +30,8 @@ const PLAN: ComparedPlan = {
   turn_id: "t",
   state: "answered",
   seconds: 12,
+  budget: null,
+  spent: { calls: 1, seconds: 12, tokens: 900, cost: null },
   steps: [
     step("1", "completed", { done: [done()], check: { command: "grep -q hi hello.txt", ran: true, ok: true } }),
     step("2", "failed", { done: [done({ call_id: "c2", status: "error", error: "No such file." })] }),
@@ -46,6 +48,11 @@ it("stands what was meant beside what was done, and marks what was outside", asy
     expect(container.textContent).toContain(words);
   }
   await expectAccessible(container);
+});
+
+it("says how much of its budget was used", () => {
+  const { container } = show(<Compared plan={{ ...PLAN, budget: { calls: 3, seconds: 600, cost: 2 } }} />);
+  expect(container.textContent).toContain("Budget: 1 of 3 changes and commands · 12 s of 10 min · an unknown part of $2");
 });
 
 it("shows a status and a tool that it does not know by their own names", () => {

@@ -1,6 +1,6 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
 import { api, given, once } from "../wire/client";
-import type { Chat, Decision, PlanStep } from "../wire/nouns";
+import type { Budget, Chat, Decision, PlanEdits, PlanStep } from "../wire/nouns";
 
 const at = (chat_id: string) => ({ path: { chat_id }, header: once() });
 
@@ -44,9 +44,9 @@ export async function answer(chatId: string, messageId: string, given_: { value:
   await given(api.POST("/context/{chat_id}/questions/{message_id}/answer", { params, body: given_ }));
 }
 
-export async function approvePlan(chatId: string, messageId: string, steps: PlanStep[] | null): Promise<void> {
+export async function approvePlan(chatId: string, messageId: string, edits: PlanEdits | null): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId }, header: once() };
-  const body = steps ? { steps: steps.map(asJson), run: "chat" as const } : { run: "chat" as const };
+  const body = edits ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const } : { run: "chat" as const };
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
 
@@ -75,6 +75,11 @@ export async function runWorkflow(chatId: string, name: string, parameters: Reco
 
 export async function changeSettings(changes: Record<string, unknown>): Promise<void> {
   await given(api.PUT("/settings", { body: changes as never }));
+}
+
+/** Only what is limited; an empty budget limits nothing. */
+function named(budget: Budget): Record<string, number> {
+  return Object.fromEntries(Object.entries(budget).filter((part): part is [string, number] => part[1] !== null));
 }
 
 function asJson(step: PlanStep): Record<string, unknown> {

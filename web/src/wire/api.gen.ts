@@ -2252,6 +2252,17 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** BudgetShape */
+        BudgetShape: {
+            /** Calls */
+            calls?: number | null;
+            /** Seconds */
+            seconds?: number | null;
+            /** Tokens */
+            tokens?: number | null;
+            /** Cost */
+            cost?: number | null;
+        };
         /**
          * ChatChange
          * @description What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default.
@@ -2341,7 +2352,7 @@ export interface components {
         };
         /**
          * ComparedPlanShape
-         * @description `unplanned` changed something for no step; `also_read` counts what was only read for none.
+         * @description `unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved.
          */
         ComparedPlanShape: {
             /** Message Id */
@@ -2356,6 +2367,8 @@ export interface components {
             state: string;
             /** Seconds */
             seconds: number;
+            budget: components["schemas"]["BudgetShape"] | null;
+            spent: components["schemas"]["SpentShape"];
             /** Steps */
             steps: components["schemas"]["StepAuditShape"][];
             /** Unplanned */
@@ -2964,13 +2977,17 @@ export interface components {
         Permission: "read_files" | "write_files" | "create_files" | "delete_files" | "execute_commands";
         /**
          * PlanApproval
-         * @description `steps` is the plan's list as the person edited it; without it the plan is approved as it stands.
+         * @description `steps` is the plan's list as the person edited it, `budget` its budget (`{}`: none); without them they are approved as they stand.
          */
         PlanApproval: {
             /** Steps */
             steps?: {
                 [key: string]: components["schemas"]["JsonValue"];
             }[] | null;
+            /** Budget */
+            budget?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
             /** @default chat */
             run: components["schemas"]["RunAs"];
         };
@@ -3338,6 +3355,20 @@ export interface components {
          * @enum {string}
          */
         Speaker: "user" | "assistant" | "system" | "tool";
+        /**
+         * SpentShape
+         * @description `calls` are changes and commands that the plan names; `cost` in US dollars, null where a model has no price.
+         */
+        SpentShape: {
+            /** Calls */
+            calls: number;
+            /** Seconds */
+            seconds: number;
+            /** Tokens */
+            tokens: number;
+            /** Cost */
+            cost: number | null;
+        };
         /**
          * StepAuditShape
          * @description `status`: pending, running, completed, failed, interrupted, skipped, or claimed where nothing could be held against the step.

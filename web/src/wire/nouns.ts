@@ -46,12 +46,27 @@ export interface PlanStep {
   check: string | null;
 }
 
+/** How much a plan's run may use before it asks; null: as much as it needs. */
+export interface Budget {
+  calls: number | null;
+  seconds: number | null;
+  tokens: number | null;
+  cost: number | null;
+}
+
+/** A plan as the person changed it before approving. */
+export interface PlanEdits {
+  steps: PlanStep[];
+  budget: Budget;
+}
+
 export interface Plan {
   goal: string;
   steps: PlanStep[];
   estimated_total_time: string;
   risks: string[];
   prerequisites: string[];
+  budget: Budget;
 }
 
 export type Severity = "critical" | "major" | "minor";
@@ -118,7 +133,14 @@ export function readPlan(value: unknown): Plan | null {
     estimated_total_time: text(plan["estimated_total_time"]),
     risks: texts(plan["risks"]),
     prerequisites: texts(plan["prerequisites"]),
+    budget: readBudget(plan["budget"]),
   };
+}
+
+function readBudget(value: unknown): Budget {
+  const budget = loose(value);
+  const amount = (of: unknown) => (typeof of === "number" && of > 0 ? of : null);
+  return { calls: amount(budget["calls"]), seconds: amount(budget["seconds"]), tokens: amount(budget["tokens"]), cost: amount(budget["cost"]) };
 }
 
 function readStep(value: unknown, number: number): PlanStep {

@@ -13,13 +13,22 @@ from anycowork.domain.values import value
 from anycowork.tools.child import Bounds
 from anycowork.tools.contained import Contained
 from anycowork.tools.plugins.finding import Plugin, libraries
-from anycowork.workspace.bwrap import Sight
+from anycowork.workspace import landlock
+from anycowork.workspace.bwrap import HOME, Sight
 from anycowork.workspace.egress import Egress
 from anycowork.workspace.proxy import Reach
 from anycowork.workspace.sandbox import Sandbox
+from anycowork.workspace.stage import DEVICES
 
 # Isolated and without `site`: no variable, no folder of the caller's and no .pth file decides what is imported.
 _BEGIN = "import sys; sys.path += sys.argv[1:]; from anycowork.plugins.worker import main; main()"
+# Before anything of the plugin's can be imported, even in our name: a pipe in the workspace takes what is written into it,
+# however read-only the workspace is mounted.
+_HOLD = (
+    "import os, sys; own = {'__name__': 'landlock'}; exec(open(sys.argv.pop(1)).read(), own); "
+    "own['write_only_in'](sys.argv.pop(1).split(':'), apart_from=os.getcwd()); "
+)
+_SCRATCH = ("/tmp", HOME, "/dev/shm", "/dev/pts", *(f"/dev/{name}" for name in DEVICES))  # the sandbox's own
 _OURS = Path(__file__).resolve().parents[2]
 _SYSTEM = ("/usr", "/nix/store")  # every sandbox sees these
 
@@ -45,14 +54,16 @@ class Housing:
         bounds: Bounds,
         *,
         sees_workspace: bool = False,
+        changes: bool = False,
         reach: Reach | None = None,
     ) -> Contained:
-        """One question to a new worker. Raises: Unhoused."""
+        """One question to a new worker. One that sees the workspace and `changes` nothing is held to its scratch folders. Raises: Unhoused."""
         paths = dict.fromkeys((*plugin.paths, str(_OURS.parent), *libraries()))
         shown = [str(Path(sys.base_prefix).resolve()), *plugin.paths, str(_OURS), *libraries()]
         return Contained(
             self.sandbox,
-            command="exec " + shlex.join([_python(), "-I", "-S", "-B", "-c", _BEGIN, *paths]),
+            command="exec "
+            + shlex.join([_python(), "-I", "-S", "-B", "-c", *_begin(held=sees_workspace and not changes), *paths]),
             bounds=bounds,
             stdin=json.dumps(request).encode(),
             sight=Sight(self._places(shown), workspace=sees_workspace),
@@ -72,6 +83,13 @@ class Housing:
                 )
         apart = [one for one in places if not any(one != other and one.is_relative_to(other) for other in places)]
         return tuple(map(str, apart))
+
+
+def _begin(*, held: bool) -> list[str]:
+    """Who changes files has the workspace as a layer of its own, in which pipes lead to nobody."""
+    if not held:
+        return [_BEGIN]
+    return [_HOLD + _BEGIN, str(Path(landlock.__file__).resolve()), ":".join(_SCRATCH)]
 
 
 def _python() -> str:

@@ -92,6 +92,7 @@ class PluginTool:
             request,
             Bounds(seconds=self._timeout, output=MOST_OUTPUT),
             sees_workspace=self._sees_workspace,
+            changes=not self.spec.read_only,
             reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
         )
 

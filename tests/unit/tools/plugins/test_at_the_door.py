@@ -214,6 +214,44 @@ async def test_what_a_rule_denies_reading_is_not_seen_by_it(tmp_path: Path) -> N
         assert (await first_result(chat))["content"] == '[\n  "a.txt",\n  "b.txt"\n]'
 
 
+@proves("APR-2", "TOOL-5")
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("/secrets/key.txt", "secrets/key.txt"),
+        ("/secrets/**", "secrets/key.txt"),
+        ("/secrets/**", "secrets"),
+        ("/secrets/", "secrets"),
+        ("/secrets/**", "./secrets/../secrets/key.txt"),
+        ("/secrets/**", "led/key.txt"),
+        ("**/*.txt", "secrets/key.txt"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["count_words", "shout"])
+async def test_called_for_what_may_not_be_read_it_is_refused_and_never_started(
+    tmp_path: Path, tool: str, rule: str, path: str
+) -> None:
+    async with furnished(tmp_path, call(tool, path=path)) as guest:
+        (guest.workspace / "secrets").mkdir(exist_ok=True)
+        (guest.workspace / "secrets" / "key.txt").write_text("hush")
+        (guest.workspace / "led").symlink_to("secrets")
+        await ruled(guest, "read_file", rule, "deny")
+        await ruled(guest, tool, "*", "allow")
+        chat = await guest.chat()
+        assert (await chat.send("count"))["state"] == "idle"
+        result = await first_result(chat)
+        assert result["status"] == "refused" and result["error"]["code"] == "denied_by_rule"
+        assert f"deny read_file on {rule}" in result["content"] and "seconds" not in str(result.get("facts"))
+
+
+async def test_a_folder_with_something_hidden_in_it_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    async with furnished(tmp_path, call("count_words", path="a.txt")) as guest:
+        await ruled(guest, "read_file", "/secrets/**", "deny")
+        chat = await guest.chat()
+        await chat.send("count")
+        assert (await first_result(chat))["status"] == "ok"
+
+
 async def test_with_ask_at_commit_it_runs_first_and_shows_its_changes(tmp_path: Path) -> None:
     async with furnished(tmp_path, call("shout_both", one="a.txt", two="b.txt"), ask="at_commit") as guest:
         chat = await guest.chat()
