@@ -90,12 +90,11 @@ def _sentences(model: type[Boundary], error: ValidationError) -> list[str]:
 
 def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
     field = ".".join(str(step) for step in details["loc"])
-    known = ", ".join(model.model_fields)
     match details["type"]:
         case "missing":
             return f"'{field}' is missing; it is required{_expectation(model, details)}."
         case "extra_forbidden":
-            return f"'{field}' is not a parameter; the parameters are {known}."
+            return f"'{field}' is not a parameter; the parameters are {_known(model)}."
         case "value_error":
             reason = details["msg"].removeprefix("Value error, ")
             return f"'{field}' {reason}." if field else f"{reason}."
@@ -103,6 +102,11 @@ def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
             return f"{f'{field!r}' if field else 'The parameters'} must be an object."
         case _:
             return f"'{field}' is {seen(details['input'])}, which does not fit: {_lowered(details['msg'])}."
+
+
+def _known(model: type[Boundary]) -> str:
+    properties = schema_of(model).get("properties")
+    return ", ".join(properties) if isinstance(properties, dict) else ""
 
 
 def _expectation(model: type[Boundary], details: ErrorDetails) -> str:

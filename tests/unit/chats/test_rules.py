@@ -220,6 +220,23 @@ async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Pa
 
 
 @proves("APR-7")
+async def test_explain_takes_a_call_as_a_model_writes_it_with_its_chat_beside_it_or_without_one(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        planner = await guest.chat(role="planner")
+        wish = {"call": {"tool": "create_file", "parameters": {"path": "a", "content": ""}, "terminate": True}}
+        assert (await guest.ask("POST", "/rules/explain", wish))["effect"] == "ask", "as a new chat's actor"
+        assert (await guest.ask("POST", "/rules/explain", {**wish, "context_id": planner.id}))["effect"] == "deny"
+
+
+@proves("TOOL-1")
+async def test_explaining_an_unknown_tool_lists_no_tools(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        wish = {"call": {"tool": "nothing", "parameters": {}}}
+        error = (await guest.ask("POST", "/rules/explain", wish, expect=422))["error"]
+        assert (error["param"], error["message"]) == ("call.tool", "There is no tool 'nothing'.")
+
+
+@proves("APR-7")
 async def test_preview_shows_past_calls_and_saves_nothing(tmp_path: Path) -> None:
     replies = [create("src/a"), call("read_file", path="src/a"), call("execute_command", command="git status"), "Done."]
     async with at_home(tmp_path, replies=replies) as guest:
