@@ -40,6 +40,18 @@ async def test_always_allow_for_this_chat_does_not_leak_to_another(tmp_path: Pat
         assert (await other.send("create"))["state"] == "awaiting_approval"
 
 
+@proves("APR-2")
+async def test_always_allow_at_the_root_does_not_let_an_agent_write_its_own_instructions(tmp_path: Path) -> None:
+    async with at_home(tmp_path, replies=[create("a.txt"), create("AGENTS.md"), create("b.txt"), "Done."]) as guest:
+        chat = await guest.chat()
+        await chat.send("create them")
+        await chat.decide("allow_always")
+        (approval,) = await chat.approvals()
+        assert (approval["resource"], approval["proposed_rule"]["resource"]) == ("/AGENTS.md", "/AGENTS.md")
+        await chat.decide("allow_always")
+        assert sorted(path.name for path in guest.workspace.iterdir()) == ["AGENTS.md", "a.txt", "b.txt"]
+
+
 @proves("APR-1", "APR-2")
 async def test_always_holds_in_the_workspace_and_after_a_restart(tmp_path: Path) -> None:
     async with at_home(tmp_path, replies=[create("src/a"), "Done."]) as guest:
