@@ -2,7 +2,6 @@
 
 import errno
 import logging
-import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.methods import allowed_methods
 from anycowork.api.wire import send_json
+from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,
     KeyLimitReached,
@@ -155,10 +155,6 @@ def answer_to_faults(faults: Sequence[Mapping[str, object]]) -> ErrorAnswer:
     return ErrorAnswer(422, "invalid", _sentence(first, param) + more, param)
 
 
-_SUBJECT = re.compile(r"^(Value error, |Input |String |List |Tuple |Dictionary )")
-_SAYS_NOTHING = r"should match pattern '\S'"
-
-
 def _path_of(fault: Mapping[str, object]) -> str | None:
     place = fault["loc"]
     assert isinstance(place, tuple)
@@ -174,10 +170,7 @@ def _sentence(fault: Mapping[str, object], param: str | None) -> str:
             return f"'{param}' is missing."
         case "extra_forbidden":
             return f"'{param}' is not a field here; remove it."
-    reason = _SUBJECT.sub("", str(fault["msg"])).partition(" after validation")[0]
-    if reason == _SAYS_NOTHING:
-        return f"'{param}' must say something."
-    return f"'{param}' {reason[:1].lower()}{reason[1:]}."
+    return f"'{param}' {reason_of(str(fault['msg']))}."
 
 
 # --- where errors are caught

@@ -68,9 +68,7 @@ class Gateway:
             await _while_listened_to(receive, _forward(line, scope, body, send, held))
 
     async def _tell_models(self, name: str, send: Send) -> None:
-        """The one of this name, or all of them if it is the list's own path."""
-        if self._upstreams.find(None) is None:
-            _no_provider()
+        """The one of this name, or all of them if it is the list's own path: none where no provider is connected."""
         listed = await self._upstreams.models()
         if name == MODELS:
             await send_json(send, 200, {"object": "list", "data": listed})

@@ -67,6 +67,16 @@ async def test_what_does_not_fit_is_a_422(client, wanted):
         ("/context/x/approvals", {"decisions": []}, "'decisions' should have at least 1 item."),
         ("/v1/system-prompts", {"name": " ", "content": "x"}, "'name' must say something."),
         ("/context/x/messages", {"content": " "}, "'content' must say something."),
+        (
+            "/context/x/plans",
+            {"plan": {"goal": "g", "steps": [{"action": 5}]}},
+            "This is not a valid plan: 'steps.0.action' should be a valid string; 'steps' should have at least 1 item.",
+        ),
+        (
+            "/context/x/plans",
+            {"plan": {"goal": "g", "steps": [{"action": "a", "dependencies": ["1"]}]}},
+            "This is not a valid plan: these tasks wait for each other: 1.",
+        ),
     ],
 )
 async def test_what_does_not_fit_is_told_in_a_sentence_about_the_field(client, path, wanted, sentence):
