@@ -51,7 +51,7 @@ from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app, settle_memory
-from anycowork.settings import Settings
+from anycowork.settings import BadSettings, Settings
 from anycowork.store.opening import Database, open_store
 from anycowork.supplies import Supplies
 from anycowork.tools.plugins.housing import Housing
@@ -91,8 +91,14 @@ async def open_house(
 ) -> AsyncIterator[House]:
     """Opens every room and settles what the last server left; the doors open after that. `outside` is the network that commands reach.
 
-    Raises: StorageFault, BadWorkspace.
+    Raises: StorageFault, BadWorkspace, BadSettings.
     """
+    if settings.database_url is not None:  # told to keep chats elsewhere, it must not quietly keep them here
+        raise BadSettings(
+            "'database_url' names another database, and this version keeps chats in SQLite in the data folder only. Take it out "
+            "of the settings (ANYCOWORK_DATABASE_URL, or config.toml).",
+            param="database_url",
+        )
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     database = open_store(settings.database_path, clock, hub.publish)

@@ -217,8 +217,9 @@ def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
 
 def _require_changeable(changes: Mapping[str, JsonValue]) -> None:
     if fixed := sorted(changes.keys() - CHANGEABLE):
+        reason = "cannot be changed while the house runs" if fixed[0] in KNOBS else "is no setting"
         raise BadSettings(
-            f"'{fixed[0]}' cannot be changed while the house runs. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
+            f"'{fixed[0][:80]}' {reason}. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
             param=fixed[0],
         )
 

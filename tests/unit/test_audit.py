@@ -140,8 +140,18 @@ async def test_a_changed_or_cut_file_is_found(tmp_path: Path) -> None:
         assert verified(tmp_path, "log.jsonl") == 1, number
 
 
-async def test_unfitting_words_are_said_and_an_unknown_chat_is_broken(tmp_path: Path) -> None:
-    assert verified(tmp_path) == 2
+async def test_without_a_name_every_chat_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async with at_home(tmp_path) as guest:
+        assert verified(tmp_path) == 0
+        assert "no chat yet" in capsys.readouterr().out
+        chats = [await guest.chat(), await guest.chat()]
+        assert verified(tmp_path) == 0
+    told = capsys.readouterr().out
+    assert all(chat.id in told for chat in chats)
+
+
+async def test_a_missing_database_and_an_unknown_chat_are_broken(tmp_path: Path) -> None:
+    assert verified(tmp_path) == 1
     assert verified(tmp_path, "nowhere") == 1, "there is no database"
     async with at_home(tmp_path) as guest:
         assert (await guest.ask("GET", "/context/nowhere/audit/log", expect=404))["error"]["code"] == "chat_not_found"

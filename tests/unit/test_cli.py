@@ -161,6 +161,26 @@ def test_doctor_finds_a_broken_settings_file(tmp_path: Path) -> None:
     assert "✗ settings" in done.stdout and "line 1" in done.stdout
 
 
+def test_the_package_itself_can_be_run(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "anycowork", "version"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, f"anycowork {anycowork.__version__}\n")
+
+
+@pytest.mark.parametrize("words", [("serve", "--port", "0"), ("run", "list the files")])
+def test_a_database_that_would_not_be_used_is_not_silently_passed_over(tmp_path: Path, words: tuple[str, ...]) -> None:
+    elsewhere = {"ANYCOWORK_DATABASE_URL": "postgresql://someone:secret@far/db"}
+    done = anycowork_cli(*words, cwd=tmp_path, environ=elsewhere)
+    assert done.returncode == 2 and "ANYCOWORK_DATABASE_URL" in done.stderr and "secret" not in done.stderr
+    assert not (tmp_path / "data" / "anycowork.db").exists()
+
+
 def test_no_colour_where_nobody_looks(tmp_path: Path) -> None:
     assert "\x1b[" not in anycowork_cli("doctor", cwd=tmp_path).stdout
 

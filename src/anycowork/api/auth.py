@@ -26,7 +26,8 @@ CLIENT_KEY_PREFIX = "sk-ac-"
 _OPEN = frozenset({"/", "/healthz", "/readyz"})
 _ASSETS = "/assets/"
 PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
-"""All that a client key reaches. What else lies under /v1 is for people."""
+"""All that a client key reaches, and each of the models by its name. What else lies under /v1 is for people."""
+ONE_MODEL = "/v1/models/"
 
 
 def new_client_key() -> str:
@@ -123,7 +124,8 @@ def _is_asset(scope: Asked) -> bool:
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:
-    if principal.kind is PrincipalKind.CLIENT_KEY and path not in PASSTHROUGH_PATHS:
+    reached = path in PASSTHROUGH_PATHS or path.startswith(ONE_MODEL)
+    if principal.kind is PrincipalKind.CLIENT_KEY and not reached:
         raise NotAllowed(
             f"The client key '{principal.name}' reaches {', '.join(sorted(PASSTHROUGH_PATHS))} only;"
             f" for {path[:100]} use the server's token."

@@ -36,6 +36,7 @@ from anycowork.api.headers import SecureHeaders
 from anycowork.api.hosts import Neighbourhood
 from anycowork.api.idempotency import Idempotency
 from anycowork.api.metering import Meter
+from anycowork.api.methods import HeadAsGet
 from anycowork.api.openapi import describe
 from anycowork.api.rooms import Rooms
 from anycowork.api.routes import Routes
@@ -69,7 +70,7 @@ def create_api(rooms: Rooms) -> ASGIApp:
     """The server's ASGI app. A request passes, from outside in: headers, errors, door, gateway, body, idempotency, streams, routes."""
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
-    app: ASGIApp = EventStreams(_routes(rooms, answers, passed_on), rooms)
+    app: ASGIApp = EventStreams(HeadAsGet(_routes(rooms, answers, passed_on)), rooms)
     app = Idempotency(app, rooms.receipts)
     app = BodyLimit(app, max_bytes=rooms.request_limit_bytes)
     meter = Meter(rooms.ledger, rooms.clock)

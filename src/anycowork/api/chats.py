@@ -13,7 +13,7 @@ from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import ChatList, ChatShape, OpenChat, Stopped
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.chats import Chat
-from anycowork.domain.errors import NotFound
+from anycowork.domain.errors import Invalid, NotFound
 from anycowork.domain.system_prompts import DEFAULT_ID
 
 routes = Routes(tags=["chats"])
@@ -23,9 +23,12 @@ Word = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class NewChat(Boundary):
+    """`mode` is the role by its older name: plan, act, or the role itself."""
+
     title: Title | None = None
     workspace: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
     agent_role: RoleWord | None = None
+    mode: RoleWord | None = None
     model: Word | None = None
     system_prompt_id: Word | None = None
 
@@ -41,16 +44,24 @@ class ChatChange(Boundary):
 @routes.post("/context", status_code=201, response_model=ChatShape, responses=faults(body=True))
 async def open_chat(principal: Sender, rooms: House, wanted: NewChat | None = None) -> Response:
     wanted = wanted or NewChat()
-    role = known_role(rooms.roles, wanted.agent_role, param="agent_role") if wanted.agent_role is not None else None
     chat = await rooms.desk.open_chat(
         principal,
         title=wanted.title,
         workspace=wanted.workspace,
-        role=role,
+        role=_first_role(rooms, wanted),
         model=wanted.model,
         system_prompt_id=wanted.system_prompt_id,
     )
     return answer(201, chat.to_json())
+
+
+def _first_role(rooms: Rooms, wanted: NewChat) -> str | None:
+    """Raises: UnknownRole; Invalid if the two words mean two roles."""
+    words = {"agent_role": wanted.agent_role, "mode": wanted.mode}
+    roles = {known_role(rooms.roles, word, param=param) for param, word in words.items() if word is not None}
+    if len(roles) > 1:
+        raise Invalid("'mode' and 'agent_role' name two roles, and a chat has one. Send either.", param="mode")
+    return next(iter(roles), None)
 
 
 @routes.get("/context", response_model=ChatList, responses=faults(422))

@@ -11,7 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from anycowork.api.methods import allowed_methods
 from anycowork.api.wire import send_json
+from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,
     KeyLimitReached,
@@ -34,8 +36,14 @@ log = logging.getLogger("anycowork.api")
 
 
 class WrongMethod(RequestFault):
+    """`allow` is what the path takes."""
+
     code = "method_not_allowed"
     status = 405
+
+    def __init__(self, message: str, *, allow: str = "GET") -> None:
+        super().__init__(message)
+        self.allow = allow
 
 
 @value
@@ -76,6 +84,8 @@ def answer_to(error: Exception) -> ErrorAnswer:
             return ErrorAnswer(error.status, error.specific_code, error.message)
         case KeyLimitReached():
             return ErrorAnswer(error.status, error.code, error.message, error.param, _when_to_return(error))
+        case WrongMethod():
+            return ErrorAnswer(error.status, error.code, error.message, more=((b"allow", error.allow.encode()),))
         case RequestFault():
             return ErrorAnswer(error.status, error.code, error.message, error.param)
         case AnyCoworkError():
@@ -160,8 +170,7 @@ def _sentence(fault: Mapping[str, object], param: str | None) -> str:
             return f"'{param}' is missing."
         case "extra_forbidden":
             return f"'{param}' is not a field here; remove it."
-    reason = str(fault["msg"]).removeprefix("Value error, ").removeprefix("Input ")
-    return f"'{param}' {reason[:1].lower()}{reason[1:]}."
+    return f"'{param}' {reason_of(str(fault['msg']))}."
 
 
 # --- where errors are caught
@@ -176,6 +185,8 @@ def catch_errors(app: FastAPI) -> None:
 async def _respond(request: Request, error: Exception) -> Response:
     answer = answer_to(error)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
+    if answer.status == WrongMethod.status:  # the framework names the methods of one route; the path may have more
+        headers["Allow"] = allowed_methods(request.app.routes, request.scope["path"])
     headers |= {key.decode(): value.decode() for key, value in answer.headers}
     body = msgspec.json.encode(answer.to_json())
     return Response(body, status_code=answer.status, headers=headers, media_type="application/json")

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.api.auth import principal_in
+from anycowork.api.auth import ONE_MODEL, principal_in
 from anycowork.api.body import ClientGone, read_body
 from anycowork.api.errors import WrongMethod
 from anycowork.api.hops import towards_client, towards_provider, towards_provider_query
@@ -19,7 +19,7 @@ from anycowork.api.metering import NOTHING, Held, Meter, expect, read_wish
 from anycowork.api.rooms import Line, LiveAnswer, Upstreams
 from anycowork.api.wire import send_json
 from anycowork.domain import principals
-from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, ProviderFault, RequestFault
+from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, NotFound, ProviderFault, RequestFault
 from anycowork.domain.metering import Used
 
 PREFIX = "/v1/"
@@ -46,18 +46,19 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if path != MODELS and path not in FORWARDED:
+        asks_models = path == MODELS or path.startswith(ONE_MODEL)
+        if not asks_models and path not in FORWARDED:
             await self._app(scope, receive, send)
             return
         principal = principal_in(scope, principals.Scope.PASSTHROUGH)
-        wanted = "GET" if path == MODELS else "POST"
+        wanted = "GET" if asks_models else "POST"
         if scope["method"] != wanted:
-            raise WrongMethod(f"{path} is asked with {wanted}.")
+            raise WrongMethod(f"{path} is asked with {wanted}.", allow=wanted)
         self._requests[principal.label()] += 1
         account = await self._meter.account(principal)
-        if path == MODELS:
+        if asks_models:
             with self._meter.reserved(account, NOTHING, None, name=principal.name):
-                await _while_listened_to(receive, self._list(send))
+                await _while_listened_to(receive, self._tell_models(path.removeprefix(ONE_MODEL), send))
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
         wish = read_wish(body)
@@ -66,10 +67,16 @@ class Gateway:
         with self._meter.reserved(account, expected, price, name=principal.name) as held:
             await _while_listened_to(receive, _forward(line, scope, body, send, held))
 
-    async def _list(self, send: Send) -> None:
-        if self._upstreams.find(None) is None:
-            _no_provider()
-        await send_json(send, 200, {"object": "list", "data": await self._upstreams.models()})
+    async def _tell_models(self, name: str, send: Send) -> None:
+        """The one of this name, or all of them if it is the list's own path: none where no provider is connected."""
+        listed = await self._upstreams.models()
+        if name == MODELS:
+            await send_json(send, 200, {"object": "list", "data": listed})
+            return
+        found = next((model for model in listed if model.get("id") == name), None)
+        if found is None:
+            raise NotFound("model", name)
+        await send_json(send, 200, found)
 
 
 async def _forward(line: Line, scope: Scope, body: bytes, send: Send, held: Held | None) -> None:

@@ -63,8 +63,8 @@ async def make_key(wanted: KeyWish, principal: Manager, rooms: House) -> Respons
     word = new_client_key()
     holder = Principal(id=rooms.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
     limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), Day(holder.id, "")
-    await rooms.keys.add(holder, key_hash=key_hash(word), limits=limits)
-    shown = _shown(holder, rooms.clock.now(), limits, today=unused, total=unused, priced=rooms.upstreams.any_prices())
+    created_at = await rooms.keys.add(holder, key_hash=key_hash(word), limits=limits)
+    shown = _shown(holder, created_at, limits, today=unused, total=unused, priced=rooms.upstreams.any_prices())
     return answer(201, {**shown, "key": word})
 
 

@@ -197,6 +197,15 @@ def _add_passthrough(document: Schema) -> None:
             | _plain(502, 504),
         }
     }
+    document["paths"]["/v1/models/{model}"] = {
+        "get": {
+            "tags": ["passthrough"],
+            "summary": "One of these models",
+            "parameters": [{"name": "model", "in": "path", "required": True, "schema": _TEXT}],
+            "responses": {"200": {"description": "Its entry.", "content": {"application/json": {"schema": entry}}}}
+            | _plain(404, 502, 504),
+        }
+    }
     asked: Schema = {
         **open_object,
         "properties": {"model": {"type": "string", "description": "Chooses the provider; unknown: the default one."}},

@@ -66,7 +66,9 @@ class Keys(Protocol):
         """None if there is no such key, or it was revoked."""
 
     async def all(self) -> Sequence[Keyholder]: ...
-    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> None: ...
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
+        """When it was added."""
+
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such key."""
 

@@ -19,16 +19,23 @@ from anycowork.domain.tools import Parameters
 routes = Routes(tags=["rules"])
 
 
+ChatId = Annotated[str, Field(min_length=1, max_length=100)]
+
+
 class SupposedCall(Boundary):
-    """A call that is not made."""
+    """A call that is not made; `terminate` may stand here as it does in a real one, and decides nothing."""
 
     tool: Annotated[str, Field(min_length=1, max_length=200, examples=["update_file"])]
     parameters: Parameters
-    context_id: Annotated[str, Field(min_length=1, max_length=100)]
+    terminate: bool = False
+    context_id: ChatId | None = None
 
 
 class Explain(Boundary):
+    """`context_id`, here or in the call, is the chat it is supposed in; without one, a new chat's role and folder."""
+
     call: SupposedCall
+    context_id: ChatId | None = None
 
 
 class Preview(Boundary):
@@ -63,7 +70,7 @@ async def remove_rule(rule_id: str, principal: Manager, rooms: House) -> Respons
 async def explain(wanted: Explain, principal: Manager, rooms: House) -> Response:
     """Which rule decides this call in its chat as it is now, and why. Nothing is run and nobody is asked."""
     call = wanted.call
-    decided = await rooms.rules.explain(principal, call.tool, call.parameters, call.context_id)
+    decided = await rooms.rules.explain(principal, call.tool, call.parameters, call.context_id or wanted.context_id)
     rule = decided.rule.to_json() if decided.rule else None
     return answer(200, {"effect": decided.effect.value, "rule": rule, "why": decided.why})
 

@@ -38,7 +38,7 @@ class EventStreams:
             await self._app(scope, receive, send)
             return
         if scope["method"] != "GET":
-            raise WrongMethod("Event streams are read with GET.")
+            raise WrongMethod("Event streams are read with GET.", allow="GET")
         principal_in(scope, principals.Scope.READ)
         after = _after(scope)
         if one is None:

@@ -38,7 +38,7 @@ class Trust(Boundary):
 class WorkspaceWish(Boundary):
     """Either a folder to register, or a file in one to trust."""
 
-    root: Annotated[Path | None, Field(validation_alias=AliasChoices("root", "path"))] = None
+    root: Annotated[Path | None, Field(validation_alias=AliasChoices("root", "path", "workspace"))] = None
     trust: Trust | None = None
 
 

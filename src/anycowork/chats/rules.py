@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from anycowork.chats.desk import require
 from anycowork.domain.chats import Chat, Turn
-from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault
+from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
 from anycowork.domain.ports import Clock, Hands, PastCall, Rules, Store, Toolbox, Workspaces
 from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.roles import Role
 from anycowork.domain.rules import Effect, Rule, RuleChange, RuleScope, RuleWish, changed_rule, new_rule
 from anycowork.domain.tools import Call, Parameters
 from anycowork.domain.values import value
@@ -98,22 +99,29 @@ class RuleDesk:
 
     # --- looking ahead, without running anything
 
-    async def explain(self, principal: Principal, tool: str, parameters: Parameters, chat_id: str) -> Decided:
-        """What would be decided if the agent of this chat made the call now. Raises: NotFound; Invalid for a call that is none."""
+    async def explain(self, principal: Principal, tool: str, parameters: Parameters, chat_id: str | None) -> Decided:
+        """What would be decided if the agent of this chat made the call now; without a chat, that of one opened now.
+
+        Raises: NotFound, BadWorkspace; Invalid for a call that is none.
+        """
         require(principal, Scope.MANAGE)
-        chat = await self._chat(chat_id)
-        role = self._roles.stored(chat.role)
-        call = Call(self._clock.new_id(), chat.id, "", "", 0, tool, parameters, role_at_issue=chat.role)
-        standing = Standing(Turn("", chat.id, chat.role, principal.label(), ""), role, role)
-        hands = Hands(self._workspaces.open(chat.workspace), role.permissions)
+        chat = await self._chat(chat_id) if chat_id is not None else None
+        workspace = chat.workspace if chat else await self._find_workspace(None)
+        role = self._roles.stored(chat.role if chat else Role.ACTOR)
+        own_id = chat.id if chat else ""
+        call = Call(self._clock.new_id(), own_id, "", "", 0, tool, parameters, role_at_issue=role.name)
+        standing = Standing(Turn("", own_id, role.name, principal.label(), ""), role, role)
+        hands = Hands(self._workspaces.open(workspace), role.permissions)
         try:
             return await self._gate.explain(call, standing, hands)
+        except UnknownTool:  # its words name every tool there is, for the model alone
+            raise Invalid(f"There is no tool '{tool[:80]}'.", param="call.tool") from None
         except ModelFault as fault:
             raise Invalid(fault.message, param="call") from None
         except Refusal as refusal:
             return Decided(Effect.DENY, None, refusal.message)
         except ToolFault as fault:
-            return await self._by_words(call, chat, fault)
+            return await self._by_words(call, workspace, fault)
 
     async def preview(self, principal: Principal, wish: RuleWish) -> Preview:
         """Which of the newest past calls the rule would have had a say in. Raises: Invalid, BadWorkspace."""
@@ -141,13 +149,13 @@ class RuleDesk:
             raise NotFound("chat", chat_id)
         return chat
 
-    async def _by_words(self, call: Call, chat: Chat, fault: ToolFault) -> Decided:
+    async def _by_words(self, call: Call, workspace: str, fault: ToolFault) -> Decided:
         """The call could not even be prepared; the rules still have their say about what it names."""
-        touched = touched_then(call.tool, call.parameters, None, chat.workspace)
+        touched = touched_then(call.tool, call.parameters, None, workspace)
         tool = self._toolbox.find(call.tool)
         if touched is None or tool is None:
             return Decided(Effect.ASK, None, fault.message)
-        decided = (await self._judge.decide(call, tool.spec, touched, chat.workspace)).decided
+        decided = (await self._judge.decide(call, tool.spec, touched, workspace)).decided
         return Decided(
             decided.effect, decided.rule, f"{decided.why} As things are it would fail, though: {fault.message}"
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 from anycowork.commands.console import harmless, stderr, stdout
 from anycowork.domain.audit import Broken, Link
 from anycowork.domain.audit import verify as verify_links
-from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
 from anycowork.settings import BadSettings, load_settings
 from anycowork.store.audit import chat_ids, end_of, opened_to_read, verify_chat
@@ -23,10 +23,9 @@ class Finding:
 def verify(
     flags: Mapping[str, object], environ: Mapping[str, str], what: Sequence[str], *, every: bool, cwd: Path
 ) -> int:
-    """0 if every chain holds, 1 if one is broken or missing, 2 for unfitting words."""
+    """Of what is named, or of every chat: 0 if every chain holds, 1 if one is broken or missing, 2 for unfitting words."""
+    every = every or not what
     try:
-        if not what and not every:
-            raise Invalid("Name a chat or a file, or say --all.")
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
         findings = [_in_file(path) for path in files]
@@ -35,9 +34,11 @@ def verify(
             findings += _in_database(database, chats, every=every)
     except AnyCoworkError as error:
         stderr().line(f"anycowork audit verify: {error.message}")
-        return 2 if isinstance(error, BadSettings | Invalid) else 1
+        return 2 if isinstance(error, BadSettings) else 1
     for finding in findings:
         _tell(finding)
+    if not findings:
+        stdout().line("There is no chat yet, so nothing to verify.")
     return 1 if any(finding.broken for finding in findings) else 0
 
 

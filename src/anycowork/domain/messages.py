@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
+from anycowork.domain.times import stored_time
 from anycowork.domain.values import leaf_value
 
 Json = dict[str, JsonValue]
@@ -77,7 +78,7 @@ class Message:
             content=text_of(stored.get("content")),
             message_type=_message_type(stored.get("message_type")),
             payload=payload if isinstance(payload, dict) else None,
-            created_at=str(stored.get("created_at") or ""),
+            created_at=stored_time(stored.get("created_at")),
             extra={k: v for k, v in stored.items() if k not in _KNOWN},
             **{k: v if isinstance(v, str) else None for k, v in known.items()},
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from anycowork.domain.boundary import Written
+from anycowork.domain.boundary import Written, reason_of
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
@@ -82,10 +82,8 @@ def explain_plan(found: Json) -> str:
     try:
         _validated(found)
     except ValidationError as error:
-        return (
-            "; ".join(f"{'.'.join(map(str, item['loc'])) or 'steps'}: {item['msg']}" for item in error.errors()[:5])
-            + "."
-        )
+        faults = [(".".join(map(str, item["loc"])) or "steps", reason_of(item["msg"])) for item in error.errors()[:5]]
+        return "; ".join(f"'{place}' {words}" if words.startswith("should") else words for place, words in faults) + "."
     except ValueError as error:
         return str(error)
     return "it is one."

@@ -262,5 +262,5 @@ def bind(call: Call, prepared: Prepared, standing: Standing, held: Intent | None
 
 
 def _denial(approval: Approval) -> str:
-    note = f" They said: {approval.note}" if approval.note else ""
+    note = f" They said: “{approval.note}”" if approval.note else ""
     return f"The person denied this call ({approval.tool} on {approval.resource}).{note} Do not try it again; go another way or ask."

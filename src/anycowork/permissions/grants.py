@@ -3,6 +3,7 @@
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.patterns import path_matches
 
@@ -39,7 +40,12 @@ def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:
     """Every path that would change must be named, as resolved inside the workspace, not as the model spelt it."""
     intended = {item.path for item in prepared.intent.paths} if prepared.intent else set()
     touched = {prepared.resource, *prepared.others, *intended} if prepared.intent else intended
-    return bool(touched) and all(any(path_matches(pattern, path) for pattern in step.paths) for path in touched)
+    return bool(touched) and all(any(_means(pattern, path) for pattern in step.paths) for path in touched)
+
+
+def _means(pattern: str, path: str) -> bool:
+    """What steers others must be named: a person who approves `**` does not think of it."""
+    return names_file(pattern, path) if path_steers(path) else path_matches(pattern, path)
 
 
 def names_file(pattern: str, path: str) -> bool:

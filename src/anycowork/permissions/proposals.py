@@ -4,6 +4,8 @@ from pathlib import PurePosixPath
 
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, RuleScope
+from anycowork.domain.steering import path_steers
+from anycowork.permissions.patterns import is_literal
 from anycowork.permissions.resources import Touched
 from anycowork.permissions.rules import matches
 
@@ -37,7 +39,9 @@ def _words(touched: Touched) -> str | None:
 
 
 def _folder(paths: tuple[str, ...]) -> str | None:
-    """`/<folder>/*`; of several folders the one that holds them all, with everything below it."""
+    """`/<folder>/*`, or the very file if it steers others; of several folders the one that holds them all, with everything below it."""
+    if any(map(path_steers, paths)):  # a folder's rule would not hold for it
+        return paths[0] if len(paths) == 1 and is_literal(paths[0]) else None
     parents = {PurePosixPath(path).parent for path in paths}
     if not parents or any("*" in str(parent) or "?" in str(parent) for parent in parents):
         return None

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
+from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Call, ToolSpec
 
 _SECRETS = re.compile(
     r"(^|/)(\.env[^/]*|\.ssh|\.aws|\.netrc|id_[a-z0-9]+|[^/]*(secret|credential|token|\.pem|\.key)[^/]*)(/|$)", re.I
-)
-_AGENT_FILES = re.compile(
-    r"(^|/)(\.anycowork|\.mcp\.json|\.vscode|\.envrc|\.husky|\.github|\.gitlab-ci\.yml|AGENTS\.md|CLAUDE\.md)(/|$)"
 )
 _NETWORK = re.compile(
     r"\b(curl|wget|ssh|scp|rsync|nc|ncat|telnet|ftp|git\s+(push|pull|fetch|clone)|npm|pip|uv|cargo|apt(-get)?)\b"
@@ -83,8 +81,8 @@ def _of_resource(resource: str) -> list[tuple[Risk, str]]:
             (_SECRETS, "It names what looks like a secret."),
         )
         return [(Risk.HIGH, text) for pattern, text in in_words if pattern.search(words)]
-    in_path = ((_SECRETS, "The path looks like a secret."), (_AGENT_FILES, "The file steers tools, editors or agents."))
-    return [(Risk.HIGH, text) for pattern, text in in_path if pattern.search(resource)]
+    secret = [(Risk.HIGH, "The path looks like a secret.")] if _SECRETS.search(resource) else []
+    return [*secret, *([(Risk.HIGH, "The file steers tools, editors or agents.")] if path_steers(resource) else [])]
 
 
 def _of_provenance(call: Call) -> list[tuple[Risk, str]]:

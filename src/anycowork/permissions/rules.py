@@ -8,6 +8,7 @@ from anycowork.domain.errors import Invalid
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, Hidden
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
+from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, require_path_pattern
@@ -22,6 +23,7 @@ _SEARCHERS = ("grep", "search_code", "search_symbol")
 _LOOKERS = (*_SEARCHERS, "list_directory")
 # What may not be read is not told by its hash, changed by its words, or moved to where it could be read.
 _READ_TOO = frozenset({*_SEARCHERS, "get_file_info", "update_file", "move_file"})
+_CHANGES_FILES = frozenset({*_WRITERS, "move_file", "delete_file"})
 # fmt: off
 _RUN_ANYTHING = frozenset({
     "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
@@ -85,8 +87,28 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
         if beyond := not_allowed(touched, index):
             named = ", ".join(map(str, beyond))
             return Decided(Effect.ASK, None, f"The rule '{rule.title()}' allows it, but no rule lets it reach {named}.")
+        if path := _steering_unnamed(touched, index):
+            return Decided(
+                Effect.ASK,
+                None,
+                f"The rule '{rule.title()}' allows it, but '{path}' steers tools, editors or agents, and no rule names it.",
+            )
         return Decided(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     return default
+
+
+def _steering_unnamed(touched: Touched, index: RuleIndex) -> str | None:
+    """The first path that steers others and that no rule allows by its very name; what a command changes is weighed when it has run."""
+    if touched.tool not in _CHANGES_FILES:
+        return None
+    steering = (path for path in touched.paths if path_steers(path))
+    return next((path for path in steering if not _names(index, touched.tool, path)), None)
+
+
+def _names(index: RuleIndex, tool: str, path: str) -> bool:
+    """Whether a rule for this very tool allows this very path."""
+    literal = RuleIndex([rule for rule in index.rules if rule.tool == tool and is_literal(rule.resource)])
+    return literal.shelf(tool, Effect.ALLOW).path(path) is not None
 
 
 def not_allowed(touched: Touched, index: RuleIndex) -> tuple[Destination, ...]:
@@ -115,7 +137,7 @@ def weigh(changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = 
             return Weighed(Effect.DENY, f"The rule '{rule.title()}' denies changing '{path}'.")
         if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
             asking = Weighed(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{path}'.")
-        if (rule := index.shelf(tool, Effect.ALLOW).path(path)) and rule.tool == tool and is_literal(rule.resource):
+        if _names(index, tool, path):
             named.add(item.path)
     return replace(asking or Weighed(), named=frozenset(named))
 

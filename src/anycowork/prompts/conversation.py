@@ -109,7 +109,17 @@ def _spoken(message: Message) -> Said | None:
         return None
     if is_summary(message):
         return _one(USER, f"{SUMMARY}\n\n{message.content}")
-    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, message.content, images=images_of(message))
+    words = _answer(message) or message.content
+    return _one(ASSISTANT if message.role is Speaker.ASSISTANT else USER, words, images=images_of(message))
+
+
+def _answer(message: Message) -> str | None:
+    """The label of a chosen option, as a person sees it, with the value that the asker gave it; None if this answers no question."""
+    payload = message.payload or {}
+    value = _word(payload, "value")
+    if value is None or _word(payload, "question_id") is None or value == message.content:
+        return None
+    return f"{message.content} ({value})"
 
 
 def _one(

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 
@@ -15,6 +15,7 @@ from anycowork.domain.events import Draft, EventType
 from anycowork.domain.journal import AddChat
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Clock
+from anycowork.domain.times import stored_time
 from anycowork.domain.values import value
 from anycowork.store import chats, messages, records
 from anycowork.store.records import Entry
@@ -75,7 +76,7 @@ class Importer:
         report = ImportReport(chats=1)
         chat = self._chat(connection, item)
         chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
-        stored = list(self._messages(chat.id, item, where, report))
+        stored = list(self._messages(chat, item, where, report))
         raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
         entries = [self._entry(seq, message) for seq, (message, _) in enumerate(stored, 1)]
         rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
@@ -86,21 +87,21 @@ class Importer:
         return report
 
     def _chat(self, connection: Connection, item: Json) -> Chat:
-        chat_id, now = _id(item.get("id")), self.clock.now()
+        chat_id, now = _id(item.get("id") or item.get("session_id")), self.clock.now()
         if chat_id is None or chats.find(connection, chat_id) is not None:
             chat_id = self.clock.new_id()
-        created_at = _text(item.get("created_at")) or now
+        created_at = stored_time(item.get("created_at")) or now
         return Chat(
             id=chat_id,
             title=_text(item.get("title")) or "Imported chat",
             workspace=_text(item.get("workspace")) or self.workspace,
             config=ChatConfig.from_stored(_config(item)),
             created_at=created_at,
-            updated_at=_text(item.get("updated_at")) or created_at,
+            updated_at=stored_time(item.get("updated_at")) or created_at,
             extra={key: value for key, value in item.items() if key not in _CHAT_FIELDS},
         )
 
-    def _messages(self, chat_id: str, item: Json, where: str, report: ImportReport) -> Iterator[tuple[Message, Json]]:
+    def _messages(self, chat: Chat, item: Json, where: str, report: ImportReport) -> Iterator[tuple[Message, Json]]:
         listed = item.get("messages", [])
         if not isinstance(listed, list):
             report.problems.append(Problem(where, f"'messages' is a list, this is {_kind(listed)}"))
@@ -118,7 +119,8 @@ class Importer:
             if message_id is None or message_id in seen:
                 message_id = self.clock.new_id()
             seen[message_id] = raw
-            yield replace(Message.from_stored(chat_id, raw), id=message_id), {**raw, "id": message_id}
+            kept = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
+            yield Message.from_stored(chat.id, kept), kept
 
     def _entry(self, seq: int, message: Message) -> Entry:
         draft = Draft(

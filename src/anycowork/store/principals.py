@@ -26,15 +26,16 @@ class Principals:
         self._clock = clock
         self._known: dict[str, Principal] = {}  # by hash: asked for with every request; only what is valid stands here
 
-    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> None:
-        """Raises: Conflict if the id or the key is there already."""
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
+        """When it was added. Raises: Conflict if the id or the key is there already."""
+        created_at = self._clock.now()
         values = (
             principal.id,
             principal.kind.value,
             principal.name,
             packed(sorted(principal.scopes)),
             key_hash,
-            self._clock.now(),
+            created_at,
             write_limits(limits or KeyLimits()),
         )
         await self._writer.run(
@@ -45,6 +46,7 @@ class Principals:
                 ).rowcount
             )
         )
+        return created_at
 
     async def find(self, key_hash: str) -> Principal | None:
         """Whoever holds this key; None if there is no such key or it was revoked."""

@@ -5,7 +5,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from anycowork.domain.boundary import Boundary
+from anycowork.domain.boundary import Boundary, reason_of
 from anycowork.domain.errors import BadParameters
 from anycowork.domain.tools import Parameters
 
@@ -90,19 +90,23 @@ def _sentences(model: type[Boundary], error: ValidationError) -> list[str]:
 
 def _sentence(model: type[Boundary], details: ErrorDetails) -> str:
     field = ".".join(str(step) for step in details["loc"])
-    known = ", ".join(model.model_fields)
     match details["type"]:
         case "missing":
             return f"'{field}' is missing; it is required{_expectation(model, details)}."
         case "extra_forbidden":
-            return f"'{field}' is not a parameter; the parameters are {known}."
+            return f"'{field}' is not a parameter; the parameters are {_known(model)}."
         case "value_error":
             reason = details["msg"].removeprefix("Value error, ")
             return f"'{field}' {reason}." if field else f"{reason}."
         case "model_type" | "model_attributes_type":
             return f"{f'{field!r}' if field else 'The parameters'} must be an object."
         case _:
-            return f"'{field}' is {seen(details['input'])}, which does not fit: {_lowered(details['msg'])}."
+            return f"'{field}' is {seen(details['input'])}, which does not fit: it {reason_of(details['msg'])}."
+
+
+def _known(model: type[Boundary]) -> str:
+    properties = schema_of(model).get("properties")
+    return ", ".join(properties) if isinstance(properties, dict) else ""
 
 
 def _expectation(model: type[Boundary], details: ErrorDetails) -> str:
@@ -123,7 +127,3 @@ def seen(value: object) -> str:
         bool: "the value",
     }
     return f"{kinds.get(type(value), 'the value')} {shown if len(shown) <= 80 else shown[:80] + '…'}"
-
-
-def _lowered(message: str) -> str:
-    return message[:1].lower() + message[1:]

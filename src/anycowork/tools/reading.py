@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
@@ -61,6 +63,8 @@ class ReadFileParameters(Boundary):
     path: PathText = Field(description="file to read, relative to the workspace")
     start_line: LineNumber | None = Field(None, description="first line wanted, counted from 1")
     end_line: LineNumber | None = Field(None, description="last line wanted, included")
+    # Models often say it, and it changes nothing: text is read as UTF-8. So it is taken, and not offered.
+    encoding: SkipJsonSchema[Literal["utf-8", "UTF-8", "utf8"] | None] = None
 
     @model_validator(mode="after")
     def _ordered(self) -> "ReadFileParameters":
@@ -167,7 +171,9 @@ def _lines_read(place: Place, lines: list[str], wish: ReadFileParameters, facts:
     start = wish.start_line or 1
     end = min(wish.end_line or len(lines), len(lines))
     if start > max(len(lines), 1):
-        raise NoMatch(f"'{shown(place.path)}' has only {len(lines)} lines; line {start} is beyond its end.")
+        raise NoMatch(
+            f"'{shown(place.path)}' has only {len(lines)} line{'' if len(lines) == 1 else 's'}; line {start} is beyond its end."
+        )
     facts["whole"] = start == 1 and end == len(lines)
     return ToolResult(status=Status.OK, content="".join(lines[start - 1 : end]), facts=facts)
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.ports import Hands, Prepared
@@ -21,13 +21,18 @@ LINES_PER_FILE = 5
 _CASE = {"smart": "--smart-case", "sensitive": "--case-sensitive", "insensitive": "--ignore-case"}
 
 
+def _named_case(case: object) -> object:
+    """Whether capitals count, where a model says it with true or false."""
+    return ("sensitive" if case else "insensitive") if isinstance(case, bool) else case
+
+
 class GrepParameters(Boundary):
     pattern: PlainText = Field(min_length=1, max_length=2000, description="regular expression (Rust syntax), one line")
     path: PathText = Field(".", description="file or folder to search, relative to the workspace")
     glob: PlainText | None = Field(
         None, min_length=1, max_length=500, description="only files like this, for example *.py"
     )
-    case: Literal["smart", "sensitive", "insensitive"] = Field(
+    case: Annotated[Literal["smart", "sensitive", "insensitive"], BeforeValidator(_named_case)] = Field(
         "smart", description="smart: capitals count only if there are any"
     )
     context: int = Field(0, ge=0, le=20, description="lines to show before and after each match")

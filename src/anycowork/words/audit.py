@@ -18,7 +18,7 @@ Exit codes: 0 every chain holds, 1 one is broken or missing, 2 usage.
 Examples:
 
 \b
-    anycowork audit verify --all
+    anycowork audit verify
     anycowork audit verify 0197f3f0-… log.jsonl
 """
 
@@ -31,7 +31,7 @@ def verify_audit(
     what: Annotated[
         list[str] | None, typer.Argument(help="Chats, or files with a log.", metavar="[CHAT|FILE]...")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every chat there is.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every chat there is; also without any name.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.commands.audit import verify

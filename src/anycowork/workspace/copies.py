@@ -102,13 +102,19 @@ def as_layer(folder: Path, delta: Delta) -> None:
             os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
         elif change.after.kind == FOLDER:
             _make_folder_like(staged, target)
-            made[target] = change.after.mode
+            made[target] = _open_to_us(change.after.mode)
         else:
             staged.rename(target)
     for place, mode in reversed(made.items()):
         place.chmod(mode)
     remove_tree(upper)
     layer.rename(upper)
+
+
+def _open_to_us(mode: int) -> int:
+    """As looking at an overlay's layer leaves a folder that its maker closed to itself; the mode it shall have is in the delta."""
+    closed = mode & (stat.S_IRUSR | stat.S_IXUSR) != stat.S_IRUSR | stat.S_IXUSR
+    return stat.S_IRWXU if closed and os.geteuid() != 0 else mode
 
 
 def _make_folder_like(original: Path, made: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from itertools import pairwise
 
+from anycowork.domain.steering import steers
 from anycowork.workspace.paths import folds_to_git
 
 
@@ -17,59 +18,12 @@ class PathClass(Enum):
 # What git reads as orders: programs to run, other places to read orders from.
 _GIT_CONTROL = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir", re.IGNORECASE)
 
-# What editors, shells, CI machines and agents act on without being asked.
-_STEERING_FOLDERS = frozenset(
-    {
-        ".anycowork",
-        ".vscode",
-        ".idea",
-        ".husky",
-        ".devcontainer",
-        ".circleci",
-        ".buildkite",
-        ".claude",
-        ".cursor",
-        ".codex",
-        ".gemini",
-        ".windsurf",
-        ".clinerules",
-    }
-)
-_STEERING_FILES = frozenset(
-    {
-        ".mcp.json",
-        ".envrc",
-        ".pre-commit-config.yaml",
-        "lefthook.yml",
-        ".gitlab-ci.yml",
-        ".travis.yml",
-        ".drone.yml",
-        "azure-pipelines.yml",
-        "bitbucket-pipelines.yml",
-        "jenkinsfile",
-        "agents.md",
-        "claude.md",
-        "gemini.md",
-        ".cursorrules",
-        ".windsurfrules",
-        ".clinerules",
-        "copilot-instructions.md",
-    }
-)
-_STEERING_PAIRS = frozenset({(".github", "workflows"), (".github", "actions"), (".gitea", "workflows")})
-
 
 def class_of(parts: tuple[str, ...]) -> PathClass:
     """By name alone; whether an entry's kind or removal makes it worse is `never_reason`'s."""
     if _in_git_control(parts):
         return PathClass.NEVER
-    folded = tuple(part.casefold() for part in parts)
-    steering = (
-        any(part in _STEERING_FOLDERS for part in folded)
-        or folded[-1] in _STEERING_FILES
-        or any(pair in _STEERING_PAIRS for pair in pairwise(folded))
-    )
-    return PathClass.ASKED if steering else PathClass.PLAIN
+    return PathClass.ASKED if steers(parts) else PathClass.PLAIN
 
 
 def never_reason(

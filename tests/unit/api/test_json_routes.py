@@ -28,9 +28,22 @@ async def test_a_chat_opens_without_any_wish_as_actor_in_the_default_workspace(c
 
 
 @proves("ROL-2")
+async def test_a_chat_is_opened_in_a_mode_as_in_a_role_but_not_in_two(client):
+    assert (await new_chat(client, mode="plan"))["config"]["agent_role"] == "planner"
+    assert (await new_chat(client, mode="act", agent_role="actor"))["config"]["agent_role"] == "actor"
+    torn = await client.post("/context", {"mode": "plan", "agent_role": "actor"})
+    assert (torn.status, torn.error["param"]) == (422, "mode")
+
+
+@proves("ROL-2")
 @pytest.mark.parametrize(
     ("method", "path", "field"),
-    [("POST", "/context", "agent_role"), ("POST", "/context/{}/mode", "mode"), ("PUT", "/context/{}/role", "role")],
+    [
+        ("POST", "/context", "agent_role"),
+        ("POST", "/context", "mode"),
+        ("POST", "/context/{}/mode", "mode"),
+        ("PUT", "/context/{}/role", "role"),
+    ],
 )
 async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(client, method, path, field):
     chat = await new_chat(client)
@@ -44,6 +57,30 @@ async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(client, method
 async def test_what_does_not_fit_is_a_422(client, wanted):
     answer = await client.post("/context", wanted)
     assert (answer.status, answer.error["type"]) == (422, "invalid_request_error")
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted", "sentence"),
+    [
+        ("/context", {"title": ""}, "'title' should have at least 1 character."),
+        ("/context", {"title": 5}, "'title' should be a valid string."),
+        ("/context/x/approvals", {"decisions": []}, "'decisions' should have at least 1 item."),
+        ("/v1/system-prompts", {"name": " ", "content": "x"}, "'name' must say something."),
+        ("/context/x/messages", {"content": " "}, "'content' must say something."),
+        (
+            "/context/x/plans",
+            {"plan": {"goal": "g", "steps": [{"action": 5}]}},
+            "This is not a valid plan: 'steps.0.action' should be a valid string; 'steps' should have at least 1 item.",
+        ),
+        (
+            "/context/x/plans",
+            {"plan": {"goal": "g", "steps": [{"action": "a", "dependencies": ["1"]}]}},
+            "This is not a valid plan: these tasks wait for each other: 1.",
+        ),
+    ],
+)
+async def test_what_does_not_fit_is_told_in_a_sentence_about_the_field(client, path, wanted, sentence):
+    assert (await client.post(path, wanted)).error["message"] == sentence
 
 
 async def test_a_body_without_its_content_type_is_a_422_that_says_so(client):
@@ -78,8 +115,29 @@ async def test_an_unknown_chat_is_a_404(client, method, path, body):
 async def test_unknown_paths_and_methods_are_told_in_the_same_shape(client):
     assert (await client.get("/nowhere")).error["code"] == "route_not_found"
     wrong = await client.put("/roles", {})
-    assert (wrong.status, wrong.error["code"], wrong.headers["allow"]) == (405, "method_not_allowed", "GET")
-    assert (await client.post("/events", {})).status == 405
+    assert (wrong.status, wrong.error["code"], wrong.headers["allow"]) == (405, "method_not_allowed", "GET, HEAD")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("DELETE", "/context", "GET, HEAD, POST"),
+        ("PUT", "/context/some", "DELETE, GET, HEAD, PATCH"),
+        ("GET", "/rules/some", "DELETE, PATCH"),
+        ("POST", "/events", "GET"),
+        ("HEAD", "/context/some/events", "GET"),
+        ("GET", "/v1/embeddings", "POST"),
+    ],
+)
+async def test_a_wrong_method_is_told_every_one_that_the_path_takes(client, method, path, allow):
+    answer = await client.ask(method, path)
+    assert (answer.status, answer.headers["allow"]) == (405, allow)
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/readyz", "/context", "/roles", "/openapi.json", "/context/nope"])
+async def test_head_is_get_without_the_body(client, path):
+    whole, head = await client.get(path), await client.ask("HEAD", path)
+    assert (head.status, head.headers, head.body) == (whole.status, whole.headers, b"")
 
 
 async def test_chats_are_listed_newest_first_in_pages(client):

@@ -215,7 +215,7 @@ async def test_a_question_pauses_the_turn_and_the_answer_resumes_it(tmp_path: Pa
         await guest.ask("POST", answer, {"value": "green"}, expect=422)
         await guest.ask("POST", answer, {"value": "red"})
         assert (await chat.rest())["state"] == "idle"
-        assert guest.model.requests[1]["messages"][-1]["content"].endswith("Red")
+        assert guest.model.requests[1]["messages"][-1]["content"].endswith("Red (red)")
         assert (await chat.last())["content"] == "Red it is."
         turns = {m["turn_id"] for m in await chat.messages()}
         assert len(turns) == 1, "it is the same turn"

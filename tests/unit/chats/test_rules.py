@@ -40,6 +40,18 @@ async def test_always_allow_for_this_chat_does_not_leak_to_another(tmp_path: Pat
         assert (await other.send("create"))["state"] == "awaiting_approval"
 
 
+@proves("APR-2")
+async def test_always_allow_at_the_root_does_not_let_an_agent_write_its_own_instructions(tmp_path: Path) -> None:
+    async with at_home(tmp_path, replies=[create("a.txt"), create("AGENTS.md"), create("b.txt"), "Done."]) as guest:
+        chat = await guest.chat()
+        await chat.send("create them")
+        await chat.decide("allow_always")
+        (approval,) = await chat.approvals()
+        assert (approval["resource"], approval["proposed_rule"]["resource"]) == ("/AGENTS.md", "/AGENTS.md")
+        await chat.decide("allow_always")
+        assert sorted(path.name for path in guest.workspace.iterdir()) == ["AGENTS.md", "a.txt", "b.txt"]
+
+
 @proves("APR-1", "APR-2")
 async def test_always_holds_in_the_workspace_and_after_a_restart(tmp_path: Path) -> None:
     async with at_home(tmp_path, replies=[create("src/a"), "Done."]) as guest:
@@ -217,6 +229,23 @@ async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Pa
             await guest.ask("POST", "/rules/explain", {"call": {**bad, "context_id": chat.id}}, expect=422)
         lost = {"call": {"tool": "grep", "parameters": {}, "context_id": "none"}}
         await guest.ask("POST", "/rules/explain", lost, expect=404)
+
+
+@proves("APR-7")
+async def test_explain_takes_a_call_as_a_model_writes_it_with_its_chat_beside_it_or_without_one(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        planner = await guest.chat(role="planner")
+        wish = {"call": {"tool": "create_file", "parameters": {"path": "a", "content": ""}, "terminate": True}}
+        assert (await guest.ask("POST", "/rules/explain", wish))["effect"] == "ask", "as a new chat's actor"
+        assert (await guest.ask("POST", "/rules/explain", {**wish, "context_id": planner.id}))["effect"] == "deny"
+
+
+@proves("TOOL-1")
+async def test_explaining_an_unknown_tool_lists_no_tools(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        wish = {"call": {"tool": "nothing", "parameters": {}}}
+        error = (await guest.ask("POST", "/rules/explain", wish, expect=422))["error"]
+        assert (error["param"], error["message"]) == ("call.tool", "There is no tool 'nothing'.")
 
 
 @proves("APR-7")

@@ -332,6 +332,20 @@ def test_only_a_rule_for_the_very_file_names_it() -> None:
         assert bool(weigh(made, RuleIndex((rule(ALLOW, resource, tool),))).named) is named, (resource, tool)
 
 
+@pytest.mark.parametrize(
+    "path", ["/AGENTS.md", "/docs/Claude.md", "/.vscode/settings.json", "/a/.mcp.json", "/.github/workflows/x.yml"]
+)
+@pytest.mark.parametrize("tool", ["create_file", "update_file", "delete_file", "move_file"])
+def test_what_steers_others_is_allowed_only_by_a_rule_that_names_it(path: str, tool: str) -> None:
+    broad = [rule(ALLOW, "*", "*"), rule(ALLOW, "**", tool), rule(ALLOW, f"{path.rpartition('/')[0]}/*", tool)]
+    assert effect(file(path, tool), *broad) is ASK
+    assert effect(file("/plain.txt", tool), *broad) is ALLOW
+    assert effect(file(path, "read_file"), *broad) is ALLOW, "reading it changes nothing"
+    assert effect(file(path, tool), *broad, rule(ALLOW, path, tool)) is ALLOW
+    proposed = proposed_rule(file(path, tool), "/w")
+    assert proposed is not None and proposed["resource"] == path
+
+
 def asked(item: PathIntent, rules: list[Rule]) -> bool:
     """By a rule that is about files, and not about everything."""
     asking = [each for each in rules if each.effect is ASK and (each.tool, each.resource) != ("*", "*")]

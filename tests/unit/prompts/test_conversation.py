@@ -63,6 +63,17 @@ def test_plan_question_and_review_are_the_agents_own_words() -> None:
         assert heard(conversation([message(Speaker.ASSISTANT, "{}", kind)])) == (("assistant", "{}"),)
 
 
+@proves("QST-1")
+def test_a_chosen_option_is_told_with_the_value_that_its_asker_gave_it() -> None:
+    def chosen(text: str, **payload: str | None) -> str:
+        (only,) = conversation([replace(words(text), payload={"question_id": "m1", "value": None, **payload})])
+        return only.content
+
+    assert chosen("No, skip them", value="skip_tests") == "No, skip them (skip_tests)"
+    assert chosen("postgres", value="postgres") == "postgres"
+    assert chosen("Do half of it", custom="Do half of it") == "Do half of it"
+
+
 def test_answers_of_two_turns_are_kept_apart_by_a_blank_line() -> None:
     history = [answer("One", turn="t1"), answer("Two", turn="t1"), answer("Three", turn="t2")]
     assert heard(conversation(history)) == (("assistant", "One\nTwo\n\nThree"),)

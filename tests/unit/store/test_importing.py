@@ -114,6 +114,24 @@ def test_whatever_a_stored_message_holds_survives_being_read_and_written(fields:
     }
 
 
+@proves("MIG-1")
+async def test_times_of_any_kind_are_shown_as_ours_and_a_missing_one_is_the_chats(tmp_path: Path) -> None:
+    told = [
+        {"role": "user", "content": "a", "created_at": time} for time in (1_700_000_000, "2026-01-24 10:00:00", None)
+    ]
+    old = {"session_id": "s-1", "created_at": 1_600_000_000, "messages": told}
+    async with opened(tmp_path) as database:
+        await load(database, json.dumps(old))
+        chat = await database.store.chat("s-1")
+        assert chat is not None and chat.created_at == "2020-09-13T12:26:40.000000Z"
+        messages = [msgspec.json.decode(b) for b in (await database.store.messages_page("s-1", limit=10)).bodies]
+        assert [m["created_at"] for m in messages] == [
+            "2023-11-14T22:13:20.000000Z",
+            "2026-01-24T10:00:00.000000Z",
+            chat.created_at,
+        ]
+
+
 @proves("MIG-2")
 async def test_unknown_fields_of_imported_messages_are_shown(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:

@@ -32,6 +32,17 @@ async def test_lines_are_counted_from_one_and_both_ends_are_included(bench: Benc
         await bench.call("read_file", path="a.txt", start_line=5)
 
 
+async def test_an_encoding_that_changes_nothing_is_taken_and_another_is_not(bench: Bench) -> None:
+    bench.write("a.txt", "é\n")
+    assert (await bench.call("read_file", path="a.txt", encoding="utf-8")).content == "é\n"
+    tool = bench.toolbox.find("read_file")
+    assert tool is not None and "encoding" not in str(tool.spec.schema)
+    (problem,) = tool.problems({"path": "a.txt", "encoding": "latin-1"})
+    assert "'encoding' is the text 'latin-1'" in problem
+    (problem,) = tool.problems({"path": "a.txt", "offset": 3})
+    assert problem.endswith("the parameters are path, start_line, end_line.")
+
+
 async def test_an_empty_file_is_read_whole(bench: Bench) -> None:
     bench.write("a.txt")
     result = await bench.call("read_file", path="a.txt")

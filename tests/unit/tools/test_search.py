@@ -20,6 +20,12 @@ async def test_grep_tells_path_line_and_text(bench: Bench) -> None:
     assert (await bench.call("grep", pattern="TWO", case="insensitive", glob="*.py")).content == "src/a.py:2: Two"
 
 
+async def test_grep_takes_whether_capitals_count_as_true_or_false(bench: Bench) -> None:
+    bench.write("a", "Two\ntwo\n")
+    assert (await bench.call("grep", pattern="two", case=True)).content == "a:2: two"
+    assert (await bench.call("grep", pattern="TWO", case=False)).facts["matches"] == 2
+
+
 async def test_grep_shows_context_with_gaps_between(bench: Bench) -> None:
     bench.write("a", "1\nx\n3\n4\n5\nx\n7\n")
     found = await bench.call("grep", pattern="x", path="a", context=1)

@@ -73,7 +73,7 @@ def test_garbage_parameters_are_problems_and_never_exceptions(name: str, paramet
         (
             "read_file",
             {"path": "a", "start_line": "5"},
-            "'start_line' is the text '5', which does not fit: input should be a valid integer.",
+            "'start_line' is the text '5', which does not fit: it should be a valid integer.",
         ),
         (
             "read_file",
@@ -94,7 +94,7 @@ def test_garbage_parameters_are_problems_and_never_exceptions(name: str, paramet
         (
             "execute_command",
             {"command": "x", "timeout": 0},
-            "'timeout' is the number 0, which does not fit: input should be greater than 0.",
+            "'timeout' is the number 0, which does not fit: it should be greater than 0.",
         ),
     ],
 )

@@ -1356,6 +1356,201 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/models/{model}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One of these models */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    model: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description Its entry. */
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": {
+                            id: string;
+                            object?: string;
+                        } & {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+                /** @description This needs the server's token: send 'Authorization: Bearer <token>'. */
+                401: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "unauthenticated",
+                         *         "message": "This needs the server's token: send 'Authorization: Bearer <token>'.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The client key 'editor' reaches the models only; use the server's token. */
+                403: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "not_allowed",
+                         *         "message": "The client key 'editor' reaches the models only; use the server's token.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description There is no chat '0197f3f0'. */
+                404: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "chat_not_found",
+                         *         "message": "There is no chat '0197f3f0'.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description This server does not answer to the host 'example.com'. */
+                421: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "wrong_host",
+                         *         "message": "This server does not answer to the host 'example.com'.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description Something failed inside AnyCowork; its log says what. */
+                500: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "internal_error",
+                         *         "message": "Something failed inside AnyCowork; its log says what.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The provider did not answer. */
+                502: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "provider_unreachable",
+                         *         "message": "The provider did not answer.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The database did not take the change; nothing was changed. Try again. */
+                503: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "storage_failed",
+                         *         "message": "The database did not take the change; nothing was changed. Try again.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description The provider did not begin to answer in time. */
+                504: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "provider_timed_out",
+                         *         "message": "The provider did not begin to answer in time.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chat/completions": {
         parameters: {
             query?: never;
@@ -2484,9 +2679,14 @@ export interface components {
             /** Type */
             type: string;
         };
-        /** Explain */
+        /**
+         * Explain
+         * @description `context_id`, here or in the call, is the chat it is supposed in; without one, a new chat's role and folder.
+         */
         Explain: {
             call: components["schemas"]["SupposedCall"];
+            /** Context Id */
+            context_id?: string | null;
         };
         /** ExplainedShape */
         ExplainedShape: {
@@ -2801,7 +3001,10 @@ export interface components {
              */
             cost: number | null;
         };
-        /** NewChat */
+        /**
+         * NewChat
+         * @description `mode` is the role by its older name: plan, act, or the role itself.
+         */
         NewChat: {
             /** Title */
             title?: string | null;
@@ -2809,6 +3012,8 @@ export interface components {
             workspace?: string | null;
             /** Agent Role */
             agent_role?: components["schemas"]["RoleName"] | null;
+            /** Mode */
+            mode?: components["schemas"]["RoleName"] | null;
             /** Model */
             model?: string | null;
             /** System Prompt Id */
@@ -3418,7 +3623,7 @@ export interface components {
         };
         /**
          * SupposedCall
-         * @description A call that is not made.
+         * @description A call that is not made; `terminate` may stand here as it does in a real one, and decides nothing.
          */
         SupposedCall: {
             /**
@@ -3430,8 +3635,13 @@ export interface components {
             parameters: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /**
+             * Terminate
+             * @default false
+             */
+            terminate: boolean;
             /** Context Id */
-            context_id: string;
+            context_id?: string | null;
         };
         /** SwitchedShape */
         SwitchedShape: {
