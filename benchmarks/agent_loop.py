@@ -107,7 +107,9 @@ def _messages(step: int) -> Iterator[dict[str, object]]:
     """The two messages of a step, as large as ours."""
     call = {"tool": LOOK_UP, "parameters": {"word": f"word {step}"}, "terminate": False}
     frame = {"id": "0" * 36, "agent_role": "actor", "turn_id": "0" * 36, "created_at": "2026-01-01T00:00:00.000000Z"}
-    yield {**frame, "role": "assistant", "message_type": "tool_call", "content": json.dumps(call), "payload": call}
+    frame |= {"job_id": None, "task_id": None, "reasoning": None, "seq": step}
+    payload = {"id": "0" * 36, **call}
+    yield {**frame, "role": "assistant", "message_type": "tool_call", "content": json.dumps(call), "payload": payload}
     payload = {"tool_call_id": "0" * 36, "tool": LOOK_UP, "status": "ok"}
     content = looked_up(f"word {step}")
     yield {**frame, "role": "tool", "message_type": "tool_result", "content": content, "payload": payload}
