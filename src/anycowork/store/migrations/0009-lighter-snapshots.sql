@@ -1,4 +1,4 @@
--- A snapshot is written around every change and looked up now and then: what only a lookup used is gone.
+-- A snapshot is written twice around every change and seldom looked up: what only a lookup used is gone.
 
 -- `position` is one more than the largest there is: the order of all changes of a workspace, whichever chat made them.
 -- An id is looked up within its chat, and a workspace's changes among all that came later.
