@@ -1,6 +1,6 @@
 """What does one step of the agent cost: model asked, call read, door passed, tool run, two messages and their events durable?
 
-Beside it a bare SQLite loop that makes the same messages durable in as many transactions, and LangGraph's prebuilt agent.
+Beside it bare SQLite loops that make the same messages durable, each when it is known or both at once, and LangGraph's prebuilt agent.
 """
 
 import asyncio
