@@ -1,6 +1,6 @@
 """What does one step of the agent cost: model asked, call read, door passed, tool run, two messages and their events durable?
 
-Beside it a bare SQLite loop that makes the same messages durable in as many transactions, and LangGraph's prebuilt agent.
+Beside it bare SQLite loops that make the same messages durable, each when it is known or both at once, and LangGraph's prebuilt agent.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
     yield {
         "bare_sqlite": partial(_bare, ground, chats=1, transactions=3),
         "bare_sqlite_two_commits": partial(_bare, ground, chats=1, transactions=2),
+        "bare_sqlite_one_commit": partial(_bare, ground, chats=1, transactions=1),
         "bare_sqlite_64": partial(_bare, ground, chats=AGENTS, transactions=3),
         "one_agent": partial(_ours, ground, agents=1, turns=TURNS, tool=LOOK_UP, parameters=WORDS),
         "agents_64": partial(_ours, ground, agents=AGENTS, turns=1, tool=LOOK_UP, parameters=WORDS),
@@ -70,7 +71,10 @@ async def _take_turns(folder: Path, model: InstantModel, *, agents: int, turns: 
 
 
 def _bare(ground: Ground, *, chats: int, transactions: int) -> dict[str, float]:
-    """The same messages, as durable, in so many commits a step (one agent that reads makes two); of several chats, all in each commit."""
+    """The same messages, as durable, in so many commits a step; of several chats, all in each commit.
+
+    Two: each message when it is known. One: both together, as an agent does whose call only reads.
+    """
     steps = CALLS * TURNS
     with ground.fresh("bare") as folder, closing(sqlite3.connect(folder / "bare.db", isolation_level=None)) as database:
         database.execute("PRAGMA journal_mode = WAL")
@@ -83,9 +87,12 @@ def _bare(ground: Ground, *, chats: int, transactions: int) -> dict[str, float]:
             for step in range(steps):
                 if transactions > 2:
                     _commit(database, "INSERT INTO usage (reserved) VALUES (?)", [(500,) for _ in range(chats)])
+                rows: list[tuple[object, ...]] = []
                 for seq, message in enumerate(_messages(step), start=2 * step):
-                    rows = [(chat, seq, msgspec.json.encode(message)) for chat in range(chats)]
-                    _commit(database, "INSERT INTO messages VALUES (?, ?, ?)", rows)
+                    rows += [(chat, seq, msgspec.json.encode(message)) for chat in range(chats)]
+                    if transactions > 1 or seq % 2:
+                        _commit(database, "INSERT INTO messages VALUES (?, ?, ?)", rows)
+                        rows.clear()
     return {"cpu_us": spent.cpu * 1e6 / steps / chats, "wall_us": spent.wall * 1e6 / steps / chats}
 
 
@@ -100,7 +107,9 @@ def _messages(step: int) -> Iterator[dict[str, object]]:
     """The two messages of a step, as large as ours."""
     call = {"tool": LOOK_UP, "parameters": {"word": f"word {step}"}, "terminate": False}
     frame = {"id": "0" * 36, "agent_role": "actor", "turn_id": "0" * 36, "created_at": "2026-01-01T00:00:00.000000Z"}
-    yield {**frame, "role": "assistant", "message_type": "tool_call", "content": json.dumps(call), "payload": call}
+    frame |= {"job_id": None, "task_id": None, "reasoning": None, "seq": step}
+    payload = {"id": "0" * 36, **call}
+    yield {**frame, "role": "assistant", "message_type": "tool_call", "content": json.dumps(call), "payload": payload}
     payload = {"tool_call_id": "0" * 36, "tool": LOOK_UP, "status": "ok"}
     content = looked_up(f"word {step}")
     yield {**frame, "role": "tool", "message_type": "tool_result", "content": content, "payload": payload}

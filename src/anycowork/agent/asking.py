@@ -58,7 +58,8 @@ class Asking:
         asked = listener.heard.message_id  # what it costs goes by the name of the answer
         reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
-        await self._journal.write(Change(moment.chat.id, (*pending, reserve, moment.turn), announcements))
+        change = Change(moment.chat.id, (*pending, reserve, moment.turn), announcements)
+        await moment.unwritten.write(self._journal, change)
         heard = await listener.hear(provider, request)
         spend, event = _spent(asked, heard, shown.tokens)
         moment.pending.append(spend)

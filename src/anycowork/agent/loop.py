@@ -27,7 +27,7 @@ from anycowork.agent.reply import (
 )
 from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.chats import EndReason, Limits
-from anycowork.domain.errors import AnyCoworkError, OutOfTime, Runaway, TooManyFaults, TooManySteps
+from anycowork.domain.errors import OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
 
@@ -71,15 +71,18 @@ class Agent:
         moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
         try:
             async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
-                moment.brief = self._asking.is_brief(moment)
-                await self._referrer.read_named(moment)
-                while await self._step(moment, limits):
-                    pass
+                await self._take_steps(moment, limits)
         except TimeoutError:
             raise OutOfTime(f"The turn was ended after {limits.seconds:g} seconds. Send a message to go on.") from None
-        except AnyCoworkError:
+
+    async def _take_steps(self, moment: Moment, limits: Limits) -> None:
+        try:
+            moment.brief = self._asking.is_brief(moment)
+            await self._referrer.read_named(moment)
+            while await self._step(moment, limits):
+                pass
+        finally:  # whatever ended it, a stop too: what was said is written before anybody settles the turn
             await self._recorder.pending(moment)
-            raise
 
     async def _step(self, moment: Moment, limits: Limits) -> bool:
         """One iteration; False when the segment is over."""
@@ -115,7 +118,7 @@ class Agent:
     async def _act_on(self, moment: Moment, limits: Limits, heard: Heard) -> bool:
         match reading := self._read(moment, heard):
             case Calls():
-                await self._recorder.calls(moment, heard, reading)
+                self._recorder.calls(moment, heard, reading)
                 return True
             case Malformed(_, problem):
                 return await self._fault(moment, limits, heard, problem)

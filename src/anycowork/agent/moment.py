@@ -8,6 +8,7 @@ from anycowork.agent.listening import Listener
 from anycowork.agent.planted import Planted
 from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
 from anycowork.agent.reply import FoundCall
+from anycowork.agent.unwritten import Unwritten
 from anycowork.domain.chats import Chat, Turn
 from anycowork.domain.errors import AnyCoworkError, RepeatedCall
 from anycowork.domain.events import Draft
@@ -24,7 +25,7 @@ _CIRCLE = 12  # calls: a model that comes back to one within so many goes round
 
 @dataclass(slots=True)
 class Moment:
-    """Mutable on purpose, and owned by one segment: everything in it is also in the journal."""
+    """Mutable on purpose, and owned by one segment: everything in it is also in the journal, or will be with the next thing written."""
 
     chat: Chat
     turn: Turn
@@ -42,6 +43,7 @@ class Moment:
     seconds_before: float = 0.0
     pending: list[Write] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
+    unwritten: Unwritten = field(default_factory=Unwritten)
     window: Window = field(default_factory=Window)
     pictures: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
@@ -66,7 +68,7 @@ class Moment:
         self.must_call = True
 
     def take_pending(self) -> tuple[tuple[Write, ...], tuple[Draft, ...]]:
-        """What is to be true together with the next thing written: what an answer cost, or what a read brought."""
+        """What is part of the next change: what an answer cost, or what a read brought."""
         writes, drafts = tuple(self.pending), tuple(self.announcements)
         self.pending, self.announcements = [], []
         return writes, drafts

@@ -66,7 +66,8 @@ class Recorder:
         waiting = SetChat(state=ChatState.AWAITING_ANSWER)
         await self._write(moment, message, row, moment.turn, waiting, events=(announce.question(message),))
 
-    async def calls(self, moment: Moment, heard: Heard, found: Calls) -> None:
+    def calls(self, moment: Moment, heard: Heard, found: Calls) -> None:
+        """They are written with what the tool runner writes first: before anything is done, or with what a read brought."""
         batch_id = self._clock.new_id()
         calls = [self._call(moment, found, batch_id, at) for at in range(len(found.calls))]
         messages = [self._call_message(moment, call, heard if at == 0 else None) for at, call in enumerate(calls)]
@@ -75,7 +76,7 @@ class Recorder:
             messages[0] = replace(messages[0], reasoning=None)
         note = [self._note(moment, f"Not every call was taken: {found.dropped}")] if found.dropped else []
         events = tuple(announce.tool_call(call) for call in calls)
-        await self._write(moment, *prose, *messages, *note, *calls, events=events)
+        moment.unwritten.keep(self._journal, self._change(moment, (*prose, *messages, *note, *calls), events))
         moment.issue(calls)
 
     async def own(self, moment: Moment, call: Call, **marks: JsonValue) -> None:
@@ -84,7 +85,7 @@ class Recorder:
         message = replace(message, payload={**(message.payload or {}), **marks})
         pending, announcements = moment.take_pending()
         events = (*announcements, announce.tool_call(call))
-        await self._journal.write(Change(moment.chat.id, (*pending, message, call), events))
+        await moment.unwritten.write(self._journal, Change(moment.chat.id, (*pending, message, call), events))
         moment.history.append(message)
         moment.issue([call])
 
@@ -97,6 +98,7 @@ class Recorder:
         """What waited for the next thing written, when nothing more will be."""
         if moment.pending:
             await self._write(moment)
+        await moment.unwritten.write(self._journal)
 
     # --- the parts
 
@@ -190,12 +192,16 @@ class Recorder:
         return moment.seconds_at(self._clock.monotonic())
 
     async def _write(self, moment: Moment, *writes: Write, events: tuple[Draft, ...] = ()) -> None:
+        await moment.unwritten.write(self._journal, self._change(moment, writes, events))
+
+    def _change(self, moment: Moment, writes: tuple[Write, ...], events: tuple[Draft, ...]) -> Change:
+        """With it what was pending, and all that readers saw of the answer gives way to the message."""
         pending, announcements = moment.take_pending()
         heard = moment.listener.heard if moment.listener else None
         compact = (Compact(heard.message_id),) if heard and heard.was_shown else ()
-        await self._journal.write(Change(moment.chat.id, (*pending, *writes, *compact), (*announcements, *events)))
         moment.listener = None
         moment.history += [write for write in writes if type(write) is Message]
+        return Change(moment.chat.id, (*pending, *writes, *compact), (*announcements, *events))
 
 
 def _strict_form(payload: Json) -> str:

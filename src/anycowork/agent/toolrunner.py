@@ -75,6 +75,7 @@ class ToolRunner:
         batch = moment.open_calls()
         if len(batch) == 1 and self._only_reads(batch[0]):
             return await self._take_one_read(moment, batch[0])
+        await moment.unwritten.write(self._journal)
         if await self._ask_for_all(moment, batch):
             return Parked()
         batch = moment.open_calls()
@@ -89,9 +90,10 @@ class ToolRunner:
         return isinstance(await self._verdict(moment, call), Admitted)
 
     async def _take_one_read(self, moment: Moment, call: Call) -> Parked | Done:
-        """It has no effect to settle, so its result is written with what follows at once: the next question's budget, or the end."""
+        """It has no effect to settle, so call and result are written with what follows at once: the next question's budget, or the end."""
         verdict = await self._verdict(moment, call)
         if isinstance(verdict, Asking):
+            await moment.unwritten.write(self._journal)
             await self._park(moment, [verdict.approval])
             return Parked()
         result = failed(verdict) if isinstance(verdict, AnyCoworkError) else await self._effect(moment, verdict, call)

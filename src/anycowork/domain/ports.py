@@ -62,11 +62,14 @@ class PastCall:
 
 
 class Journal(Protocol):
-    async def write(self, change: Change) -> None:
-        """Returns when the change is durable; its events are published then, in order.
+    async def write(self, *changes: Change) -> None:
+        """Returns when the changes, all of one chat, are durable: together, in one transaction. Their events are published then, in order.
 
-        Raises: the error of an unmet requirement in the change; StorageFault if it could not be made durable.
+        Raises: the error of an unmet requirement in a change; StorageFault if they could not be made durable.
         """
+
+    def hand_in(self, *changes: Change) -> Awaitable[None]:
+        """Begins to `write` them, for whoever goes on meanwhile. What comes back must be awaited some time: it says how it ended."""
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
         """A delta: numbered and published at once, made durable in pieces (every 100 ms or 1 KB)."""

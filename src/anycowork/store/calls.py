@@ -29,12 +29,19 @@ Put = tuple[Call, int]
 def put(connection: Connection, puts: Sequence[Put]) -> None:
     """The authority at issue stands for ever: only what happened to the call changes."""
     # Issued is what a call is at first; afterwards it is nearly always there, and the rest of it need not be written again.
-    issued = [one for one in puts if one[0].state is CallState.ISSUED]
-    later = [one for one in puts if one[0].state is not CallState.ISSUED]
-    if issued:
-        connection.executemany(_ADD, map(_row, issued))
-    if later and connection.executemany(_CHANGE, map(_changed, later)).rowcount != len(later):
-        connection.executemany(_ADD, map(_row, later))
+    new: dict[str, Put] = {}
+    later: dict[str, Put] = {}
+    for call, seq in puts:
+        if call.id in new:
+            new[call.id] = call, new[call.id][1]  # issued in this very group: one row tells it all
+        elif call.state is CallState.ISSUED:
+            new[call.id] = call, seq
+        else:
+            later[call.id] = call, seq
+    if new:
+        connection.executemany(_ADD, map(_row, new.values()))
+    if later and connection.executemany(_CHANGE, map(_changed, later.values())).rowcount != len(later):
+        connection.executemany(_ADD, map(_row, later.values()))
 
 
 def _changed(put: Put) -> tuple[str | None, ...]:

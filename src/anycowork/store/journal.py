@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 
 import msgspec
 
@@ -17,6 +18,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
+from anycowork.store import messages
 from anycowork.store.lines import Line, Lines
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
@@ -64,11 +66,14 @@ class SqliteJournal:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
-    async def write(self, change: Change) -> None:
-        line = self._lines.of(change.chat_id)
-        numbered = self._number(change, line)
+    async def write(self, *changes: Change) -> None:
+        await self.hand_in(*changes)
+
+    def hand_in(self, *changes: Change) -> Known[None]:
+        line = self._lines.of(changes[0].chat_id)
+        numbered = self._number(changes, line)
         place = line.hold(numbered.first_seq)
-        drops = self._drop_pieces(change)
+        drops = self._drop_pieces(numbered)
         known: Known[None] = Known()
 
         def settle(outcome: Placed) -> None:
@@ -78,11 +83,11 @@ class SqliteJournal:
                 line.settle(place, _show_nothing)
                 return
             known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
-            self._keep_up_with(change, drops)
+            self._keep_up_with(numbered, drops)
             line.settle(place, partial(self._show_all, numbered.entries, outcome.value))
 
         self._writer.submit_part(self._scribe.write, numbered, settle)
-        await known
+        return known
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
         line = self._lines.of(chat_id)
@@ -111,27 +116,36 @@ class SqliteJournal:
 
     # --- numbering
 
-    def _number(self, change: Change, line: Line) -> Numbered:
-        chat_id, at = change.chat_id, self._clock.now()
-        messages = [write for write in change.writes if type(write) is Message]
-        step = _OF_A_STEP.issuperset(map(type, change.writes))
-        # A change without events takes a number as well: rows are ordered by the number of the change that brought them.
-        first = seq = line.take(max(1, len(messages) + len(change.events)))
-        entries = []
-        for message in messages:
-            step = step and message.role is not Speaker.USER
-            told = message.to_json()
-            told["seq"] = seq
-            envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
-            envelope["message"] = told
-            for name in ("turn_id", "job_id", "task_id"):
-                envelope[name] = told[name]
-            entries.append(Entry(chat_id, seq, EventType.MESSAGE, _canonical(envelope)))
-            seq += 1
-        for draft in change.events:
-            entries.append(Entry(chat_id, seq, draft.type, _canonical(self._envelope(draft, change, seq, at))))
-            seq += 1
-        return Numbered(change, tuple(entries), first, line.next_seq, at, step)
+    def _number(self, changes: Sequence[Change], line: Line) -> Numbered:
+        chat_id, at, first = changes[0].chat_id, self._clock.now(), line.next_seq
+        entries: list[Entry] = []
+        places: list[messages.Row] = []
+        step = True
+        for change in changes:
+            step = step and _OF_A_STEP.issuperset(map(type, change.writes))
+            for write in change.writes:
+                if type(write) is Message:
+                    step = step and write.role is not Speaker.USER
+                    seq = line.take(1)
+                    places.append((write.id, chat_id, seq, None))
+                    entries.append(self._entry_of_message(write, change, seq, at))
+            for draft in change.events:
+                seq = line.take(1)
+                body = _canonical(self._envelope(draft, change, seq, at))
+                entries.append(Entry(chat_id, seq, draft.type, body))
+        if not entries:
+            line.take(1)  # rows are ordered by the number of what brought them, so there must be one
+        writes = changes[0].writes if len(changes) == 1 else tuple(chain.from_iterable(one.writes for one in changes))
+        return Numbered(chat_id, writes, tuple(entries), tuple(places), first, line.next_seq, at, step)
+
+    def _entry_of_message(self, message: Message, change: Change, seq: int, at: str) -> Entry:
+        told = message.to_json()
+        told["seq"] = seq
+        envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
+        envelope["message"] = told
+        for name in ("turn_id", "job_id", "task_id"):
+            envelope[name] = told[name]
+        return Entry(change.chat_id, seq, EventType.MESSAGE, _canonical(envelope))
 
     def _envelope(self, draft: Draft, change: Change, seq: int, at: str) -> Json:
         return draft.envelope(
@@ -195,24 +209,24 @@ class SqliteJournal:
                 self._pieces.land(pieces, durable=True)
                 log.error("%d pieces of text could not be kept: %s", len(pieces), error)
 
-    def _drop_pieces(self, change: Change) -> list[Drop]:
+    def _drop_pieces(self, numbered: Numbered) -> list[Drop]:
         drops: list[Drop] = []
-        if _DROPPING.isdisjoint(map(type, change.writes)):  # as nearly always
+        if _DROPPING.isdisjoint(map(type, numbered.writes)):  # as nearly always
             return drops
-        for write in change.writes:
+        for write in numbered.writes:
             if isinstance(write, Compact):
-                drops.append(self._pieces.drop(change.chat_id, write.message_id))
+                drops.append(self._pieces.drop(numbered.chat_id, write.message_id))
             elif isinstance(write, RemoveChat):
-                drops.append(self._pieces.drop(change.chat_id))
+                drops.append(self._pieces.drop(numbered.chat_id))
         return drops
 
-    def _keep_up_with(self, change: Change, drops: list[Drop]) -> None:
+    def _keep_up_with(self, numbered: Numbered, drops: list[Drop]) -> None:
         """What is kept in memory becomes what the disk has."""
         for drop in drops:
             self._pieces.finish(drop)
-        for write in change.writes:
+        for write in numbered.writes:
             if type(write) in _REMEMBERED:
-                self._remember(change.chat_id, write)
+                self._remember(numbered.chat_id, write)
 
     def _remember(self, chat_id: str, write: Write) -> None:
         if isinstance(write, Turn):

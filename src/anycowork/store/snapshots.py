@@ -120,10 +120,15 @@ def _forget_oldest(connection: Connection, bytes_left: int) -> None:
         last = position
     if last is None:
         return
-    doomed = "SELECT id FROM snapshots WHERE change_id IN (SELECT change_id FROM snapshots WHERE position <= ? AND moment = 'before') AND pruned = 0"
-    ids = [row[0] for row in connection.execute(doomed, (last,)).fetchall()]
-    connection.executemany("DELETE FROM snapshot_paths WHERE snapshot_id = ?", ((id_,) for id_ in ids))
-    connection.executemany("UPDATE snapshots SET pruned = 1, diff = NULL WHERE id = ?", ((id_,) for id_ in ids))
+    doomed = (
+        "SELECT id, position FROM snapshots WHERE pruned = 0"
+        " AND change_id IN (SELECT change_id FROM snapshots WHERE position <= ? AND moment = 'before')"
+    )
+    found = connection.execute(doomed, (last,)).fetchall()
+    connection.executemany("DELETE FROM snapshot_paths WHERE snapshot_id = ?", ((id_,) for id_, _ in found))
+    connection.executemany(
+        "UPDATE snapshots SET pruned = 1, diff = NULL WHERE position = ?", ((at,) for _, at in found)
+    )
 
 
 def _freed_by_pruning(connection: Connection) -> list[tuple[int, int]]:

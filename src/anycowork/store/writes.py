@@ -10,7 +10,6 @@ from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
-    Change,
     Compact,
     DecideApproval,
     RemoveChat,
@@ -51,15 +50,17 @@ _SECOND = len("2026-01-01T00:00:00")
 
 @value
 class Numbered:
-    """A change with its numbers given out and its records encoded: those of its messages first."""
+    """Changes that are written together, with their numbers given out and their records encoded; `messages` says where each stands."""
 
-    change: Change
+    chat_id: str
+    writes: tuple[Write, ...]
     entries: tuple[Entry, ...]
+    messages: tuple[messages.Row, ...]
     first_seq: int
     next_seq: int
     at: str
     step: bool = False
-    """It is a piece of an agent's work: `updated_at` follows such changes by the second, all others at once."""
+    """They are a piece of an agent's work: `updated_at` follows such changes by the second, all others at once."""
 
 
 class Scribe:
@@ -105,13 +106,12 @@ class Scribe:
         self._turns.clear()
 
     def _write(self, connection: Connection, numbered: Numbered, sheet: "_Sheet") -> int:
-        chat_id, first, removed = numbered.change.chat_id, numbered.first_seq, False
-        seq = first
-        for ordinal, write in enumerate(numbered.change.writes):
+        chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
+        sheet.messages += numbered.messages
+        for ordinal, write in enumerate(numbered.writes):
             match write:  # what every step brings comes first
                 case Message():
-                    sheet.messages.append((write.id, chat_id, seq, None))
-                    seq += 1
+                    pass  # the record is its only copy
                 case Call():
                     sheet.calls.append((write, first))
                 case Spend():
@@ -145,7 +145,7 @@ class Scribe:
 
     def _updated_at(self, numbered: Numbered) -> str | None:
         """None while an agent works on within the second: the index of `updated_at` would be a ninth of what a step writes."""
-        chat_id, second = numbered.change.chat_id, numbered.at[:_SECOND]
+        chat_id, second = numbered.chat_id, numbered.at[:_SECOND]
         if numbered.step and self._seconds.get(chat_id) == second:
             return None
         self._seconds[chat_id] = second
@@ -182,7 +182,7 @@ class _Sheet:
 
     def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
         """The chain's new end."""
-        chat_id = numbered.change.chat_id
+        chat_id = numbered.chat_id
         rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
         self.records += rows
         self.position += len(rows)
@@ -207,7 +207,7 @@ class _Sheet:
 
 
 def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: int) -> None:  # noqa: C901 — one line per kind
-    chat_id, seq = numbered.change.chat_id, numbered.first_seq
+    chat_id, seq = numbered.chat_id, numbered.first_seq
     match write:
         case Compact():
             records.compact(connection, chat_id, write.message_id)

@@ -10,6 +10,7 @@ from anycowork.domain.audit import START, link
 from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import Change, RemoveChat
 from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.values import replace
 from anycowork.store.schema import MIGRATIONS, migrate
 from support.spec import proves
 from support.stored import CLOCK, add_chat, message, new_chat, note, opened, said
@@ -38,6 +39,23 @@ async def test_messages_of_an_older_database_are_read_out_of_their_records(tmp_p
         assert await database.store.last_position() == 41, "40 was given to a record that is gone"
         raw = await database.writer.run(lambda c: c.execute("SELECT id, raw FROM messages ORDER BY id").fetchall())
         assert raw == [("m1", None), ("m2", msgspec.json.encode(CAME)), ("m3", None)]
+
+
+@proves("MIG-2")
+async def test_snapshots_of_an_older_database_keep_their_order_their_paths_and_their_chat(tmp_path: Path) -> None:
+    _with_older_snapshots(tmp_path / "anycowork.db", tmp_path)
+    async with opened(tmp_path) as database:
+        store = database.store
+        found, older = await store.snapshots_page("c1", limit=10)
+        assert [(one.id, one.position) for one in found] == [("s1", 3), ("s2", 4)] and older is None
+        before = await store.snapshot("c1", "s1")
+        assert before is not None and [image.path for image in before.images] == ["a.txt"]
+        assert await store.snapshot("c2", "s1") is None
+        assert [change.before.id for change in await store.changes_since(before)] == ["s1"]
+        await database.journal.write(Change("c1", (replace(before, id="s3", change_id="later", position=0),)))
+        later = await store.snapshot("c1", "s3")
+        assert later is not None and later.position == 5
+        assert [change.before.id for change in await store.changes_since(before)] == ["s1", "s3"]
 
 
 async def test_a_position_is_never_given_again_when_the_newest_records_are_removed(tmp_path: Path) -> None:
@@ -96,6 +114,34 @@ def _with_two_copies(path: Path, folder: Path) -> None:
         " VALUES ('c1', 'A', 'a', '/w', '{}', 'idle', 3, ?, 'person:ann', ?, ?)",
         (chain, chat.created_at, chat.created_at),
     )
+    connection.execute("INSERT INTO house (opened_at, closed_at) VALUES ('then', 'later')")
+    connection.commit()
+    connection.close()
+
+
+def _with_older_snapshots(path: Path, folder: Path) -> None:
+    """As the releases before kept them: one change of one file, with both its sides."""
+    before = folder / "migrations"
+    before.mkdir()
+    for file in sorted(MIGRATIONS.glob("000[1-7]-*.sql")):
+        shutil.copy(file, before)
+    migrate(path, migrations=before)
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, created_by, created_at, updated_at)"
+        " VALUES ('c1', 'A', 'a', '/w', '{}', 'idle', 3, 'person:ann', 'then', 'then')"
+    )
+    for position, id_, moment in ((3, "s1", "before"), (4, "s2", "after")):
+        connection.execute(
+            "INSERT INTO snapshots (position, id, chat_id, change_id, workspace, moment, files, additions, deletions, diff_size, created_at)"
+            " VALUES (?, ?, 'c1', 'k1', '/w', ?, 1, 0, 0, 0, 'then')",
+            (position, id_, moment),
+        )
+        connection.execute(
+            "INSERT INTO snapshot_paths (snapshot_id, path, kind, hash, mode, size, mtime, additions, deletions)"
+            " VALUES (?, ?, 'file', 'h', 420, 1, 0, 0, 0)",
+            (id_, b"a.txt"),
+        )
     connection.execute("INSERT INTO house (opened_at, closed_at) VALUES ('then', 'later')")
     connection.commit()
     connection.close()
