@@ -200,6 +200,7 @@ class ToolRunner:
         return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over)
 
     async def _overdrawn(self, moment: Moment, budget: Budget, planned: int) -> Overdrawn | None:
+        await moment.unwritten.write(self._journal)  # what the last answer cost counts too
         used = await self._store.turn_usage(moment.chat.id, moment.turn.id)
         seconds = moment.seconds_at(self._clock.monotonic())
         spent = spent_by(moment.calls, seconds=seconds, used=used, cost_of=self._cost_of)
