@@ -239,8 +239,9 @@ def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk) ->
 @proves("NEW-1", "CLI-1")
 def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    (desk.workspace / "notes.txt").write_text("x")
+    for name in ("notes.txt", "README.md", "app.py"):
+        (desk.workspace / name).write_text("x")
     done = desk.type("run", "list the files")
     assert done.returncode == 0
     assert "→ list_directory" in done.stderr
-    assert "notes.txt" in done.stdout
+    assert "These are the files" in done.stdout and "notes.txt" in done.stdout and "app.py" in done.stdout
