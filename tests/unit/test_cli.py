@@ -19,7 +19,9 @@ SOURCE = Path(anycowork.__file__).parents[1]
 SECRET = "sk-very-secret-key"
 
 
-def anycowork_cli(*words: str, cwd: Path, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def anycowork_cli(
+    *words: str, cwd: Path, environ: dict[str, str] | None = None, **streams: object
+) -> subprocess.CompletedProcess[str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -29,15 +31,17 @@ def anycowork_cli(*words: str, cwd: Path, environ: dict[str, str] | None = None)
         [sys.executable, "-m", "anycowork.cli", *words],
         cwd=cwd,
         env={**inherited, "PYTHONPATH": str(SOURCE), "ANYCOWORK_DATA_DIR": str(cwd / "data"), **(environ or {})},
-        capture_output=True,
         text=True,
         timeout=60,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
     )
 
 
 def test_help_names_every_command_and_gives_examples(tmp_path: Path) -> None:
     overview = anycowork_cli("--help", cwd=tmp_path)
     assert overview.returncode == 0
+    assert overview.stdout == anycowork_cli("help", cwd=tmp_path).stdout
+    assert "..." not in overview.stdout.partition("Commands:")[2], "no description of a command is cut off"
     for word in ("serve", "run", "workflow", "doctor", "version"):
         assert f"\n  {word} " in overview.stdout
         assert anycowork_cli(word, "--help", cwd=tmp_path).returncode == 0
@@ -71,6 +75,9 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
     [
         (("run",), "Say what to do"),
         (("run", "  "), "Say what to do"),
+        (("run", "-"), "standard input is empty"),
+        (("run", "list", "the", "files"), "in quotes: anycowork run 'list the files'"),
+        (("help", "no-such-command"), "no-such-command"),
         (("run", "x", "--no-such-flag"), "no-such-flag"),
         (("run", "x", "--timeout", "soon"), "--timeout"),
         (("run", "x", "--max-cost", "-1"), "max-cost"),
@@ -179,6 +186,36 @@ def test_a_database_that_would_not_be_used_is_not_silently_passed_over(tmp_path:
     done = anycowork_cli(*words, cwd=tmp_path, environ=elsewhere)
     assert done.returncode == 2 and "ANYCOWORK_DATABASE_URL" in done.stderr and "secret" not in done.stderr
     assert not (tmp_path / "data" / "anycowork.db").exists()
+
+
+@proves("CLI-1")
+def test_a_wrong_word_is_told_to_programs_as_a_result(tmp_path: Path) -> None:
+    done = anycowork_cli("run", "--json", "--approved-plan", "missing.json", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert (result["type"], result["status"], result["exit_code"], done.returncode) == ("result", "usage", 2, 2)
+    assert "missing.json cannot be read" in result["error"] and done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_no_character_is_too_much_for_a_terminal(tmp_path: Path, encoding: str) -> None:
+    done = anycowork_cli("doctor", cwd=tmp_path, environ={"PYTHONIOENCODING": encoding}, encoding=encoding)
+    assert done.returncode == 0 and "\\u2713 settings" in done.stdout
+    plan = anycowork_cli("run", "--json", "", cwd=tmp_path, environ={"PYTHONIOENCODING": encoding}, encoding=encoding)
+    assert "…" in json.loads(plan.stdout)["error"], "what programs read is JSON in every locale"
+
+
+def test_output_that_cannot_be_written_ends_with_one_sentence(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = anycowork_cli("doctor", cwd=tmp_path, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "anycowork: The output could not be written (No space left on device).\n"
+
+
+def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    closed = 'exec "$@" >&-'
+    words = ["sh", "-c", closed, "sh", sys.executable, "-m", "anycowork.cli", "doctor", "--data-dir", str(tmp_path)]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(SOURCE)}, stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_no_colour_where_nobody_looks(tmp_path: Path) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from anycowork.commands.client import HouseAnswered, HouseClient, HouseGone
-from anycowork.commands.console import give_up_stdout
 from anycowork.commands.instructions import ignored
 from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
 from anycowork.commands.progress import Reporter
 from anycowork.commands.spending import Spending
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.streams import give_up_stdout
 
 
 @value
