@@ -140,7 +140,7 @@ def _who_holds(data_dir: Path) -> str:
     who = f"at {info.url} (pid {info.pid})" if info else "and is just starting"
     return (
         f"A server already works on the data folder {data_dir}, {who}. "
-        "Open that one, stop it first, or start this one with another --data-dir."
+        "Open that one, stop it first, or choose another --data-dir."
     )
 
 

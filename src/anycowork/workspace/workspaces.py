@@ -98,7 +98,11 @@ def _existing_folder(path: str | Path) -> Path:
     try:
         real = Path(path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
-        raise BadWorkspace(f"There is no folder '{shown(str(path))}'.", param="workspace") from None
+        raise BadWorkspace(
+            f"There is no folder '{shown(str(path))}'. Make it first, or name another.", param="workspace"
+        ) from None
     if not real.is_dir():
-        raise BadWorkspace(f"'{shown(str(path))}' is not a folder.", param="workspace")
+        raise BadWorkspace(
+            f"'{shown(str(path))}' is not a folder. Name the folder that it lies in, or another.", param="workspace"
+        )
     return real
