@@ -25,6 +25,8 @@ from anycowork.words.options import (
     Timeout,
     Token,
     Workspace,
+    WorkspaceOrHere,
+    folder,
     over,
 )
 from anycowork.words.running import How, carried_out
@@ -137,9 +139,7 @@ def run(
         list[str] | None,
         typer.Argument(help="What to do, in your own words and in quotes; - reads it from stdin.", metavar="REQUEST"),
     ] = None,
-    workspace: Annotated[
-        Path | None, typer.Option("--workspace", "-w", help="The folder to work in. [the current one]", metavar="DIR")
-    ] = None,
+    workspace: WorkspaceOrHere = None,
     role: Role = None,
     approved_plan: Annotated[
         Path | None, typer.Option("--approved-plan", help="A plan that you approve by naming it here.", metavar="FILE")
@@ -167,7 +167,9 @@ def import_chats(
     files: Annotated[list[Path], typer.Argument(help="JSON or JSON-lines files.", metavar="FILE")],
     workspace: Annotated[
         Path | None,
-        typer.Option("--workspace", "-w", help="For chats that name no folder. [the current one]", metavar="DIR"),
+        typer.Option(
+            "--workspace", "-w", parser=folder, help="For chats that name no folder. [the current one]", metavar="DIR"
+        ),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -182,7 +184,7 @@ def import_chats(
 )
 def show_instructions(
     context: typer.Context,
-    workspace: Workspace = None,
+    workspace: WorkspaceOrHere = None,
     trust: Annotated[
         str | None, typer.Option("--trust", help="Use them as they are: the hash that was shown.", metavar="HASH")
     ] = None,

@@ -93,8 +93,11 @@ def _listen(place: Place) -> socket.socket:
         raise CannotListen(_cannot_listen(place, error)) from error
 
 
+_NOT_OURS = {errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL}
+
+
 def _cannot_listen(place: Place, error: OSError) -> str:
-    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+    if error.errno in _NOT_OURS:
         return f"'{place.host}' is no address of this machine, so nothing can listen there. Name another with --host."
     way_out = "Choose another with --port, or 0 for any."
     if error.errno == errno.EADDRINUSE:

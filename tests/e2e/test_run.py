@@ -168,6 +168,14 @@ def test_an_unknown_role_is_a_usage_error(attached: Desk) -> None:
     assert "wizard" in done.stderr
 
 
+def test_a_request_that_is_refused_leaves_no_empty_chat(attached: Desk, server: Served) -> None:
+    before = server.get("/context")["contexts"]
+    done = attached.type("run", "/no_such_workflow", "--json")
+    assert (done.returncode, json.loads(done.stdout)["context_id"]) == (2, None)
+    assert "anycowork workflow list" in done.stdout
+    assert server.get("/context")["contexts"] == before
+
+
 @proves("CLI-1")
 def test_ctrl_c_stops_the_turn_and_ends_with_code_130(attached: Desk, server: Served, model: ScriptedModel) -> None:
     model.replies += [Hang("Well")]

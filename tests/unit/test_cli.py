@@ -87,6 +87,8 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
         (("run", "--approved-plan", "broken.json"), "not JSON"),
         (("run", "--approved-plan", "other.json"), "no valid plan"),
         (("run", "--approved-plan", "plan.json", "--role", "planner"), "carried out by the actor"),
+        (("serve", "--data-dir", ""), "Was a variable not set?"),
+        (("run", "x", "--workspace", " "), "Was a variable not set?"),
         (("serve", "--port", "99999"), "'port' (from --port)"),
         (("--port", "99999"), "'port' (from --port)"),
         (("serve", "--host", "0.0.0.0"), "--token"),

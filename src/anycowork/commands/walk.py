@@ -88,11 +88,19 @@ class Walk:
     async def _start(self, chat_id: str) -> str:
         """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""
         if self.order.plan is None:
-            sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
-            return str(sent["turn_id"])
+            return await self._send(chat_id)
         proposed = await self.client.post(f"/context/{chat_id}/plans", {"plan": self.order.plan})
         approved = await self.client.post(f"/context/{chat_id}/plans/{proposed['message_id']}/approve")
         return str(approved["turn_id"])
+
+    async def _send(self, chat_id: str) -> str:
+        try:
+            sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
+        except HouseAnswered:
+            self.chat_id = None
+            await self.client.delete(f"/context/{chat_id}")  # nothing was ever said in it: nobody wants to find it
+            raise
+        return str(sent["turn_id"])
 
     async def _with_everything_open(self, outcome: Outcome) -> Outcome:
         """A batch asks for several approvals at once; the first event tells of one only."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, Workspace, over
+from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, over
 from anycowork.words.running import carried_out
 
 LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
@@ -45,7 +45,7 @@ app = typer.Typer(help="Run workflows, see which there are, write your own.", no
 @app.command("list", help=LIST_HELP, short_help="Say which workflows there are.")
 def list_workflows(
     context: typer.Context,
-    workspace: Workspace = None,
+    workspace: WorkspaceOrHere = None,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -60,7 +60,7 @@ def run_workflow(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],
     parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="KEY=VALUE")] = None,
-    workspace: Workspace = None,
+    workspace: WorkspaceOrHere = None,
     role: Role = None,
     as_json: Events = False,
     model: Model = None,
