@@ -94,7 +94,6 @@ class Settings(BaseModel):
     command_copy_bytes: Annotated[
         Count, Knob("bytes of a workspace that is copied for a command, without overlays")
     ] = 512 * 1024**2
-    database_url: Annotated[SecretStr | None, Knob("postgresql://…; none = SQLite in the data folder")] = None
 
     # who answers
     model: Annotated[Word | None, Knob("provider/model", changeable=True)] = None
@@ -153,7 +152,6 @@ class Settings(BaseModel):
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file, where no `database_url` names another database."""
         return self.data_dir / "anycowork.db"
 
     @property
@@ -175,7 +173,7 @@ class Settings(BaseModel):
         return {**dumped, **{f"{name}_set": getattr(self, name) is not None for name in SECRETS}}
 
 
-SECRETS = ("token", "database_url")
+SECRETS = ("token",)
 KNOBS: dict[str, Knob] = {
     name: next(mark for mark in field.metadata if isinstance(mark, Knob))
     for name, field in Settings.model_fields.items()
@@ -192,7 +190,7 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cw
     """The settings in force. A flag that is None was not given. Raises: BadSettings."""
     given = {name: value for name, value in flags.items() if value is not None}
     named = _from_environment(environ)
-    data_dir = _absolute(given.get("data_dir", named.get("data_dir", default_data_dir())), cwd)
+    data_dir = _absolute(given.get("data_dir") or named.get("data_dir") or default_data_dir(), cwd)
     filed = {name: value for name, value in read_config(data_dir).items() if name in KNOBS}
     chosen = {**_with_paths(filed, data_dir), **_with_paths(named, cwd), **_with_paths(given, cwd)}
     try:
@@ -240,7 +238,9 @@ def read_config(data_dir: Path) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error
     except OSError as error:
-        raise BadSettings(f"{path} cannot be read ({error.strerror}). Make it readable, or move it away.") from error
+        raise BadSettings(
+            f"{path} cannot be read ({error.strerror}). Make it yours, or choose another --data-dir."
+        ) from error
     if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
         raise BadSettings(f"{path}: '{misplaced[0]}' cannot stand in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
     return found
@@ -267,7 +267,14 @@ def strays(data_dir: Path, environ: Mapping[str, str]) -> list[str]:
 
 
 def default_data_dir() -> Path:
-    return platformdirs.user_data_path("anycowork", appauthor=False)
+    """Raises: BadSettings where there is no home folder to lie in."""
+    try:
+        return platformdirs.user_data_path("anycowork", appauthor=False)
+    except RuntimeError:
+        raise BadSettings(
+            "There is no home folder for the data (HOME is not set, and this user has none). "
+            "Name a folder with --data-dir or ANYCOWORK_DATA_DIR."
+        ) from None
 
 
 def is_loopback(host: str) -> bool:
@@ -301,7 +308,12 @@ def _with_paths(values: Mapping[str, object], base: Path) -> dict[str, object]:
 
 
 def _absolute(value: object, base: Path) -> Path:
-    return (base / Path(str(value)).expanduser()).resolve()
+    try:
+        return (base / Path(str(value)).expanduser()).resolve()
+    except RuntimeError:
+        raise BadSettings(
+            f"'{value}' begins with a home folder that is not known here. Write the whole path."
+        ) from None
 
 
 # --- saying what is wrong

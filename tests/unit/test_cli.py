@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -127,6 +128,20 @@ def test_doctor_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> No
     assert report["sandbox"]["level"] in ("full", "landlock", "none") and report["sandbox"]["does_not"]
     assert [name for name, check in checks.items() if not check["ok"] and not check["way_out"]] == []
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("words", [("serve",), ("run", "x"), ("doctor",), ("model", "list")])
+def test_without_a_home_folder_it_is_said_where_to_name_the_data_folder(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def nobody(uid: int) -> object:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)  # as in a container that was given a bare user id
+    environ = {"HOME": None, "XDG_DATA_HOME": None, "ANYCOWORK_DATA_DIR": None}
+    done = CliRunner().invoke(app, words, env=environ)
+    assert done.exit_code in (1, 2)
+    assert "There is no home folder" in done.stderr and "--data-dir or ANYCOWORK_DATA_DIR" in done.stderr
 
 
 @proves("CLI-3", "SEC-2")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from anycowork import __version__
 from anycowork.commands.checkup import Finding, check_everything
-from anycowork.commands.console import Console, stdout
+from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.plugins import check_plugins
 from anycowork.containment import Containment, tried_out
 from anycowork.domain.errors import AnyCoworkError
@@ -20,7 +20,11 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     try:
         settings = load_settings(flags, environ, cwd=cwd)
     except AnyCoworkError as error:
-        given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
+        try:
+            given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
+        except AnyCoworkError:  # the very fault: without a data folder there is nothing to look at
+            stderr().line(f"anycowork doctor: {error.message}")
+            return 1
         settings = Settings(data_dir=cwd / str(given))
         findings = [
             Finding("settings", ok=False, needed=True, detail=error.message, way_out="Mend the setting named above.")

@@ -94,6 +94,14 @@ def under_a_root(path: str | Path, roots: Iterable[str | Path]) -> bool:
     return any(real.is_relative_to(Path(root).resolve()) for root in roots)
 
 
+def home_folder() -> Path:
+    """The home of who runs the server; where there is none (a container's bare user id), the root, which is nobody's workspace either."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
 def _existing_folder(path: str | Path) -> Path:
     try:
         real = Path(path).expanduser().resolve(strict=True)
