@@ -161,6 +161,28 @@ def test_doctor_fails_when_something_needed_is_missing(tmp_path: Path) -> None:
     assert "choose another --data-dir" in done.stdout
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_what_belongs_to_somebody_else_is_named_in_one_sentence(tmp_path: Path) -> None:
+    """Asked in a child that has given up its rights, with what it needs loaded before."""
+    (tmp_path / "closed").mkdir(mode=0o700)
+    code = (
+        "import os, sys\nimport anycowork.commands.doctor, anycowork.commands.ordering, anycowork.workspace.workspaces as w\n"
+        "from pathlib import Path\nfrom anycowork.domain.errors import AnyCoworkError\n"
+        "os.setgroups([]); os.setgid(12345); os.setuid(12345)\n"
+        "closed = Path(sys.argv[1])\n"
+        "looks = [lambda: anycowork.commands.doctor._require_sight(closed), lambda: anycowork.commands.ordering._require_folder(closed / 'x'),\n"
+        "         lambda: w.check_root(closed, home=Path('/h'), data_dir=Path('/d'))]\n"
+        "for look in looks:\n"
+        "    try: look()\n"
+        "    except AnyCoworkError as error: print(error.message)\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "closed")]
+    done = subprocess.run(
+        words, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.count("look into") == 3 and done.stderr == ""
+
+
 @proves("CLI-3", "TOOL-2")
 def test_doctor_names_plugins_and_why_one_fails(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "plugins"

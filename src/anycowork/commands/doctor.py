@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ from anycowork.commands.checkup import Finding, check_everything
 from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.plugins import check_plugins
 from anycowork.containment import Containment, tried_out
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.settings import Settings, default_data_dir, load_settings
 
 
@@ -22,10 +23,11 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     except AnyCoworkError as error:
         try:
             given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
-        except AnyCoworkError:  # the very fault: without a data folder there is nothing to look at
-            stderr().line(f"anycowork doctor: {error.message}")
+            settings = Settings(data_dir=cwd / str(given))
+            _require_sight(settings.data_dir)
+        except AnyCoworkError as fault:  # without a data folder there is nothing to look at
+            stderr().line(f"anycowork doctor: {fault.message}")
             return 1
-        settings = Settings(data_dir=cwd / str(given))
         findings = [
             Finding("settings", ok=False, needed=True, detail=error.message, way_out="Mend the setting named above.")
         ]
@@ -44,6 +46,17 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     else:
         _print_report(out, findings, contained, healthy=healthy)
     return 0 if healthy else 1
+
+
+def _require_sight(data_dir: Path) -> None:
+    try:
+        os.scandir(data_dir).close()
+    except PermissionError as error:
+        raise StorageFault(
+            f"{data_dir} is not yours to look into. Make it yours, or choose another --data-dir."
+        ) from error
+    except OSError:
+        return  # not there, or a file: the checks say so
 
 
 def _report(findings: list[Finding], contained: Containment, *, healthy: bool) -> dict[str, object]:

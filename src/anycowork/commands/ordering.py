@@ -35,8 +35,7 @@ def run_order(
         settings = load_settings(flags, environ, cwd=cwd)
         _require_sense(words, role, plan_file)
         workspace = settings.workspace or cwd
-        if not workspace.is_dir():
-            raise Invalid(f"The workspace {workspace} is no folder. Make it, or name another with --workspace.")
+        _require_folder(workspace)
         order = Order(
             request=_request(words),
             workspace=workspace,
@@ -62,6 +61,16 @@ def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | Non
         raise Invalid("An approved plan says itself what to do: give a request or --approved-plan, not both.")
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
         raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
+
+
+def _require_folder(workspace: Path) -> None:
+    """The rest is the house's to judge."""
+    try:
+        if workspace.is_dir():
+            return
+    except PermissionError:
+        raise Invalid(f"You may not look into {workspace}. Name another folder with --workspace.") from None
+    raise Invalid(f"The workspace {workspace} is no folder. Make it, or name another with --workspace.")
 
 
 def _request(words: Sequence[str]) -> str:

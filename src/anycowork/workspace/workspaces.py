@@ -1,6 +1,7 @@
 """Which folders may be worked in, and who may write in one right now. The lease's row itself is the store's."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -105,12 +106,18 @@ def home_folder() -> Path:
 def _existing_folder(path: str | Path) -> Path:
     try:
         real = Path(path).expanduser().resolve(strict=True)
+        os.scandir(real).close()
+    except PermissionError:
+        raise BadWorkspace(
+            f"The server's user may not look into '{shown(str(path))}'. Give it the right to, or name another folder.",
+            param="workspace",
+        ) from None
+    except NotADirectoryError:
+        raise BadWorkspace(
+            f"'{shown(str(path))}' is not a folder. Name the folder that it lies in, or another.", param="workspace"
+        ) from None
     except (OSError, RuntimeError, ValueError):
         raise BadWorkspace(
             f"There is no folder '{shown(str(path))}'. Make it first, or name another.", param="workspace"
         ) from None
-    if not real.is_dir():
-        raise BadWorkspace(
-            f"'{shown(str(path))}' is not a folder. Name the folder that it lies in, or another.", param="workspace"
-        )
     return real
