@@ -124,7 +124,6 @@ def test_what_the_daemon_writes_is_readable_by_the_owner_alone(tmp_path: Path) -
         assert stat.S_IMODE(data.stat().st_mode) == 0o700
 
 
-@proves("SEC-1")
 def test_a_folder_that_others_use_is_not_taken_and_not_closed_to_them(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir(mode=0o755)
     (tmp_path / "shared" / "letter.txt").write_text("x")
@@ -151,6 +150,7 @@ def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
         pass
 
 
+@proves("SEC-1")
 def test_a_token_is_made_at_the_first_start_and_kept(tmp_path: Path) -> None:
     first = load_or_create_token(tmp_path, None)
     assert re.fullmatch(r"[\w-]{43}", first.get_secret_value())
