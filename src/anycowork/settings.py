@@ -94,6 +94,7 @@ class Settings(BaseModel):
     command_copy_bytes: Annotated[
         Count, Knob("bytes of a workspace that is copied for a command, without overlays")
     ] = 512 * 1024**2
+    database_url: Annotated[SecretStr | None, Knob("postgresql://…; none = SQLite in the data folder")] = None
 
     # who answers
     model: Annotated[Word | None, Knob("provider/model", changeable=True)] = None
@@ -173,7 +174,7 @@ class Settings(BaseModel):
         return {**dumped, **{f"{name}_set": getattr(self, name) is not None for name in SECRETS}}
 
 
-SECRETS = ("token",)
+SECRETS = ("token", "database_url")
 KNOBS: dict[str, Knob] = {
     name: next(mark for mark in field.metadata if isinstance(mark, Knob))
     for name, field in Settings.model_fields.items()
