@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "web"
@@ -72,6 +73,23 @@ def is_built() -> bool:
 
 def is_fresh() -> bool:
     return STAMP.is_file() and is_built() and STAMP.read_text("utf-8") == source_hash()
+
+
+def is_writable() -> bool:
+    """Whether it can be built where its source is."""
+    return os.access(WEB, os.W_OK) and os.access(BUILT.parent, os.W_OK)
+
+
+def copied_to(place: Path) -> ModuleType:
+    """This module again, over a copy of its source below `place`, for source that belongs to somebody else."""
+    shutil.copytree(WEB, place / "web", ignore=shutil.ignore_patterns(*_NOT_SOURCE))
+    (place / "scripts").mkdir()
+    copy = shutil.copy(__file__, place / "scripts" / "webui.py")
+    spec = importlib.util.spec_from_file_location("webui_of_a_copy", copy)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def install(*, quiet: bool = False) -> None:

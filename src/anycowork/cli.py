@@ -3,12 +3,14 @@ these late imports are the one exception to "no own imports inside functions".""
 
 import gc
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from anycowork import __version__
+from anycowork.streams import OutputLost, give_up_stdout, make_streams_usable
 from anycowork.words import audit, model, workflow
 from anycowork.words.options import (
     DataDir,
@@ -23,8 +25,11 @@ from anycowork.words.options import (
     Timeout,
     Token,
     Workspace,
+    WorkspaceOrHere,
+    folder,
     over,
 )
+from anycowork.words.running import How, carried_out
 
 app = typer.Typer(
     add_completion=False,
@@ -61,6 +66,7 @@ Examples:
     anycowork run "Plan a clean-up of the notes" --role planner > plan.json
     anycowork run --approved-plan plan.json --workspace ~/notes
     anycowork run "/explain_code src/app.py"
+    anycowork run - < request.txt
     anycowork run "List the open TODOs" --json | jq .type
 """
 
@@ -129,10 +135,11 @@ def serve(
 @app.command(help=RUN_HELP)
 def run(
     context: typer.Context,
-    request: Annotated[str | None, typer.Argument(help="What to do, in your own words.", show_default=False)] = None,
-    workspace: Annotated[
-        Path | None, typer.Option("--workspace", "-w", help="The folder to work in. [the current one]", metavar="DIR")
+    request: Annotated[
+        list[str] | None,
+        typer.Argument(help="What to do, in your own words and in quotes; - reads it from stdin.", metavar="REQUEST"),
     ] = None,
+    workspace: WorkspaceOrHere = None,
     role: Role = None,
     approved_plan: Annotated[
         Path | None, typer.Option("--approved-plan", help="A plan that you approve by naming it here.", metavar="FILE")
@@ -143,31 +150,26 @@ def run(
     timeout: Timeout = None,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.commands.ordering import run_order
-
-    flags = over(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(
-        run_order(
-            flags,
-            os.environ,
-            cwd=Path.cwd(),
-            request=request,
-            role=role,
-            plan_file=approved_plan,
-            max_cost=max_cost,
-            seconds=timeout,
-            as_json=as_json,
-        )
-    )
+    places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
+    how: How = {
+        "role": role,
+        "plan_file": approved_plan,
+        "max_cost": max_cost,
+        "seconds": timeout,
+        "as_json": as_json,
+    }
+    raise carried_out(context, request or [], places, **how)
 
 
 @app.command("import", help=IMPORT_HELP)
 def import_chats(
     context: typer.Context,
-    files: Annotated[list[Path], typer.Argument(help="JSON or JSON-lines files.", metavar="FILE...")],
+    files: Annotated[list[Path], typer.Argument(help="JSON or JSON-lines files.", metavar="FILE")],
     workspace: Annotated[
         Path | None,
-        typer.Option("--workspace", "-w", help="For chats that name no folder. [the current one]", metavar="DIR"),
+        typer.Option(
+            "--workspace", "-w", parser=folder, help="For chats that name no folder. [the current one]", metavar="DIR"
+        ),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -177,10 +179,12 @@ def import_chats(
     raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
 
 
-@app.command("instructions", help=INSTRUCTIONS_HELP)
+@app.command(
+    "instructions", help=INSTRUCTIONS_HELP, short_help="Show and trust what a folder's AGENTS.md tells agents."
+)
 def show_instructions(
     context: typer.Context,
-    workspace: Workspace = None,
+    workspace: WorkspaceOrHere = None,
     trust: Annotated[
         str | None, typer.Option("--trust", help="Use them as they are: the hash that was shown.", metavar="HASH")
     ] = None,
@@ -209,14 +213,28 @@ def version() -> None:
     typer.echo(f"anycowork {__version__}")
 
 
+@app.command("help")
+def show_help(
+    words: Annotated[list[str] | None, typer.Argument(help="Which command.", metavar="COMMAND")] = None,
+) -> None:
+    """Show help, for everything or for one command."""
+    app([*(words or []), "--help"], prog_name="anycowork")
+
+
 def main() -> None:
-    app(prog_name="anycowork")
+    make_streams_usable()
+    try:
+        app(prog_name="anycowork")
+    except OutputLost as error:
+        give_up_stdout()
+        typer.echo(f"anycowork: {error}", err=True)
+        sys.exit(1)
 
 
 def _serve(flags: dict[str, object]) -> int:
     gc.disable()  # what a start makes stays: looking through it again and again took a tenth of it; `settle_memory` ends this
-    from anycowork.domain.errors import AnyCoworkError
-    from anycowork.settings import BadSettings, load_settings
+    from anycowork.domain.errors import AnyCoworkError, Invalid
+    from anycowork.settings import load_settings
 
     try:
         settings = load_settings(flags, os.environ, cwd=Path.cwd())
@@ -227,7 +245,7 @@ def _serve(flags: dict[str, object]) -> int:
         return serve_until_ended(settings)
     except AnyCoworkError as error:
         typer.echo(f"anycowork: {error.message}", err=True)
-        return 2 if isinstance(error, BadSettings) else 1
+        return 2 if isinstance(error, Invalid) else 1
 
 
 if __name__ == "__main__":

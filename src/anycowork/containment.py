@@ -16,6 +16,7 @@ from anycowork.workspace.landlock import Access
 from anycowork.workspace.limits import can_count
 from anycowork.workspace.sandbox import MOST_COPIED, Sandbox
 from anycowork.workspace.stage import Layer, Staging
+from anycowork.workspace.workspaces import home_folder
 
 STAGING_FOLDER = "staging"
 _ENFORCES = (
@@ -129,5 +130,5 @@ def tried_out(data_dir: Path, copy_bytes: int = MOST_COPIED) -> Iterator[Contain
 def _toolchains(data_dir: Path) -> list[str]:
     """The Python that runs us, where it is not the system's: environments in a workspace are often made with it."""
     base = Path(sys.base_prefix).resolve()
-    holds_secrets = base in (Path("/"), Path.home().resolve()) or data_dir.resolve().is_relative_to(base)
+    holds_secrets = base in (Path("/"), home_folder().resolve()) or data_dir.resolve().is_relative_to(base)
     return [] if holds_secrets or base.is_relative_to("/usr") else [str(base)]

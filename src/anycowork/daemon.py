@@ -78,9 +78,14 @@ def running_daemon(data_dir: Path) -> DaemonInfo | None:
 
 
 def is_held(data_dir: Path) -> bool:
-    """Whether a living process holds this data folder, ready or not."""
-    if not (data_dir / LOCK_FILE).exists():
-        return False
+    """Whether a living process holds this data folder, ready or not. Raises: StorageFault if that cannot be seen."""
+    try:
+        if not (data_dir / LOCK_FILE).exists():
+            return False
+    except PermissionError:
+        raise StorageFault(
+            f"{data_dir} belongs to somebody else. Make it yours, or choose another --data-dir."
+        ) from None
     lock = _open_lock(data_dir)
     try:
         return not _take(lock, patience=0)
@@ -140,7 +145,7 @@ def _who_holds(data_dir: Path) -> str:
     who = f"at {info.url} (pid {info.pid})" if info else "and is just starting"
     return (
         f"A server already works on the data folder {data_dir}, {who}. "
-        "Open that one, stop it first, or start this one with another --data-dir."
+        "Open that one, stop it first, or choose another --data-dir."
     )
 
 

@@ -6,7 +6,7 @@ from anycowork.domain.errors import BadWorkspace
 from anycowork.settings import Settings
 from anycowork.store.opening import Database
 from anycowork.store.workspaces import Root
-from anycowork.workspace.workspaces import check_root, under_a_root
+from anycowork.workspace.workspaces import check_root, home_folder, under_a_root
 
 PERSON = "person:owner"
 
@@ -27,7 +27,7 @@ class Grounds:
         except BadWorkspace:
             if self._named:
                 raise
-            self._default = Path.home() / "AnyCowork"
+            self._default = home_folder() / "AnyCowork"
             self._default.mkdir(exist_ok=True)
             self._default = Path(await self.register(str(self._default), registered_by=PERSON))
 
@@ -36,13 +36,13 @@ class Grounds:
 
     async def register(self, root: str, *, registered_by: str) -> str:
         """The folder's real path. Raises: BadWorkspace."""
-        real = str(check_root(root, home=Path.home(), data_dir=self._data_dir))
+        real = str(check_root(root, home=home_folder(), data_dir=self._data_dir))
         await self._roots.register(real, registered_by=registered_by)
         return real
 
     async def find(self, wanted: str | None) -> str:
         """The real path of the folder for a new chat. Raises: BadWorkspace."""
-        real = check_root(wanted or self._default, home=Path.home(), data_dir=self._data_dir)
+        real = check_root(wanted or self._default, home=home_folder(), data_dir=self._data_dir)
         if not under_a_root(real, [root.root for root in await self._roots.all()]):
             raise BadWorkspace(
                 f"'{real}' does not lie in a registered folder. Register it first: POST /workspaces, or start with --workspace.",

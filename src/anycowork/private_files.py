@@ -15,7 +15,12 @@ def make_private_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
+            _require_own(folder)
             folder.chmod(OWNER_ONLY_FOLDER)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StorageFault(
+            f"The folder {folder} cannot be made: a file stands in its place. Choose another with --data-dir."
+        ) from error
     except OSError as error:
         raise StorageFault(f"The folder {folder} cannot be used ({_reason(error)}). {_WAY_OUT}") from error
 
@@ -29,6 +34,17 @@ def write_private(path: Path, content: bytes) -> None:
         raise StorageFault(f"{path} could not be written ({_reason(error)}). {_WAY_OUT}") from error
 
 
+def _require_own(folder: Path) -> None:
+    """Closing somebody's home or /tmp to everybody else would do harm. Raises: StorageFault unless the folder is empty or already ours."""
+    names = {entry.name for entry in folder.iterdir()}
+    if names and not names & _OURS:
+        raise StorageFault(
+            f"The folder {folder} holds other things and others may look into it, so it is not used as a data folder. "
+            "Name a new or an empty one with --data-dir."
+        )
+
+
+_OURS = {"anycowork.db", "config.toml", "token", "plugins", "models", "workflows"}
 _WAY_OUT = "Make it writable for you, free some space, or choose another folder with --data-dir."
 
 

@@ -1,7 +1,9 @@
 """Listens and serves an ASGI app until told to end. Knows sockets, signals and uvicorn; nothing of what is served."""
 
 import asyncio
+import errno
 import gc
+import os
 import signal
 import socket
 import threading
@@ -31,7 +33,7 @@ class Place:
 async def serve_app(
     app: ASGIApp, place: Place, *, stopping: asyncio.Event, ready: Callable[[int], None], heed_signals: bool
 ) -> None:
-    """Serves until `stopping` is set, or, if it heeds them, until SIGTERM or SIGINT; `ready` is told the port. Raises: CannotListen."""
+    """Serves until `stopping` is set, or, if it heeds them, until a signal ends it; `ready` is told the port. Raises: CannotListen."""
     listener = _listen(place)
     server = _Server(_config(app, place))
     with _signals(server, stopping) if heed_signals else _nothing():
@@ -88,9 +90,21 @@ def _listen(place: Place) -> socket.socket:
     try:
         return socket.create_server((place.host, place.port), family=family, backlog=2048)
     except OSError as error:
-        raise CannotListen(
-            f"Port {place.port} on {place.host} cannot be used ({error.strerror}). Choose another with --port, or 0 for any."
-        ) from error
+        raise CannotListen(_cannot_listen(place, error)) from error
+
+
+_NOT_OURS = {errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL}
+
+
+def _cannot_listen(place: Place, error: OSError) -> str:
+    if error.errno in _NOT_OURS:
+        return f"'{place.host}' is no address of this machine, so nothing can listen there. Name another with --host."
+    way_out = "Choose another with --port, or 0 for any."
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {place.port} on {place.host} is in use by another program. {way_out}"
+    if error.errno == errno.EACCES:
+        return f"Port {place.port} on {place.host} is kept for the system's own services. {way_out}"
+    return f"Port {place.port} on {place.host} cannot be used ({os.strerror(error.errno or 0)}). {way_out}"
 
 
 @contextmanager
@@ -105,12 +119,15 @@ def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Iterator[None]:
             server.force_exit = True  # told twice: open requests are not waited for
         stopping.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else it was started with nohup
+        numbers.append(signal.SIGHUP)  # its terminal was closed
+    for number in numbers:
         loop.add_signal_handler(number, told)
     try:
         yield
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in numbers:
             loop.remove_signal_handler(number)
 
 

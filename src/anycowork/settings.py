@@ -13,6 +13,7 @@ import platformdirs
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
 
+from anycowork.config_faults import line_of, meant, told
 from anycowork.domain.errors import Invalid
 from anycowork.domain.values import value
 from anycowork.private_files import write_private
@@ -152,7 +153,6 @@ class Settings(BaseModel):
 
     @property
     def database_path(self) -> Path:
-        """The SQLite file, where no `database_url` names another database."""
         return self.data_dir / "anycowork.db"
 
     @property
@@ -191,7 +191,7 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cw
     """The settings in force. A flag that is None was not given. Raises: BadSettings."""
     given = {name: value for name, value in flags.items() if value is not None}
     named = _from_environment(environ)
-    data_dir = _absolute(given.get("data_dir", named.get("data_dir", default_data_dir())), cwd)
+    data_dir = _absolute(given.get("data_dir") or named.get("data_dir") or default_data_dir(), cwd)
     filed = {name: value for name, value in read_config(data_dir).items() if name in KNOBS}
     chosen = {**_with_paths(filed, data_dir), **_with_paths(named, cwd), **_with_paths(given, cwd)}
     try:
@@ -202,7 +202,7 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cw
             **_environment_names(named),
             **_flag_names(given),
         }
-        raise _explained(error, sources) from None
+        raise _explained(error, sources, data_dir / CONFIG_FILE) from None
 
 
 def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
@@ -231,10 +231,17 @@ def read_config(data_dir: Path) -> dict[str, object]:
         found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadSettings(
+            f"{path}, line {line}, is not text in UTF-8. Mend that line, or move the file away."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error
     except OSError as error:
-        raise BadSettings(f"{path} cannot be read ({error.strerror}). Make it readable, or move it away.") from error
+        raise BadSettings(
+            f"{path} cannot be read ({error.strerror}). Make it yours, or choose another --data-dir."
+        ) from error
     if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
         raise BadSettings(f"{path}: '{misplaced[0]}' cannot stand in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
     return found
@@ -245,8 +252,30 @@ def unknown_keys(data_dir: Path) -> list[str]:
     return sorted(read_config(data_dir).keys() - KNOBS.keys())
 
 
+def strays(data_dir: Path, environ: Mapping[str, str]) -> list[str]:
+    """What was meant as a setting and is none, in sentences: an unknown key of config.toml, a variable that nearly names one."""
+    path = data_dir / CONFIG_FILE
+    sentences = []
+    for key in unknown_keys(data_dir):
+        line, near = line_of(path.read_text(encoding="utf-8"), (key,)), meant(key, KNOBS)
+        hint = f" Did you mean '{near}'?" if near else ""
+        sentences.append(f"{path}, line {line}: '{key}' is no setting, so it does nothing.{hint}")
+    known = [ENVIRONMENT_PREFIX + name.upper() for name in KNOBS]
+    for name in sorted(environ.keys() - set(known)):
+        if name.startswith(ENVIRONMENT_PREFIX) and (near := meant(name, known)):
+            sentences.append(f"The variable {name} is no setting, so it does nothing. Did you mean {near}?")
+    return sentences
+
+
 def default_data_dir() -> Path:
-    return platformdirs.user_data_path("anycowork", appauthor=False)
+    """Raises: BadSettings where there is no home folder to lie in."""
+    try:
+        return platformdirs.user_data_path("anycowork", appauthor=False)
+    except RuntimeError:
+        raise BadSettings(
+            "There is no home folder for the data (HOME is not set, and this user has none). "
+            "Name a folder with --data-dir or ANYCOWORK_DATA_DIR."
+        ) from None
 
 
 def is_loopback(host: str) -> bool:
@@ -280,7 +309,12 @@ def _with_paths(values: Mapping[str, object], base: Path) -> dict[str, object]:
 
 
 def _absolute(value: object, base: Path) -> Path:
-    return (base / Path(str(value)).expanduser()).resolve()
+    try:
+        return (base / Path(str(value)).expanduser()).resolve()
+    except RuntimeError:
+        raise BadSettings(
+            f"'{value}' begins with a home folder that is not known here. Write the whole path."
+        ) from None
 
 
 # --- saying what is wrong
@@ -295,16 +329,12 @@ def _fitting(changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     return checked.model_dump(mode="json", include=set(given), exclude_none=True)
 
 
-def _explained(error: ValidationError, sources: Mapping[str, str]) -> BadSettings:
-    first = error.errors(include_url=False, include_input=False)[0]
-    name = str(first["loc"][0]) if first["loc"] else None
-    reason = first["msg"].removeprefix("Value error, ")
-    if name is None:
-        return BadSettings(f"These settings do not fit together: {reason}.")
-    place = ".".join(str(part) for part in first["loc"])
-    source = f" (from {sources[name]})" if name in sources else ""
-    unit = f" Expected: {KNOBS[name].unit}." if name in KNOBS and KNOBS[name].unit else ""
-    return BadSettings(f"The setting '{place}'{source} does not fit: {reason}.{unit}", param=name)
+def _explained(error: ValidationError, sources: Mapping[str, str], config: Path | None = None) -> BadSettings:
+    units = {name: knob.unit for name, knob in KNOBS.items()}
+    text = config.read_text(encoding="utf-8") if config is not None and config.is_file() else ""
+    sentences = told(error, sources, units=units, file=str(config), text=text)
+    place = error.errors()[0]["loc"]
+    return BadSettings(" ".join(sentences), param=str(place[0]) if place else None)
 
 
 def _environment_names(names: Mapping[str, object]) -> dict[str, str]:

@@ -7,25 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from support.scripted_model import ScriptedModel, serve_in_thread
+from support.scripted_model import ScriptedModel
 from support.spec import proves
 from support.typing_people import Desk, Served
 
 RULES = "Use tabs.\n"
 HASH = sha256(RULES.encode()).hexdigest()
-
-
-@pytest.fixture(scope="module")
-def models() -> Iterator[ScriptedModel]:
-    with serve_in_thread() as model:
-        yield model
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel) -> Iterator[tuple[Desk, Served]]:
-    desk = Desk(tmp_path_factory.mktemp("shared"), models.base_url)
-    with desk.serving() as server:
-        yield desk, server
 
 
 @pytest.fixture

@@ -4,23 +4,16 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.scripted_model import Hang, HttpError, ScriptedModel, call, serve_in_thread
+from support.scripted_model import Hang, HttpError, ScriptedModel, call
 from support.spec import proves
 from support.typing_people import WHOLE_PROCESS, Desk, Served, ending
 
 STEP = {"action": "Write hello.txt", "tools_needed": ["create_file"], "paths": ["hello.txt"]}
 PLAN = {"goal": "Greet", "steps": [STEP]}
-
-
-@pytest.fixture(scope="module")
-def models() -> Iterator[ScriptedModel]:
-    with serve_in_thread() as model:
-        yield model
 
 
 @pytest.fixture
@@ -33,13 +26,6 @@ def model(models: ScriptedModel) -> ScriptedModel:
 def desk(tmp_path: Path, model: ScriptedModel) -> Desk:
     """A data folder of its own, without a server: each run brings one along."""
     return Desk(tmp_path, model.base_url)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel) -> Iterator[tuple[Desk, Served]]:
-    desk = Desk(tmp_path_factory.mktemp("shared"), models.base_url)
-    with desk.serving() as server:
-        yield desk, server
 
 
 @pytest.fixture
@@ -63,6 +49,14 @@ def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(attached: Desk, 
     assert "→ read_file path=a.txt" in done.stderr
     assert "✓" in done.stderr
     assert "\x1b[" not in done.stderr
+
+
+@proves("CLI-1")
+def test_a_request_can_come_on_standard_input(attached: Desk, model: ScriptedModel) -> None:
+    model.replies += ["Read."]
+    done = attached.type("run", "-", piped="What is in\na.txt?\n")
+    assert (done.returncode, done.stdout) == (0, "Read.\n")
+    assert str(model.requests[-1]["messages"][-1]["content"]).endswith("What is in\na.txt?")
 
 
 @proves("CLI-1")
@@ -152,10 +146,11 @@ def test_too_many_steps_end_with_code_four(desk: Desk, model: ScriptedModel) -> 
 
 @proves("CLI-1")
 def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: Desk, model: ScriptedModel) -> None:
+    """And that a turn has begun is seen before anything was answered."""
     model.replies += [Hang("Well")]
     done = attached.type("run", "Hello", "--timeout", "2")
     assert done.returncode == 4
-    assert "--timeout" in done.stderr
+    assert done.stderr.startswith("[actor]\n") and "--timeout" in done.stderr
 
 
 @proves("CLI-1")
@@ -171,6 +166,14 @@ def test_an_unknown_role_is_a_usage_error(attached: Desk) -> None:
     done = attached.type("run", "Hello", "--role", "wizard")
     assert done.returncode == 2
     assert "wizard" in done.stderr
+
+
+def test_a_request_that_is_refused_leaves_no_empty_chat(attached: Desk, server: Served) -> None:
+    before = server.get("/context")["contexts"]
+    done = attached.type("run", "/no_such_workflow", "--json")
+    assert (done.returncode, json.loads(done.stdout)["context_id"]) == (2, None)
+    assert "anycowork workflow list" in done.stdout
+    assert server.get("/context")["contexts"] == before
 
 
 @proves("CLI-1")
@@ -221,14 +224,38 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(desk: Desk) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = desk.type("serve", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 1
-    assert done.stderr.startswith("anycowork: Port ") and "--port" in done.stderr
+    assert done.stderr.startswith("anycowork: Port ") and "is in use by another program" in done.stderr
+    assert "--port" in done.stderr
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("host", ["203.0.113.9", "no-such-host.invalid"])
+def test_an_address_of_another_machine_is_named_with_the_way_out(desk: Desk, host: str) -> None:
+    done = desk.type("serve", "--host", host, "--token", "t", "--port", "0")
+    assert done.returncode == 1
+    assert f"'{host}' is no address of this machine" in done.stderr and "--host" in done.stderr
+
+
+@pytest.mark.parametrize(("folder", "told"), [("missing", "Make it first"), ("/", "whole file system")])
+def test_a_folder_that_cannot_be_a_workspace_is_a_usage_error(desk: Desk, folder: str, told: str) -> None:
+    done = desk.type("serve", "--workspace", folder, "--port", "0")
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_a_slip_in_the_settings_is_told_when_the_server_starts(desk: Desk) -> None:
+    desk.data.mkdir()
+    (desk.data / "config.toml").write_text("max_stepz = 3\n")
+    with desk.serving() as server:
+        server.process.terminate()
+        assert "Did you mean 'max_steps'?" in server.process.communicate(timeout=WHOLE_PROCESS)[1]
+
+
 @proves("SEC-2", "OPS-2")
-def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk, number: signal.Signals) -> None:
     with desk.serving("--workspace", str(desk.workspace)) as server:
-        server.process.send_signal(signal.SIGTERM)
+        server.process.send_signal(number)
         out, err = server.process.communicate(timeout=30)
     assert server.process.returncode == 0
     assert server.token not in server.banner + out + err
@@ -239,8 +266,9 @@ def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk) ->
 @proves("NEW-1", "CLI-1")
 def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    (desk.workspace / "notes.txt").write_text("x")
+    for name in ("notes.txt", "README.md", "app.py"):
+        (desk.workspace / name).write_text("x")
     done = desk.type("run", "list the files")
     assert done.returncode == 0
     assert "→ list_directory" in done.stderr
-    assert "notes.txt" in done.stdout
+    assert "These are the files" in done.stdout and "notes.txt" in done.stdout and "app.py" in done.stdout

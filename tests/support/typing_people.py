@@ -43,14 +43,23 @@ class Desk:
         ours = {"ANYCOWORK_DATA_DIR": str(self.data), "ANYCOWORK_PROBE_LOCAL_SERVERS": "false"}
         return {**inherited, "PYTHONPATH": str(SOURCE), **ours, **model, **more}
 
-    def start(self, *words: str, stdout: int = subprocess.PIPE, **more: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "anycowork.cli", *words]
-        environ, err = self.environ(**more), subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.workspace, env=environ, stdout=stdout, stderr=err, text=True)
+    def start(
+        self, *words: str, stdin: int | None = None, stdout: int = subprocess.PIPE, **more: str
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "anycowork.cli", *words],
+            cwd=self.workspace,
+            env=self.environ(**more),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
-    def type(self, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
-        with ending(self.start(*words, **more)) as process:
-            out, err = process.communicate(timeout=WHOLE_PROCESS)
+    def type(self, *words: str, piped: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+        """What came of it; `piped` is what standard input holds."""
+        with ending(self.start(*words, stdin=None if piped is None else subprocess.PIPE, **more)) as process:
+            out, err = process.communicate(piped, timeout=WHOLE_PROCESS)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     @contextmanager

@@ -5,6 +5,18 @@ from typing import Any  # answers are JSON that tests look into freely
 
 from support.house import Caller, Chat, Json
 
+BUILT_IN = (
+    "compact_chat",
+    "create_project",
+    "explain_code",
+    "fix_failing_test",
+    "refactor_component",
+    "review_changes",
+    "summarize_chat",
+    "write_tests",
+)
+HEAD = '+++\ndescription = "x"\n+++\n## Go\n'  # of a file with one step, which is still to be said
+
 
 def written(tmp_path: Path, **texts: str) -> None:
     """Into the data folder of `at_home(tmp_path)`, by name."""
@@ -38,6 +50,16 @@ async def listed(guest: Caller, workflow: str, **query: str) -> Json:
     found = (await guest.ask("GET", "/workflows", params=query))["workflows"]
     (one,) = [each for each in found if each["name"] == workflow]
     return one
+
+
+async def names(guest: Caller) -> set[str]:
+    """Of all in GET /workflows."""
+    return {one["name"] for one in (await guest.ask("GET", "/workflows"))["workflows"]}
+
+
+async def faults(guest: Caller) -> list[Json]:
+    """The files that gave none."""
+    return (await guest.ask("GET", "/workflows"))["faults"]
 
 
 async def trust(guest: Caller, workspace: Path, workflow: str, *, expect: int = 201) -> Json:

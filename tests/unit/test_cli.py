@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,9 @@ SOURCE = Path(anycowork.__file__).parents[1]
 SECRET = "sk-very-secret-key"
 
 
-def anycowork_cli(*words: str, cwd: Path, environ: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def anycowork_cli(
+    *words: str, cwd: Path, environ: dict[str, str] | None = None, **streams: object
+) -> subprocess.CompletedProcess[str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -29,15 +32,17 @@ def anycowork_cli(*words: str, cwd: Path, environ: dict[str, str] | None = None)
         [sys.executable, "-m", "anycowork.cli", *words],
         cwd=cwd,
         env={**inherited, "PYTHONPATH": str(SOURCE), "ANYCOWORK_DATA_DIR": str(cwd / "data"), **(environ or {})},
-        capture_output=True,
         text=True,
         timeout=60,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams},
     )
 
 
 def test_help_names_every_command_and_gives_examples(tmp_path: Path) -> None:
     overview = anycowork_cli("--help", cwd=tmp_path)
     assert overview.returncode == 0
+    assert overview.stdout == anycowork_cli("help", cwd=tmp_path).stdout
+    assert "..." not in overview.stdout.partition("Commands:")[2], "no description of a command is cut off"
     for word in ("serve", "run", "workflow", "doctor", "version"):
         assert f"\n  {word} " in overview.stdout
         assert anycowork_cli(word, "--help", cwd=tmp_path).returncode == 0
@@ -71,6 +76,9 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
     [
         (("run",), "Say what to do"),
         (("run", "  "), "Say what to do"),
+        (("run", "-"), "standard input is empty"),
+        (("run", "list", "the", "files"), "in quotes: anycowork run 'list the files'"),
+        (("help", "no-such-command"), "no-such-command"),
         (("run", "x", "--no-such-flag"), "no-such-flag"),
         (("run", "x", "--timeout", "soon"), "--timeout"),
         (("run", "x", "--max-cost", "-1"), "max-cost"),
@@ -80,6 +88,8 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
         (("run", "--approved-plan", "broken.json"), "not JSON"),
         (("run", "--approved-plan", "other.json"), "no valid plan"),
         (("run", "--approved-plan", "plan.json", "--role", "planner"), "carried out by the actor"),
+        (("serve", "--data-dir", ""), "Was a variable not set?"),
+        (("run", "x", "--workspace", " "), "Was a variable not set?"),
         (("serve", "--port", "99999"), "'port' (from --port)"),
         (("--port", "99999"), "'port' (from --port)"),
         (("serve", "--host", "0.0.0.0"), "--token"),
@@ -120,6 +130,20 @@ def test_doctor_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> No
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("words", [("serve",), ("run", "x"), ("doctor",), ("model", "list")])
+def test_without_a_home_folder_it_is_said_where_to_name_the_data_folder(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def nobody(uid: int) -> object:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)  # as in a container that was given a bare user id
+    environ = {"HOME": None, "XDG_DATA_HOME": None, "ANYCOWORK_DATA_DIR": None}
+    done = CliRunner().invoke(app, words, env=environ)
+    assert done.exit_code in (1, 2)
+    assert "There is no home folder" in done.stderr and "--data-dir or ANYCOWORK_DATA_DIR" in done.stderr
+
+
 @proves("CLI-3", "SEC-2")
 def test_doctor_names_keys_but_never_shows_them(tmp_path: Path) -> None:
     for words in (("doctor",), ("doctor", "--json")):
@@ -135,6 +159,28 @@ def test_doctor_fails_when_something_needed_is_missing(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "✗ data folder" in done.stdout
     assert "choose another --data-dir" in done.stdout
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_what_belongs_to_somebody_else_is_named_in_one_sentence(tmp_path: Path) -> None:
+    """Asked in a child that has given up its rights, with what it needs loaded before."""
+    (tmp_path / "closed").mkdir(mode=0o700)
+    code = (
+        "import os, sys\nimport anycowork.commands.doctor, anycowork.commands.ordering, anycowork.workspace.workspaces as w\n"
+        "from pathlib import Path\nfrom anycowork.domain.errors import AnyCoworkError\n"
+        "os.setgroups([]); os.setgid(12345); os.setuid(12345)\n"
+        "closed = Path(sys.argv[1])\n"
+        "looks = [lambda: anycowork.commands.doctor._require_sight(closed), lambda: anycowork.commands.ordering._require_folder(closed / 'x'),\n"
+        "         lambda: w.check_root(closed, home=Path('/h'), data_dir=Path('/d'))]\n"
+        "for look in looks:\n"
+        "    try: look()\n"
+        "    except AnyCoworkError as error: print(error.message)\n"
+    )
+    words = [sys.executable, "-c", code, str(tmp_path / "closed")]
+    done = subprocess.run(
+        words, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.count("look into") == 3 and done.stderr == ""
 
 
 @proves("CLI-3", "TOOL-2")
@@ -179,6 +225,36 @@ def test_a_database_that_would_not_be_used_is_not_silently_passed_over(tmp_path:
     done = anycowork_cli(*words, cwd=tmp_path, environ=elsewhere)
     assert done.returncode == 2 and "ANYCOWORK_DATABASE_URL" in done.stderr and "secret" not in done.stderr
     assert not (tmp_path / "data" / "anycowork.db").exists()
+
+
+@proves("CLI-1")
+def test_a_wrong_word_is_told_to_programs_as_a_result(tmp_path: Path) -> None:
+    done = anycowork_cli("run", "--json", "--approved-plan", "missing.json", cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert (result["type"], result["status"], result["exit_code"], done.returncode) == ("result", "usage", 2, 2)
+    assert "missing.json cannot be read" in result["error"] and done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_no_character_is_too_much_for_a_terminal(tmp_path: Path, encoding: str) -> None:
+    done = anycowork_cli("doctor", cwd=tmp_path, environ={"PYTHONIOENCODING": encoding}, encoding=encoding)
+    assert done.returncode == 0 and "\\u2713 settings" in done.stdout
+    plan = anycowork_cli("run", "--json", "", cwd=tmp_path, environ={"PYTHONIOENCODING": encoding}, encoding=encoding)
+    assert "…" in json.loads(plan.stdout)["error"], "what programs read is JSON in every locale"
+
+
+def test_output_that_cannot_be_written_ends_with_one_sentence(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = anycowork_cli("doctor", cwd=tmp_path, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr == "anycowork: The output could not be written (No space left on device).\n"
+
+
+def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+    closed = 'exec "$@" >&-'
+    words = ["sh", "-c", closed, "sh", sys.executable, "-m", "anycowork.cli", "doctor", "--data-dir", str(tmp_path)]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(SOURCE)}, stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_no_colour_where_nobody_looks(tmp_path: Path) -> None:

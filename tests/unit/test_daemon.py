@@ -24,6 +24,7 @@ from anycowork.daemon import (
     running_daemon,
     stored_token,
 )
+from anycowork.domain.errors import StorageFault
 from support.spec import proves
 
 SOURCE = Path(daemon.__file__).parents[1]
@@ -121,6 +122,32 @@ def test_what_the_daemon_writes_is_readable_by_the_owner_alone(tmp_path: Path) -
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in data.iterdir()}
         assert modes == {"lock": 0o600, "server.json": 0o600, "token": 0o600}
         assert stat.S_IMODE(data.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_others_use_is_not_taken_and_not_closed_to_them(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir(mode=0o755)
+    (tmp_path / "shared" / "letter.txt").write_text("x")
+    with pytest.raises(StorageFault, match=r"holds other things.*--data-dir"), hold_data_folder(tmp_path / "shared"):
+        pass
+    assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("name", [None, "config.toml", "plugins"])
+def test_a_folder_that_was_prepared_by_hand_is_taken_and_closed(tmp_path: Path, name: str | None) -> None:
+    (tmp_path / "own").mkdir(mode=0o755)
+    if name is not None:
+        (tmp_path / "own" / name).touch()
+    with hold_data_folder(tmp_path / "own"):
+        assert stat.S_IMODE((tmp_path / "own").stat().st_mode) == 0o700
+
+
+def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").touch()
+    with (
+        pytest.raises(StorageFault, match="data cannot be made: a file stands in its place"),
+        hold_data_folder(tmp_path / "data"),
+    ):
+        pass
 
 
 @proves("SEC-1")

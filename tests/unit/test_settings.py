@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from anycowork.config_faults import line_of
 from anycowork.settings import (
     CHANGEABLE,
     KNOBS,
@@ -16,6 +17,7 @@ from anycowork.settings import (
     is_loopback,
     load_settings,
     save_settings,
+    strays,
     unknown_keys,
 )
 from support.spec import proves
@@ -96,10 +98,67 @@ def test_a_broken_file_is_named_with_its_line_and_the_way_out(tmp_path: Path) ->
 def test_an_unfitting_value_is_named_with_where_it_came_from(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="'port' \\(from ANYCOWORK_PORT\\)"):
         load(tmp_path, environ={"ANYCOWORK_PORT": "many"})
-    with pytest.raises(BadSettings, match=r"'max_steps' \(from .*config\.toml\)"):
+    with pytest.raises(BadSettings, match=r"'max_steps' \(from .*config\.toml, line 1\)"):
         load(tmp_path, config="max_steps = 0")
     with pytest.raises(BadSettings, match="'port' \\(from --port\\)"):
         load(tmp_path, config="", port=70_000)
+
+
+CONFIG = """# mine
+max_steps = "many"
+
+[[providers]]
+name = "one"
+[[providers]]
+name = "two"
+apikey = "x"
+prices = { m = { input = -1, output = 1 } }
+"""
+
+
+def test_every_unfitting_value_of_the_file_is_told_with_its_line(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings) as refused:
+        load(tmp_path, config=CONFIG)
+    told = refused.value.message
+    assert "'max_steps' (from" in told and "config.toml, line 2) does not fit: it should be a valid integer" in told
+    assert "'providers.1.apikey'" in told and "line 8) does not fit: there is no such setting." in told
+    assert "'providers.1.prices.m.input'" in told and "line 9)" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "line"),
+    [
+        ("a = 1\nb = 2\n", ("b",), 2),
+        ("[[p]]\nx = 1\n[[p]]\ny = 1\n", ("p", 1, "x"), 3),
+        ("[[p]]\nx = 1\n[p.prices.'a.b']\ninput = 2\n", ("p", 0, "prices", "a.b", "input"), 4),
+        ("p . q = 1 # [z]\n", ("p", "q"), 1),
+        ("", ("a",), None),
+        ("b = 1", ("a",), None),
+    ],
+)
+def test_a_place_is_found_in_the_file_or_what_encloses_it(text: str, place: tuple[str | int, ...], line: int | None):
+    assert line_of(text, place) == line
+
+
+@given(st.text(), st.lists(st.text() | st.integers(0, 3), max_size=3))
+def test_no_text_is_too_odd_to_be_looked_through(text: str, place: list[str | int]):
+    found = line_of(text, place)
+    assert found is None or 1 <= found <= len(text.splitlines())
+
+
+def test_a_file_that_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b"port = 1\nhost = '\xff'\n")
+    with pytest.raises(BadSettings, match=r"config\.toml, line 2, is not text in UTF-8"):
+        load(tmp_path)
+
+
+def test_what_is_nearly_a_setting_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("port = 1\nmax_stepz = 3\nqqq = 1\n")
+    environ = {"ANYCOWORK_PROT": "1", "ANYCOWORK_PORT": "1", "ANYCOWORK_SOMETHING_ELSE": "x", "PATH": "x"}
+    first, second, third = strays(tmp_path, environ)
+    assert first.endswith("line 2: 'max_stepz' is no setting, so it does nothing. Did you mean 'max_steps'?")
+    assert second.endswith("line 3: 'qqq' is no setting, so it does nothing.")
+    assert third == "The variable ANYCOWORK_PROT is no setting, so it does nothing. Did you mean ANYCOWORK_PORT?"
 
 
 @proves("SEC-1")
@@ -121,11 +180,11 @@ def test_a_token_that_cannot_stand_in_a_header_is_refused_without_being_shown(tm
 @given(secret=st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), min_size=12))
 def test_secrets_show_in_no_repr_and_no_dump(secret: str) -> None:
     assume(secret not in repr(Settings(data_dir=Path("/d"))))  # a setting's own name is no secret
-    settings = Settings(data_dir=Path("/d"), token=secret, database_url=f"postgresql://u:{secret}@h/d")
+    settings = Settings(data_dir=Path("/d"), token=secret)
     shown = repr(settings) + str(settings) + str(settings.public_dump()) + settings.model_dump_json()
     assert secret not in shown
     assert settings.public_dump()["token_set"] is True
-    assert Settings(data_dir=Path("/d")).public_dump()["database_url_set"] is False
+    assert Settings(data_dir=Path("/d")).public_dump()["token_set"] is False
 
 
 @proves("SEC-2")

@@ -17,6 +17,7 @@ from types import ModuleType
 import pytest
 
 from anycowork.commands import checkup
+from anycowork.machine import look_for_bubblewrap
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = "http://127.0.0.1:9/"  # the discard port: nothing listens there
@@ -52,6 +53,31 @@ def test_a_wheel_built_without_a_network_has_no_web_ui_and_says_so(
     names = zipfile.ZipFile(wheel).namelist()
     assert "anycowork/api/static/index.html" in names
     assert not [name for name in names if name.startswith("anycowork/api/static/dist/")]
+
+
+def test_source_that_cannot_be_written_is_built_in_a_copy(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bubblewrap = look_for_bubblewrap()
+    if bubblewrap is None or not bubblewrap.works:
+        pytest.skip("no bubblewrap here: root would write anywhere")
+    monkeypatch.setenv("npm_config_registry", NOBODY)
+    (clone / "out").mkdir()
+    held = [
+        bubblewrap.path,
+        "--dev-bind",
+        "/",
+        "/",
+        "--ro-bind",
+        clone,
+        clone,
+        "--bind",
+        clone / "out",
+        clone / "out",
+        "--",
+    ]
+    built = hatch(clone, *map(str, held))
+    assert built.returncode == 0, built.stderr
+    assert "No web UI was built" in built.stderr and "reaches no registry" in built.stderr
+    assert len(list((clone / "out").glob("*.whl"))) == 1
 
 
 def test_a_release_is_not_built_without_its_web_ui(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,9 +133,9 @@ def test_the_doctor_says_whether_there_is_a_web_ui(tmp_path: Path, monkeypatch: 
     assert checkup._web_ui().ok
 
 
-def hatch(clone: Path) -> subprocess.CompletedProcess[str]:
+def hatch(clone: Path, *held: str) -> subprocess.CompletedProcess[str]:
     """`pip wheel .` without the network that its build isolation needs: the same hook, in this very environment."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "out"]
+    command = [*held, sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "out"]
     return subprocess.run(
         command, cwd=clone, env=os.environ, capture_output=True, text=True, timeout=PATIENCE, check=False
     )

@@ -89,4 +89,5 @@ def _tell(finding: Finding) -> None:
     if finding.broken is None:
         stdout().line(harmless(f"{finding.what}: holds, ends with {finding.end or 'nothing yet'}"))
         return
-    stderr().line(harmless(f"{finding.what}: broken at record {finding.broken.seq}: {finding.broken.reason}"))
+    place = f"broken at record {finding.broken.seq}" if finding.broken.seq else "does not hold"
+    stderr().line(harmless(f"{finding.what}: {place}: {finding.broken.reason}"))

@@ -53,6 +53,9 @@ class HouseClient:
     async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
         return await self._ask("POST", path, body or {})
 
+    async def delete(self, path: str) -> None:
+        await self._ask("DELETE", path)
+
     async def events(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[bytes, None]:
         """Each event's envelope as it was sent, numbered above `after`; taken up again where a connection broke."""
         seen, broken = after, 0

@@ -1,11 +1,13 @@
 """Where words go: answers to stdout, everything else to stderr; colour only at a terminal and never with NO_COLOR."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping
 from typing import TextIO
 
 from anycowork.domain.values import value
+from anycowork.streams import OutputLost
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
@@ -23,8 +25,19 @@ class Console:
         return cls(stream, colour=stream.isatty() and not plain)
 
     def line(self, text: str = "") -> None:
-        self.stream.write(text + "\n")
-        self.stream.flush()
+        """Raises: OutputLost; BrokenPipeError where nobody reads any more."""
+        try:
+            self.stream.write(text + "\n")
+            self.stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputLost(f"The output could not be written ({error.strerror}).") from error
+
+    def json(self, text: str) -> None:
+        """A line of JSON for programs; where the stream is not UTF-8, in ASCII: `backslashreplace` knows escapes that JSON does not."""
+        speaks_unicode = (self.stream.encoding or "").lower() in ("utf-8", "utf8")
+        self.line(text if speaks_unicode else "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text))
 
     def paint(self, text: str, style: str) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour else text
@@ -36,13 +49,6 @@ def stdout() -> Console:
 
 def stderr() -> Console:
     return Console.on(sys.stderr)
-
-
-def give_up_stdout() -> None:
-    """Nobody reads it any more: what is still written goes nowhere, instead of failing once more at the very end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def harmless(text: str) -> str:

@@ -2,16 +2,17 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 from anycowork import __version__
 from anycowork.commands.checkup import Finding, check_everything
-from anycowork.commands.console import Console, stdout
+from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.plugins import check_plugins
 from anycowork.containment import Containment, tried_out
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.settings import Settings, default_data_dir, load_settings
 
 
@@ -20,8 +21,13 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     try:
         settings = load_settings(flags, environ, cwd=cwd)
     except AnyCoworkError as error:
-        given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
-        settings = Settings(data_dir=cwd / str(given))
+        try:
+            given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
+            settings = Settings(data_dir=cwd / str(given))
+            _require_sight(settings.data_dir)
+        except AnyCoworkError as fault:  # without a data folder there is nothing to look at
+            stderr().line(f"anycowork doctor: {fault.message}")
+            return 1
         findings = [
             Finding("settings", ok=False, needed=True, detail=error.message, way_out="Mend the setting named above.")
         ]
@@ -40,6 +46,17 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     else:
         _print_report(out, findings, contained, healthy=healthy)
     return 0 if healthy else 1
+
+
+def _require_sight(data_dir: Path) -> None:
+    try:
+        os.scandir(data_dir).close()
+    except PermissionError as error:
+        raise StorageFault(
+            f"{data_dir} is not yours to look into. Make it yours, or choose another --data-dir."
+        ) from error
+    except OSError:
+        return  # not there, or a file: the checks say so
 
 
 def _report(findings: list[Finding], contained: Containment, *, healthy: bool) -> dict[str, object]:

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
+from anycowork.commands.console import stderr
 from anycowork.daemon import AlreadyRunning, DaemonInfo, is_held, running_daemon, stored_token
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.values import value
@@ -51,6 +52,8 @@ async def _daemon_or_none(settings: Settings) -> DaemonInfo | None:
 
 
 async def _in_own_house(settings: Settings, work: Callable[[Address], Awaitable[Found]]) -> Found:
+    if (aside := stderr()).stream.isatty():
+        aside.line(aside.paint("No server runs here, so one is started for this command …", "dim"))
     # The one late import: the whole house costs a second to load, and with a running daemon it is not needed.
     from anycowork.app import serve
 

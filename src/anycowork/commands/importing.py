@@ -48,6 +48,10 @@ async def _import_file(importer: Importer, path: Path) -> ImportReport:
 
 def _tell(path: Path, report: ImportReport) -> None:
     known = f", {report.already_there} already there" if report.already_there else ""
-    stdout().line(f"{path}: {report.chats} chats with {report.messages} messages{known}")
+    stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{known}")
     for problem in report.problems:
         stderr().line(harmless(f"{path}, {problem.where}: {problem.reason}"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

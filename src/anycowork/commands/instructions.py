@@ -3,15 +3,16 @@
 import asyncio
 import json
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlencode
 
-from anycowork.commands.client import HouseClient
+from anycowork.commands.client import HouseAnswered, HouseClient
 from anycowork.commands.console import Console, harmless, stderr, stdout
 from anycowork.commands.house import Address, with_house
 from anycowork.commands.outcome import EXIT_CODES, Ending
-from anycowork.domain.errors import AnyCoworkError, ContentChanged, Invalid, NotFound
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ContentChanged, Invalid, NotFound
 from anycowork.domain.messages import Json
 from anycowork.settings import BadSettings, Settings, load_settings
 
@@ -42,9 +43,15 @@ def instructions(
         stderr().line(f"anycowork instructions: {error.message}")
         return EXIT_CODES[Ending.USAGE if isinstance(error, BadSettings | Invalid) else Ending.FAILED]
     if as_json:
-        stdout().line(json.dumps({"instructions": found}, ensure_ascii=False))
+        stdout().json(json.dumps({"instructions": found}, ensure_ascii=False))
     else:
-        _tell(found, stdout(), stderr())
+        elsewhere = settings.workspace is not None and settings.workspace != cwd
+        _tell(
+            found,
+            stdout(),
+            stderr(),
+            folder=f" --workspace {shlex.quote(str(settings.workspace))}" if elsewhere else "",
+        )
     return EXIT_CODES[Ending.DONE]
 
 
@@ -70,7 +77,7 @@ async def _done(settings: Settings, folder: Path, trust: str | None, *, distrust
     async def work(address: Address) -> Json | None:
         async with HouseClient(address.url, address.token) as client:
             if settings.workspace is not None or trust is not None:
-                await client.post("/workspaces", {"root": str(folder)})  # naming a folder registers it
+                await _register(client, folder)
             found = await _look(client, folder)
             if trust is None and not distrust:
                 return found
@@ -83,6 +90,14 @@ async def _done(settings: Settings, folder: Path, trust: str | None, *, distrust
             return await _look(client, folder)
 
     return await with_house(settings, work)
+
+
+async def _register(client: HouseClient, folder: Path) -> None:
+    """Naming a folder registers it. Raises: BadWorkspace."""
+    try:
+        await client.post("/workspaces", {"root": str(folder)})
+    except HouseAnswered as error:
+        raise BadWorkspace(error.message) if error.specific == BadWorkspace.code else error from None
 
 
 async def _look(client: HouseClient, folder: Path) -> Json | None:
@@ -98,7 +113,7 @@ def _meant(found: Json, trust: str | None) -> str | None:
     return now if trust is not None else None
 
 
-def _tell(found: Json | None, out: Console, aside: Console) -> None:
+def _tell(found: Json | None, out: Console, aside: Console, *, folder: str) -> None:
     if found is None:
         aside.line("This folder has no AGENTS.md.")
         return
@@ -109,5 +124,5 @@ def _tell(found: Json | None, out: Console, aside: Console) -> None:
     aside.line(aside.paint(harmless(_STATES[state] + why), "green" if state == "trusted" else "yellow"))
     if state in ("untrusted", "changed"):
         aside.line(
-            f"If you have read it and want it used: anycowork instructions --trust {str(found['sha256'])[:_SHORTEST]}"
+            f"If you have read it and want it used: anycowork instructions{folder} --trust {str(found['sha256'])[:_SHORTEST]}"
         )

@@ -1,10 +1,12 @@
 """From the words of `anycowork run` to an order: settings read, plan read, contradictions refused with exit code 2."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from anycowork.commands.console import stderr
-from anycowork.commands.outcome import EXIT_CODES, Ending
+from anycowork.commands.console import stderr, stdout
+from anycowork.commands.outcome import Ending, Outcome
+from anycowork.commands.progress import JsonLines
 from anycowork.commands.run import read_plan_file, run
 from anycowork.commands.walk import Order
 from anycowork.domain.chats import role_named
@@ -12,28 +14,30 @@ from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.roles import Role
 from anycowork.settings import load_settings
 
+FROM_STDIN = "-"
+MOST_READ = 1_000_000  # bytes of a request
+
 
 def run_order(
     flags: Mapping[str, object],
     environ: Mapping[str, str],
     *,
     cwd: Path,
-    request: str | None,
+    words: Sequence[str],
     role: str | None,
-    plan_file: Path | None,
+    plan_file: Path | None = None,
     max_cost: float | None,
     seconds: float | None,
     as_json: bool,
 ) -> int:
-    """Runs what was typed; the exit code."""
+    """Runs what was typed; the exit code. `words` are what the shell made of the request: one, if it was quoted."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
-        _require_sense(request, role, plan_file)
+        _require_sense(words, role, plan_file)
         workspace = settings.workspace or cwd
-        if not workspace.is_dir():
-            raise Invalid(f"The workspace {workspace} is no folder. Make it, or name another with --workspace.")
+        _require_folder(workspace)
         order = Order(
-            request=request or "",
+            request=_request(words),
             workspace=workspace,
             role=role,
             model=settings.model,
@@ -42,15 +46,56 @@ def run_order(
             seconds=seconds,
         )
     except AnyCoworkError as error:
-        stderr().line(f"anycowork run: {error.message}")
-        return EXIT_CODES[Ending.USAGE]
+        return _refused(error, as_json=as_json)
     return run(settings.model_copy(update={"workspace": workspace}), order, as_json=as_json)
 
 
-def _require_sense(request: str | None, role: str | None, plan_file: Path | None) -> None:
-    if plan_file is None and not (request or "").strip():
-        raise Invalid('Say what to do: anycowork run "…", or name a plan with --approved-plan FILE.')
-    if plan_file is not None and request is not None:
+def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | None) -> None:
+    if len(words) > 1:
+        raise Invalid(f"The request must stand in quotes: anycowork run {' '.join(words)!r}.")
+    if plan_file is None and not "".join(words).strip():
+        raise Invalid(
+            'Say what to do: anycowork run "…" (or - to read it from standard input), or name a plan with --approved-plan FILE.'
+        )
+    if plan_file is not None and words:
         raise Invalid("An approved plan says itself what to do: give a request or --approved-plan, not both.")
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
         raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
+
+
+def _require_folder(workspace: Path) -> None:
+    """The rest is the house's to judge."""
+    try:
+        if workspace.is_dir():
+            return
+    except PermissionError:
+        raise Invalid(f"You may not look into {workspace}. Name another folder with --workspace.") from None
+    raise Invalid(f"The workspace {workspace} is no folder. Make it, or name another with --workspace.")
+
+
+def _request(words: Sequence[str]) -> str:
+    if list(words) != [FROM_STDIN]:
+        return "".join(words)
+    if sys.stdin is None:
+        raise Invalid("Standard input is closed, so there is no request to read from it.")
+    if sys.stdin.isatty():
+        stderr().line("Type the request; Ctrl-D on a line of its own ends it.")
+    try:
+        data = sys.stdin.buffer.read(MOST_READ + 1)
+    except OSError as error:
+        raise Invalid(f"The request on standard input cannot be read ({error.strerror}).") from error
+    if not data.strip() or len(data) > MOST_READ:
+        raise Invalid(f"The request on standard input is {f'longer than {MOST_READ:,} bytes' if data else 'empty'}.")
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        raise Invalid("The request on standard input is not text in UTF-8.") from None
+
+
+def _refused(error: AnyCoworkError, *, as_json: bool) -> int:
+    outcome = Outcome(Ending.USAGE, error=error.message)
+    if as_json:
+        JsonLines(stdout()).finish(outcome, chat_id=None, advice=[])
+    else:
+        stderr().line(f"anycowork run: {error.message}")
+    return outcome.exit_code

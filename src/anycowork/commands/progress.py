@@ -31,7 +31,7 @@ class JsonLines:
     _notes: list[str] = field(default_factory=list)
 
     def show(self, data: bytes, event: Json) -> None:
-        self.out.line(data.decode())
+        self.out.json(data.decode())
 
     def note(self, words: str) -> None:
         self._notes.append(words)
@@ -49,7 +49,7 @@ class JsonLines:
             "advice": list(advice),
             "notes": list(self._notes),
         }
-        self.out.line(json.dumps(result, ensure_ascii=False))
+        self.out.json(json.dumps(result, ensure_ascii=False))
 
 
 @dataclass(slots=True)
@@ -64,7 +64,9 @@ class Lines:
     _role: str = field(default="")
 
     def show(self, data: bytes, event: Json) -> None:
-        if event.get("type") == "message" and isinstance(message := event.get("message"), dict):
+        if event.get("type") == "turn-started" and isinstance(turn := event.get("turn"), dict):
+            self._show_role(str(turn.get("role") or ""))  # at once: a slow model may take its time with everything else
+        elif event.get("type") == "message" and isinstance(message := event.get("message"), dict):
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
             self._show_step(run)
@@ -78,7 +80,7 @@ class Lines:
         for line in advice:
             self.progress.line(line)
         if outcome.plan is not None:
-            self.out.line(json.dumps(outcome.plan, indent=2, ensure_ascii=False))
+            self.out.json(json.dumps(outcome.plan, indent=2, ensure_ascii=False))
         elif outcome.text:
             self.out.line(harmless(outcome.text) if self.out.stream.isatty() else outcome.text)
 

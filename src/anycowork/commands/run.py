@@ -19,7 +19,7 @@ from anycowork.commands.walk import Order, Walk
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import read_plan
-from anycowork.settings import BadSettings, Settings
+from anycowork.settings import Settings
 from anycowork.workflows.expanding import MOST_RUN_STEPS
 
 MARGIN_SECONDS = 30.0
@@ -32,8 +32,7 @@ def run(settings: Settings, order: Order, *, as_json: bool) -> int:
     try:
         return asyncio.run(_run(settings, order, reporter)).exit_code
     except AnyCoworkError as error:
-        ending = Ending.USAGE if isinstance(error, BadSettings) else Ending.FAILED
-        failed = Outcome(ending, error=error.message)
+        failed = Outcome(Ending.USAGE if isinstance(error, Invalid) else Ending.FAILED, error=error.message)
         reporter.finish(failed, chat_id=None, advice=[])
         return failed.exit_code
 

@@ -11,11 +11,11 @@ from pydantic import SecretStr
 
 from anycowork import __version__
 from anycowork.app import serve as serve_house
-from anycowork.commands.console import Console, stdout
+from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.house import first_failure
 from anycowork.containment import tried_out
 from anycowork.daemon import TOKEN_FILE, DaemonInfo, stored_token
-from anycowork.settings import Settings
+from anycowork.settings import Settings, strays
 
 
 def serve(settings: Settings) -> int:
@@ -30,6 +30,8 @@ def serve(settings: Settings) -> int:
             # In a thread of its own: a browser may take its time, and the server should not wait for it.
             threading.Thread(target=webbrowser.open, args=(_door(info, token),), daemon=True).start()
 
+    for sentence in strays(settings.data_dir, os.environ):
+        stderr().line(f"anycowork: {sentence}")
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(serve_house(settings, ready=greet, heed_signals=True))

@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from anycowork.commands.client import HouseAnswered, HouseClient, HouseGone
-from anycowork.commands.console import give_up_stdout
 from anycowork.commands.instructions import ignored
 from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
 from anycowork.commands.progress import Reporter
 from anycowork.commands.spending import Spending
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.streams import give_up_stdout
 
 
 @value
@@ -88,11 +88,19 @@ class Walk:
     async def _start(self, chat_id: str) -> str:
         """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""
         if self.order.plan is None:
-            sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
-            return str(sent["turn_id"])
+            return await self._send(chat_id)
         proposed = await self.client.post(f"/context/{chat_id}/plans", {"plan": self.order.plan})
         approved = await self.client.post(f"/context/{chat_id}/plans/{proposed['message_id']}/approve")
         return str(approved["turn_id"])
+
+    async def _send(self, chat_id: str) -> str:
+        try:
+            sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
+        except HouseAnswered:
+            self.chat_id = None
+            await self.client.delete(f"/context/{chat_id}")  # nothing was ever said in it: nobody wants to find it
+            raise
+        return str(sent["turn_id"])
 
     async def _with_everything_open(self, outcome: Outcome) -> Outcome:
         """A batch asks for several approvals at once; the first event tells of one only."""

@@ -39,7 +39,7 @@ def list_workflows(flags: Mapping[str, object], environ: Mapping[str, str], *, c
         stderr().line(f"anycowork workflow list: {error.message}")
         return EXIT_CODES[Ending.USAGE if isinstance(error, BadSettings | Invalid) else Ending.FAILED]
     if as_json:
-        stdout().line(json.dumps(found, ensure_ascii=False))
+        stdout().json(json.dumps(found, ensure_ascii=False))
     else:
         _tell(found, stdout(), stderr())
     return EXIT_CODES[Ending.DONE]

@@ -282,7 +282,11 @@ class NoSuchWorkflow(NotFound):
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
         super().__init__("workflow", name)
-        hint = f"Did you mean {' or '.join(repr(one) for one in near)}?" if near else "GET /workflows lists them."
+        hint = (
+            f"Did you mean {' or '.join(repr(one) for one in near)}?"
+            if near
+            else "`anycowork workflow list` or GET /workflows lists them."
+        )
         self.message = f"There is no workflow '{name[:80]}'. {hint}"
 
 

@@ -39,4 +39,11 @@ def _apply(path: Path, migrations: Path) -> None:
     import yoyo  # heavy, and an up-to-date database does not need it
 
     with yoyo.get_backend(f"sqlite:///{quote(str(path.absolute()))}") as backend:
-        backend.apply_migrations(backend.to_apply(yoyo.read_migrations(glob.escape(str(migrations)))))
+        backend.ensure_internal_schema_updated()
+        lacking = backend.to_apply(yoyo.read_migrations(glob.escape(str(migrations))))
+        # Not the library's own `apply_migrations`: it marks a migration in a transaction of its own, so that who is killed in between
+        # finds "table already exists" ever after; and its log wants the user's and the machine's name, which a container may not have.
+        with backend.transaction():
+            for migration in lacking:
+                migration.process_steps(backend, "apply")
+                backend.mark_one(migration, log=False)

@@ -28,9 +28,7 @@ app = typer.Typer(help="The log of every decision and effect, chained by hashes.
 @app.command("verify", help=VERIFY_HELP)
 def verify_audit(
     context: typer.Context,
-    what: Annotated[
-        list[str] | None, typer.Argument(help="Chats, or files with a log.", metavar="[CHAT|FILE]...")
-    ] = None,
+    what: Annotated[list[str] | None, typer.Argument(help="Chats, or files with a log.", metavar="CHAT|FILE")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every chat there is; also without any name.")] = False,
     data_dir: DataDir = None,
 ) -> None:

@@ -23,7 +23,7 @@ Examples:
 app = typer.Typer(help="Models that run on this machine, without an account.", no_args_is_help=True)
 
 
-@app.command("pull", help=PULL_HELP)
+@app.command("pull", help=PULL_HELP, short_help="Fetch a model that runs on this machine, about 1 GB.")
 def pull_model(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Which one; `model list` names them.", show_default=False)] = None,

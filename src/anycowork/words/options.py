@@ -5,10 +5,25 @@ from typing import Annotated
 
 import typer
 
+
+def folder(text: str) -> Path:
+    """A folder as it was typed. Nothing names none: "$UNSET" would else mean the current one."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty. Was a variable not set?")
+    return Path(text)
+
+
 DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Where chats, settings and the token are kept.", metavar="DIR")
+    Path | None,
+    typer.Option("--data-dir", parser=folder, help="Where chats, settings and the token are kept.", metavar="DIR"),
 ]
-Workspace = Annotated[Path | None, typer.Option("--workspace", "-w", help="The folder to work in.", metavar="DIR")]
+Workspace = Annotated[
+    Path | None, typer.Option("--workspace", "-w", parser=folder, help="The folder to work in.", metavar="DIR")
+]
+WorkspaceOrHere = Annotated[
+    Path | None,
+    typer.Option("--workspace", "-w", parser=folder, help="The folder to work in. [the current one]", metavar="DIR"),
+]
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.")]
 Port = Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]")]
 Token = Annotated[str | None, typer.Option("--token", help="The token to ask for; better given as ANYCOWORK_TOKEN.")]

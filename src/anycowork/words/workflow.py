@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, Workspace, over
+from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, over
+from anycowork.words.running import carried_out
 
 LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
 
@@ -41,10 +42,10 @@ Example:
 app = typer.Typer(help="Run workflows, see which there are, write your own.", no_args_is_help=True)
 
 
-@app.command("list", help=LIST_HELP)
+@app.command("list", help=LIST_HELP, short_help="Say which workflows there are.")
 def list_workflows(
     context: typer.Context,
-    workspace: Workspace = None,
+    workspace: WorkspaceOrHere = None,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -58,8 +59,8 @@ def list_workflows(
 def run_workflow(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],
-    parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="[KEY=VALUE]...")] = None,
-    workspace: Workspace = None,
+    parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="KEY=VALUE")] = None,
+    workspace: WorkspaceOrHere = None,
     role: Role = None,
     as_json: Events = False,
     model: Model = None,
@@ -67,26 +68,14 @@ def run_workflow(
     timeout: Timeout = None,
     data_dir: DataDir = None,
 ) -> None:
-    from anycowork.commands.ordering import run_order
     from anycowork.commands.workflows import typed
 
-    flags = over(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
-    raise typer.Exit(
-        run_order(
-            flags,
-            os.environ,
-            cwd=Path.cwd(),
-            request=typed(name, parameters or []),
-            role=role,
-            plan_file=None,
-            max_cost=max_cost,
-            seconds=timeout,
-            as_json=as_json,
-        )
-    )
+    words = [typed(name, parameters or [])]
+    places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
+    raise carried_out(context, words, places, role=role, max_cost=max_cost, seconds=timeout, as_json=as_json)
 
 
-@app.command("new", help=NEW_HELP)
+@app.command("new", help=NEW_HELP, short_help="Write a workflow file of your own, ready to be changed.")
 def new_workflow(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Its name, as it will be typed.", metavar="NAME")],

@@ -1,6 +1,7 @@
 """Which folders may be worked in, and who may write in one right now. The lease's row itself is the store's."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -94,11 +95,29 @@ def under_a_root(path: str | Path, roots: Iterable[str | Path]) -> bool:
     return any(real.is_relative_to(Path(root).resolve()) for root in roots)
 
 
+def home_folder() -> Path:
+    """The home of who runs the server; where there is none (a container's bare user id), the root, which is nobody's workspace either."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
 def _existing_folder(path: str | Path) -> Path:
     try:
         real = Path(path).expanduser().resolve(strict=True)
+        os.scandir(real).close()
+    except PermissionError:
+        raise BadWorkspace(
+            f"The server's user may not look into '{shown(str(path))}'. Give it the right to, or name another folder.",
+            param="workspace",
+        ) from None
+    except NotADirectoryError:
+        raise BadWorkspace(
+            f"'{shown(str(path))}' is not a folder. Name the folder that it lies in, or another.", param="workspace"
+        ) from None
     except (OSError, RuntimeError, ValueError):
-        raise BadWorkspace(f"There is no folder '{shown(str(path))}'.", param="workspace") from None
-    if not real.is_dir():
-        raise BadWorkspace(f"'{shown(str(path))}' is not a folder.", param="workspace")
+        raise BadWorkspace(
+            f"There is no folder '{shown(str(path))}'. Make it first, or name another.", param="workspace"
+        ) from None
     return real

@@ -1,10 +1,14 @@
 """A database of the release before opens: every message is there as it was, and the chain holds."""
 
+import getpass
 import shutil
+import socket
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from anycowork.domain.audit import START, link
 from anycowork.domain.events import Draft, EventType, Record
@@ -79,6 +83,36 @@ async def test_a_removed_chat_can_be_added_again_and_begins_a_chain_of_its_own(t
         await database.journal.write(add_chat("c1", message("m1")))
         assert [m.id for m in await database.store.history("c1")] == ["m1"]
         assert await database.store.verify_chain("c1") is None
+
+
+def test_an_upgrade_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
+    path, folder = tmp_path / "anycowork.db", tmp_path / "migrations"
+    folder.mkdir()
+    (folder / "0001-a.sql").write_text("CREATE TABLE a (x INTEGER);\nINSERT INTO a VALUES (1);")
+    (folder / "0002-b.sql").write_text("CREATE TABLE b (x INTEGER);\nINSERT INTO gone VALUES (1);")
+    with pytest.raises(sqlite3.Error, match="gone"):
+        migrate(path, migrations=folder)
+    with closing(sqlite3.connect(path)) as connection:
+        found = connection.execute("SELECT name FROM sqlite_master WHERE name IN ('a', 'b')").fetchall()
+    assert found == [], "whoever is broken off begins again from where it was"
+    (folder / "0002-b.sql").write_text("CREATE TABLE b (x INTEGER);")
+    migrate(path, migrations=folder)
+    migrate(path, migrations=folder)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT x FROM a").fetchall() == [(1,)]
+
+
+def test_a_database_is_made_for_a_user_and_on_a_machine_without_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nameless() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    monkeypatch.setattr(socket, "getfqdn", nameless)
+    migrate(tmp_path / "anycowork.db")
+    with closing(sqlite3.connect(tmp_path / "anycowork.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM chats").fetchone() == (0,)
 
 
 def _with_two_copies(path: Path, folder: Path) -> None:

@@ -4,19 +4,9 @@ from pathlib import Path
 
 from support.house import at_home
 from support.spec import proves
-from support.workflows import listed, progress, started, supplied, trust, written
+from support.workflows import BUILT_IN, HEAD, faults, listed, names, progress, started, supplied, trust, written
 
 OWN = '+++\ndescription = "Own."\ncategory = "house"\n+++\n## Go\n\nSay who wrote this: {whose}.\n'
-BUILT_IN = {
-    "compact_chat",
-    "create_project",
-    "explain_code",
-    "fix_failing_test",
-    "refactor_component",
-    "review_changes",
-    "summarize_chat",
-    "write_tests",
-}
 
 
 def own(whose: str) -> str:
@@ -26,8 +16,7 @@ def own(whose: str) -> str:
 @proves("WFL-1")
 async def test_every_built_in_workflow_is_listed_with_all_that_a_form_needs(tmp_path: Path) -> None:
     async with at_home(tmp_path) as guest:
-        found = await guest.ask("GET", "/workflows")
-        assert {one["name"] for one in found["workflows"]} == BUILT_IN and found["faults"] == []
+        assert await names(guest) == set(BUILT_IN) and await faults(guest) == []
         explain = await listed(guest, "explain_code")
         assert explain["parameters"] == [
             {"name": "path", "type": "path", "description": "the file or folder to explain", "required": True},
@@ -59,7 +48,7 @@ async def test_categories_hold_their_workflows(tmp_path: Path) -> None:
         found = (await guest.ask("GET", "/workflows/categories"))["categories"]
         grouped = {one["name"]: [each["name"] for each in one["workflows"]] for one in found}
         assert list(grouped) == sorted(grouped) and grouped["house"] == ["own"]
-        assert {name for names in grouped.values() for name in names} == BUILT_IN | {"own"}
+        assert {name for names in grouped.values() for name in names} == {*BUILT_IN, "own"}
 
 
 async def test_one_is_shown_with_its_whole_text(tmp_path: Path) -> None:
@@ -73,9 +62,8 @@ async def test_one_is_shown_with_its_whole_text(tmp_path: Path) -> None:
 async def test_a_faulty_file_is_told_with_its_line_and_the_rest_still_loads(tmp_path: Path, caplog) -> None:
     written(tmp_path, own=own("me"), broken='+++\ndescription = "x"\n+++\n## Go\n```tool\n{"tool": 1}\n```\n')
     async with at_home(tmp_path) as guest:
-        found = await guest.ask("GET", "/workflows")
-        assert "own" in {one["name"] for one in found["workflows"]}
-        (fault,) = found["faults"]
+        assert "own" in await names(guest)
+        (fault,) = await faults(guest)
         assert (fault["path"], fault["line"], fault["source"]) == ("workflows/broken.md", 5, "data")
         await guest.ask("GET", "/workflows")
         assert len([record for record in caplog.records if "broken.md:5" in record.message]) == 1
@@ -95,25 +83,23 @@ async def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
 
 
 async def test_unknown_tools_and_workflows_and_deeper_levels_are_faults(tmp_path: Path) -> None:
-    head = '+++\ndescription = "x"\n+++\n## Go\n'
     written(
         tmp_path,
-        flies=head + '```tool\n{"tool": "fly", "parameters": {}}\n```\n',
-        nowhere=head + "```workflow\ngone\n```\n",
-        a=head + "```workflow\nb\n```\n",
-        b=head + "```workflow\nc\n```\n",
-        c=head + "Go.\n",
-        ping=head + "```workflow\npong\n```\n",
-        pong=head + "```workflow\nping\n```\n",
+        flies=HEAD + '```tool\n{"tool": "fly", "parameters": {}}\n```\n',
+        nowhere=HEAD + "```workflow\ngone\n```\n",
+        a=HEAD + "```workflow\nb\n```\n",
+        b=HEAD + "```workflow\nc\n```\n",
+        c=HEAD + "Go.\n",
+        ping=HEAD + "```workflow\npong\n```\n",
+        pong=HEAD + "```workflow\nping\n```\n",
         twin='+++\nname = "c"\ndescription = "x"\n+++\n## Go\nGo.\n',
     )
     async with at_home(tmp_path) as guest:
-        found = await guest.ask("GET", "/workflows")
-        told = {Path(fault["path"]).stem: (fault["line"], fault["reason"]) for fault in found["faults"]}
+        told = {Path(fault["path"]).stem: (fault["line"], fault["reason"]) for fault in await faults(guest)}
         assert set(told) == {"flies", "nowhere", "a", "ping", "pong", "twin"}
         assert told["flies"] == (4, "there is no tool 'fly'")
         assert "one level" in told["a"][1] and "one level" in told["ping"][1] and "c.md too" in told["twin"][1]
-        assert {"b", "c"} <= {one["name"] for one in found["workflows"]}
+        assert {"b", "c"} <= await names(guest)
 
 
 async def test_what_a_workflow_needs_counts_its_tools_and_those_of_the_one_it_runs(tmp_path: Path) -> None:
@@ -193,7 +179,7 @@ async def test_a_folder_below_a_root_has_its_own_and_trust_is_for_it_alone(tmp_p
         await trust(guest, below, "theirs")
         assert (await listed(guest, "theirs", context_id=chat.id))["trusted"]
         assert not (await listed(guest, "theirs", workspace=str(other)))["trusted"]
-        assert "theirs" not in {one["name"] for one in (await guest.ask("GET", "/workflows"))["workflows"]}
+        assert "theirs" not in await names(guest)
 
 
 async def test_the_nearer_one_wins_once_it_is_trusted(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def read_conversation(messages: Sequence[Said]) -> Conversation:
 
 
 _ROLE = re.compile(r"operating in ([A-Z][A-Z0-9_ -]*?) role")
-_RESULT = re.compile(r"Result of (\S+) \((\w+)\):[ \t]*\n?")
+_RESULT = re.compile(r"Result of (\S+) \((\w+)\)(?::[ \t]*|\. [^\n]*)\n?")  # after a dot: a remark of the house
 _NOTE = re.compile(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
 _FILES = re.compile(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
 

@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,12 @@ class NoRoom(StorageFault):
     """The disk cannot hold it."""
 
     code = "no_room"
+
+
+class NoSuchModel(NotFound):
+    def __init__(self, name: str, known: Sequence[str]) -> None:
+        super().__init__("local model", name)
+        self.message = f"There is no local model '{name[:80]}'. There are: {', '.join(known)}."
 
 
 @value
@@ -47,7 +53,7 @@ class Shelf:
         """Raises: NotFound."""
         found = next((model for model in self.all() if model.name == name), None)
         if found is None:
-            raise NotFound("local model", name)
+            raise NoSuchModel(name, [model.name for model in self.all()])
         return found
 
     def ready(self) -> list[Weights]:
@@ -115,7 +121,7 @@ class Shelf:
         model = self.find(name)
         files = [self.folder / model.file, self.partial(model)]
         if not any(file.exists() for file in files):
-            raise NotFound("local model", name)
+            raise NotFound("fetched model", name)
         for file in files:
             file.unlink(missing_ok=True)
 

@@ -19,6 +19,7 @@ from anycowork.workspace.egress import Egress
 from anycowork.workspace.proxy import Reach
 from anycowork.workspace.sandbox import Sandbox
 from anycowork.workspace.stage import DEVICES
+from anycowork.workspace.workspaces import home_folder
 
 # Isolated and without `site`: no variable, no folder of the caller's and no .pth file decides what is imported.
 _BEGIN = "import sys; sys.path += sys.argv[1:]; from anycowork.plugins.worker import main; main()"
@@ -76,7 +77,7 @@ class Housing:
         places = [Path(place) for place in dict.fromkeys(wanted) if not _is_system(place)]
         data = self.data_dir.resolve()
         for place in places:
-            if place in (Path("/"), Path.home().resolve()) or data.is_relative_to(place):
+            if place in (Path("/"), home_folder().resolve()) or data.is_relative_to(place):
                 raise Unhoused(
                     f"Its code would run beside '{place}', which holds the server's own files or yours. Install it into a folder of "
                     "its own: pip install --target <data folder>/plugins, as docs/tools.md says."

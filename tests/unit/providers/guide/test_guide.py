@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from anycowork.agent.reply import Answer, read_reply
 from anycowork.domain.asking import Finished, ModelRequest, Said, TextChunk
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import read_plan
 from anycowork.domain.question import read_question, read_review
+from anycowork.prompts.conversation import result_heading
 from anycowork.providers.guide.conversation import read_conversation
 from anycowork.providers.guide.provider import Guide
 from anycowork.providers.guide.script import reply
@@ -82,6 +84,19 @@ def test_after_the_result_it_says_what_was_done():
 def test_a_result_is_shown_bounded_and_fenced():
     shown = Talk("read a.txt").result("```\nx\n```\n" + "line\n" * 1_000).says
     assert shown.startswith("This is `a.txt`:\n\n````\n```\nx") and len(shown) < 2_500 and "cut" in shown
+
+
+@pytest.mark.parametrize("remark", ["3 files: 2 .txt, 1 .md", "It parses as Python.", None])
+def test_a_remark_of_the_house_above_a_result_is_not_part_of_it(remark: str | None):
+    heading = result_heading(a_result("read_file", remark))
+    talk = Talk("read a.py").hears(f"{heading}\nx = 1\n")
+    assert talk.says.startswith("This is `a.py`:") and "```\nx = 1\n```" in talk.says and str(remark) not in talk.says
+    assert Talk("read a.py").hears(heading).says == "This is `a.py` (no output)"
+
+
+def a_result(tool: str, remark: str | None) -> Message:
+    payload: Json = {"tool": tool, "status": "ok", "facts": {"remark": remark} if remark else {}}
+    return Message("m", "c", Speaker.TOOL, "", MessageType.TOOL_RESULT, payload)
 
 
 @pytest.mark.parametrize(

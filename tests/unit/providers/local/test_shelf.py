@@ -57,9 +57,12 @@ def test_removing_takes_the_whole_and_the_partial_file(shelf: Shelf, own: Path):
     shelf.partial(model).write_bytes(b"half")
     shelf.remove("my-model")
     assert list(shelf.folder.iterdir()) == []
-    for name in ("my-model", DEFAULT, "../config"):
-        with pytest.raises(NotFound):
+    for name in ("my-model", "../config"):
+        with pytest.raises(NotFound) as refused:
             shelf.remove(name)
+        assert f"There are: {DEFAULT}" in refused.value.message
+    with pytest.raises(NotFound, match="no fetched model"):
+        shelf.remove(DEFAULT)
 
 
 def test_half_a_file_is_not_ready(shelf: Shelf):
