@@ -14,8 +14,11 @@ Nothing is changed before you have seen it and allowed it.
 Things to try:
   - list the files
   - read notes/shopping.md
-  - as planner: plan a packing list for a weekend trip
-  - as actor: add "coffee" to notes/shopping.md
+  - as planner: replace "cofee" with "coffee" in notes/shopping.md
+  - as actor: add "- milk" to notes/shopping.md
+
+With a model of your own (Settings, Who answers), whatever you want:
+  * as planner: plan a packing list for the trip in notes/trip.md
 TEXT
 cat > "$workspace/notes/shopping.md" <<'TEXT'
 # Shopping

@@ -1,5 +1,8 @@
 """Plain English in, wishes out: a table of sentences, and what must hold for every text."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +22,8 @@ from anycowork.providers.guide.wishes import (
     Wish,
     phrase,
 )
+
+ROOT = Path(__file__).resolve().parents[4]
 
 SENTENCES: list[tuple[str, list[Wish]]] = [
     ("list files", [ListFiles()]),
@@ -150,3 +155,10 @@ def test_every_wish_said_back_is_the_same_wish(wish: Wish):
 @given(st.lists(WISHES, min_size=1, max_size=4))
 def test_several_wishes_joined_stay_apart(wishes: list[Wish]):
     assert understand(" then ".join(map(phrase, wishes))) == Request(wishes=tuple(wishes))
+
+
+def test_the_first_folder_suggests_nothing_that_the_guide_cannot_do(tmp_path: Path):
+    subprocess.run(["sh", str(ROOT / "scripts" / "first_workspace.sh"), str(tmp_path / "first")], check=True)
+    lines = (tmp_path / "first" / "welcome.txt").read_text().splitlines()
+    suggested = [line.removeprefix("  - ").rpartition(": ")[2] for line in lines if line.startswith("  - ")]
+    assert len(suggested) == 4 and not [words for words in suggested if understand(words).unclear]
