@@ -98,7 +98,8 @@ async def test_a_hostile_diagram_runs_nothing_loads_nothing_and_leads_nowhere(tm
         await victim.goto(page.url)
         drawn = victim.locator("iframe[data-drawn=true]").or_(victim.get_by_text("could not be drawn"))
         await expect(drawn).to_be_visible()
-        for frame in victim.frames[1:]:
+        for frame in [await each.content_frame() for each in await victim.locator("iframe").element_handles()]:
+            assert frame is not None
             assert await frame.evaluate(ARMED) == []
             for node in await frame.locator("svg .node, svg .actor").all():
                 await node.click(force=True)

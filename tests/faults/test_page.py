@@ -14,6 +14,7 @@ from support.server import ChildServer, child_server
 from support.spec import proves
 
 AWAY = "The server does not answer. Reconnecting"
+TALL = {"width": 1280, "height": 2400}  # so that every row is on the page: those far out of sight are not drawn
 RECOVERY_MS = 30_000  # a whole server starts, and the page's next try may be some seconds away
 DELTAS = ("text-delta", "reasoning-delta")
 
@@ -97,7 +98,7 @@ async def a_reader(server: ChildServer) -> AsyncIterator[tuple[Page, Caller]]:
     async with (
         server.visit() as guest,
         a_browser() as browser,
-        a_page(browser, server.url, script=EAR) as page,
+        a_page(browser, server.url, viewport=TALL, script=EAR) as page,
     ):
         yield page, guest
 
