@@ -13,6 +13,7 @@ import msgspec
 from anycowork.agent.reply import FoundCall
 
 _ORDER = re.compile(r"\b(?:create_file|update_file|move_file|delete_file|execute_command)\b")
+_FILE = re.compile(r"[\w-][\w./-]*\.\w+")  # a file's name in a command
 _NEAR = 300  # characters around a tool's name within which an order in plain words names its target
 _MOST_ORDERS = 200  # of one text, kept apart
 _MARK = '"tool"'
@@ -55,7 +56,7 @@ class Planted:
     def holds(self, call: FoundCall) -> bool:
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
             return True
-        if any(call.tool in order and _names_target(order, call) for order in self._orders):
+        if any(_obeys(order, call) for order in self._orders):
             return True
         wanted = _bare(call.source) if self._spelt else ""
         return any(wanted in text for text in self._spelt)
@@ -92,10 +93,22 @@ class Planted:
                     waiting += found
 
 
+def _obeys(order: str, call: FoundCall) -> bool:
+    """By the tool that the order names, or by a command that does the same to the same file."""
+    if call.tool in order and _names_target(order, call):
+        return True
+    command = call.parameters.get("command")
+    return isinstance(command, str) and any(_named_in(order, word) for word in _FILE.findall(command))
+
+
 def _names_target(order: str, call: FoundCall) -> bool:
     targets = (call.parameters.get(name) for name in ("path", "to", "command"))
     wanted = (target.strip("./ ") for target in targets if isinstance(target, str))
-    return any(re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", order) for target in wanted if target)
+    return any(_named_in(order, target) for target in wanted if target)
+
+
+def _named_in(order: str, target: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(target)}(?![\w-])", order))
 
 
 def _meaning(tool: object, parameters: object) -> bytes:

@@ -6,15 +6,21 @@ It knows English only and errs on the side of silence: what it does not recognis
 import re
 from collections.abc import Callable
 
-from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.roles import OutputFormat, Permission, RoleDefinition
 
 _RUNS = re.compile(r"\b(run|execute)\b", re.I)
 _CHANGES = re.compile(
-    r"\b(create|write|add|append|insert|rename|replace|change|set|fix|repair|update|delete|remove|move|copy|sort)\b",
+    r"\b(create|write|add|append|insert|rename|replace|change|set|fix|repair|correct|update|delete|remove|move|copy|sort|make|put|save|swap"
+    r"|convert|give(?! (me|us)\b))\b",
     re.I,
 )
 _MAKES = re.compile(r"\b(create|write|make|design|save)\b", re.I)
-_QUESTION = re.compile(r"\s*(what|where|which|who|why|how|when|is|are|does|do|can|could|did|was|has|have)\b", re.I)
+_QUESTION = re.compile(
+    r"\s*(what|where|which|who|why|how|when|is|are|does|do|can|could|did|was|has|have|explain|describe|tell|show|summari[sz]e)\b",
+    re.I,
+)
+_TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
+_PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
@@ -30,13 +36,24 @@ def asks_only(request: str) -> bool:
 
 
 def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
-    """The tools of which one must be called for a word of the request, where nothing of the kind was done. A question asks for nothing."""
+    """The tools of which one must be called for a word of the request, where nothing of the kind was done; or the plan that it asks for.
+
+    A question asks for nothing, but that of whoever is there to try things.
+    """
+    if _TRIES.search(request) and not ran and _only_runs(role):
+        return _RUNNERS  # whoever is there to try things has not tried, however it was asked
+    if _PLANS.match(request) and role.output is OutputFormat.PLAN:
+        return frozenset({OutputFormat.PLAN.value})
     if _QUESTION.match(request):
         return frozenset()
     if _RUNS.search(request) and not ran and Permission.EXECUTE_COMMANDS in role.permissions:
         return _RUNNERS
     wanted = _CHANGES.search(request) and not asks_only(request)
     return _CHANGERS if wanted and not changed and _MAY_CHANGE & role.permissions else frozenset()
+
+
+def _only_runs(role: RoleDefinition) -> bool:
+    return _MAY_CHANGE & role.permissions == {Permission.EXECUTE_COMMANDS}
 
 
 def not_begun(*, wanted: bool, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:

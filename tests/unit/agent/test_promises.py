@@ -18,6 +18,10 @@ ROLES = {role.name: role for role in BUILT_IN}
         ("Delete the logs.", True, True, set()),
         ("Run it, but do not change anything.", True, False, set()),
         ("Summarise the notes.", False, False, set()),
+        ("Make the background white.", False, False, {"update_file"}),
+        ("Give greeting the default 'Hi'.", False, False, {"update_file"}),
+        ("Give me the names.", False, False, set()),
+        ("Explain how to add a setting.", False, False, set()),
         ("How do I run it?", False, False, set()),
         ("What changed, and where do I add a test?", False, False, set()),
     ],
@@ -32,6 +36,17 @@ def test_the_tools_that_a_verb_needs_are_owed_until_it_was_done(
 def test_a_role_owes_nothing_that_it_may_not_do():
     assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["planner"]) == frozenset()
     assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["tester"]) == {"execute_command"}
+
+
+def test_whoever_is_there_to_try_things_owes_a_try_to_a_question_too():
+    assert not_tried("Does test_a.py pass?", ran=False, changed=False, role=ROLES["tester"]) == {"execute_command"}
+    assert not_tried("Does test_a.py pass?", ran=True, changed=False, role=ROLES["tester"]) == frozenset()
+    assert not_tried("Does test_a.py pass?", ran=False, changed=False, role=ROLES["actor"]) == frozenset()
+
+
+def test_a_planner_owes_the_plan_that_it_is_asked_for():
+    assert not_tried("Plan the move.", ran=False, changed=False, role=ROLES["planner"]) == {"plan"}
+    assert not_tried("What is the plan?", ran=False, changed=False, role=ROLES["planner"]) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,16 @@ async def test_a_large_model_asks_for_the_files_that_it_wants(tmp_path: Path) ->
 async def test_a_small_planner_that_is_asked_a_question_cannot_plan(tmp_path: Path) -> None:
     async with ScriptedModel([ANSWER, ANSWER]) as model, at_home(tmp_path, **small(model.base_url)) as guest:
         await (await guest.chat(role="planner")).send("what sets it?")
-        await (await guest.chat(role="planner")).send("plan it")
+        await (await guest.chat(role="planner")).send("look into it")
     asked, planned = (str(request["response_format"]) for request in model.requests)
     assert "'const': 'plan'" not in asked and "'const': 'plan'" in planned
+
+
+async def test_a_small_planner_that_is_asked_to_plan_is_held_to_a_plan(tmp_path: Path) -> None:
+    plan = json.dumps({"type": "plan", "goal": "g", "steps": [{"step_number": 1, "action": "Rename it"}]})
+    async with ScriptedModel([ANSWER, plan]) as model, at_home(tmp_path, **small(model.base_url)) as guest:
+        chat = await guest.chat(role="planner")
+        await chat.send("Plan it.")
+        assert [one["payload"]["goal"] for one in await chat.of_type("plan")] == ["g"]
+    _, pushed = (json.dumps(request["response_format"]) for request in model.requests)
+    assert '"const": "plan"' in pushed and "read_file" not in pushed
