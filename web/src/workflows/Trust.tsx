@@ -31,7 +31,9 @@ export function Trust({ workspace, file, initiallyOpen = false, chatId }: Props)
       if (!(error instanceof Refusal)) throw error;
       setProblem(error.message);
     } finally {
-      await Promise.all(["workflows", "workspaces", "supplied", "instructions"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+      const told = ["workflows", "workspaces", "supplied", "instructions"].map((key) => ({ queryKey: [key] }));
+      await Promise.all(told.map((each) => queries.cancelQueries(each))); // what was asked before is no answer to what holds now
+      await Promise.all(told.map((each) => queries.invalidateQueries(each)));
       setBusy(false);
     }
   };
