@@ -15,7 +15,7 @@ from anycowork.app import open_house
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent, PathIntent
 from anycowork.settings import Settings
-from anycowork.workspace import commit
+from anycowork.workspace import entries
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.stage import Staging, runner_for
 from anycowork.workspace.transaction import CommitFailed, Transaction, finish
@@ -104,7 +104,7 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     with monkeypatch.context() as patched:
         for name in STEPS:
             patched.setattr(os, name, counting(getattr(os, name)))
-        patched.setattr(commit, "rename_without_replacing", counting(commit.rename_without_replacing))
+        patched.setattr(entries, "rename_without_replacing", counting(entries.rename_without_replacing))
         yield left
 
 
@@ -153,8 +153,8 @@ def test_a_disk_that_refuses_before_the_first_move_has_changed_nothing(
 
         return step
 
-    monkeypatch.setattr(commit, "_write_all", limited(commit._write_all))
-    monkeypatch.setattr(commit, "_copy", limited(commit._copy))
+    monkeypatch.setattr(entries, "write_all", limited(entries.write_all))
+    monkeypatch.setattr(entries, "copy", limited(entries.copy))
     try:
         transaction.commit()
     except CommitFailed as failed:

@@ -6,7 +6,6 @@ as meant is left, what is as it was is moved, and anything else is somebody's ow
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,13 +14,13 @@ from pathlib import Path
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, ToolFault
 from anycowork.domain.tools import PathIntent
+from anycowork.workspace import entries
 from anycowork.workspace.delta import FILE, FOLDER, LINK, Delta, PathChange, State, mark_of, tree_mark
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import Place
-from anycowork.workspace.syscalls import rename_without_replacing, sync_file_system
+from anycowork.workspace.syscalls import sync_file_system
 
 _FEW = 32  # up to here each file and folder is synced by itself; beyond, the whole file system is, once
-_CHUNK = 1 << 20
 _TREE = "tree:"
 
 
@@ -47,7 +46,7 @@ def seal(upper: Path, delta: Delta) -> None:
     jail = Jail(str(upper))
     new = [change.place for change in delta.changes if change.after is not None]
     if len(new) > _FEW:
-        with _folder(upper) as fd:
+        with entries.opened(upper) as fd:
             sync_file_system(fd)
         return
     for change in delta.changes:
@@ -104,20 +103,20 @@ class _Committer:
                 yield
                 return
             try:
-                with _folder(name, root) as self._carrier:
+                with entries.opened(name, root) as self._carrier:
                     for item in items:
                         self._carry(item, self._upper)
                     yield
             finally:
                 self._carried = {}
-                _remove_entry(name, root)
+                entries.remove(name, root)
 
     def _can_carry(self, name: str, root: int, upper: Jail) -> bool:
         """Nowhere to carry to if the workspace's own folder is closed: then each file is copied when its turn comes."""
         if not lies_elsewhere(upper.root, self._jail.root):
             return False
         try:
-            _remove_entry(name, root)  # from a commit that was cut off
+            entries.remove(name, root)  # from a commit that was cut off
             os.mkdir(name, 0o700, dir_fd=root)
         except PermissionError:
             return False
@@ -130,8 +129,8 @@ class _Committer:
         number = str(len(self._carried))
         try:
             with upper.folder(place.parent, flags=os.O_RDONLY) as staged:
-                _prepare(place.name, staged, item)
-                _copy(place.name, staged, number, self._carrier, item)
+                entries.prepare(place.name, staged, item)
+                entries.copy(place.name, staged, number, self._carrier, item)
         except (FileNotFoundError, ToolFault):
             return  # no longer staged
         except OSError as error:
@@ -156,14 +155,14 @@ class _Committer:
     def _one(self, item: PathIntent, place: Place, parent: int) -> bool:
         """Whether the path is now as meant."""
         temporary = f".anycowork-{self._id}-{self._number}.tmp"
-        _remove_entry(temporary, parent)  # from a commit that was cut off
-        now = _look(place.name, parent)
+        entries.remove(temporary, parent)  # from a commit that was cut off
+        now = entries.look(place.name, parent)
         if self._is_as_meant(item, place.name, parent, now):
             return True
         if not self._is_as_before(item, place, parent, now):
             return False
         if now is not None and (item.after is None or _changes_kind(item)):
-            _take_away(place.name, parent, temporary)
+            entries.take_away(place.name, parent, temporary)
             now = None
         if item.after is None:
             return True
@@ -201,7 +200,7 @@ class _Committer:
             return False
         os.mkdir(place.name, 0o700, dir_fd=parent)
         with self._upper.folder(place) as staged:
-            _give_like(os.fstat(staged), place.name, parent)
+            entries.give_like(os.fstat(staged), place.name, parent)
         return True
 
     def _put(self, item: PathIntent, place: Place, parent: int, temporary: str, *, replacing: bool) -> bool:
@@ -211,13 +210,13 @@ class _Committer:
             if item.path in self._carried and self._moved_in(item, place, parent, replacing=replacing):
                 return True
             with self._upper.folder(place.parent, flags=os.O_RDONLY) as staged:
-                _prepare(place.name, staged, item)
+                entries.prepare(place.name, staged, item)
                 try:
-                    _rename(place.name, staged, place.name, parent, replacing=replacing)
+                    entries.rename(place.name, staged, place.name, parent, replacing=replacing)
                 except OSError as error:
                     if error.errno != errno.EXDEV:
                         raise
-                    _copy_over(place.name, staged, temporary, parent, item, replacing=replacing)
+                    entries.copy_over(place.name, staged, temporary, parent, item, replacing=replacing)
         except (FileNotFoundError, FileExistsError, ToolFault):
             return False  # no longer staged, or somebody was quicker
         return True
@@ -225,7 +224,7 @@ class _Committer:
     def _moved_in(self, item: PathIntent, place: Place, parent: int, *, replacing: bool) -> bool:
         """False if that folder of the workspace is a mount of its own."""
         try:
-            _rename(self._carried[item.path], self._carrier, place.name, parent, replacing=replacing)
+            entries.rename(self._carried[item.path], self._carrier, place.name, parent, replacing=replacing)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
@@ -301,120 +300,3 @@ def _mark(name: str, parent: int, now: os.stat_result) -> str:
     if stat.S_ISLNK(now.st_mode):
         return f"link:{mark_of(name, parent, now)}"
     return mark_of(name, parent, now) if stat.S_ISREG(now.st_mode) else "other"
-
-
-# --- single steps, always from open folders
-
-
-def _look(name: str, parent: int) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
-def _take_away(name: str, parent: int, temporary: str) -> None:
-    """Gone at once, a whole folder too: first another name, then piece by piece."""
-    os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
-    _remove_entry(temporary, parent)
-
-
-def _remove_entry(name: str, parent: int) -> None:
-    found = _look(name, parent)
-    if found is None:
-        return
-    if stat.S_ISDIR(found.st_mode):
-        _open_folders(name, parent)
-        shutil.rmtree(name, dir_fd=parent)
-    else:
-        os.unlink(name, dir_fd=parent)
-
-
-def _open_folders(name: str, parent: int) -> None:
-    """A removed folder may be closed to its owner; the command could remove it, so we must."""
-    if os.geteuid() == 0:
-        return
-    os.chmod(name, 0o700, dir_fd=parent)
-    with _folder(name, parent) as fd, os.scandir(fd) as entries:
-        for entry in [entry for entry in entries if entry.is_dir(follow_symlinks=False)]:
-            _open_folders(entry.name, fd)
-
-
-def _prepare(name: str, staged: int, item: PathIntent) -> None:
-    """The mode that was promised, and none of the overlay's own attributes."""
-    if item.kind != FILE:
-        return
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=staged)
-    try:
-        for attribute in os.listxattr(fd):
-            if attribute.startswith(("user.overlay.", "trusted.overlay.", "security.capability")):
-                os.removexattr(fd, attribute)
-        if item.mode is not None:
-            os.fchmod(fd, item.mode)
-    finally:
-        os.close(fd)
-
-
-def _rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing: bool) -> None:
-    if not replacing:
-        try:
-            rename_without_replacing(name, folder, new_name, new_folder)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOSYS, errno.EINVAL):
-                raise
-    os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=new_folder)
-
-
-def _copy_over(name: str, staged: int, temporary: str, parent: int, item: PathIntent, *, replacing: bool) -> None:
-    """A disk that refuses in the middle leaves nothing half-written behind."""
-    try:
-        _copy(name, staged, temporary, parent, item)
-        _rename(temporary, parent, name, parent, replacing=replacing)
-    except OSError:
-        _remove_entry(temporary, parent)
-        raise
-
-
-def _copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent) -> None:
-    """To another file system: a synced copy under a name of its own."""
-    found = os.stat(name, dir_fd=staged, follow_symlinks=False)
-    if item.kind == LINK:
-        os.symlink(os.readlink(name, dir_fd=staged), temporary, dir_fd=parent)
-    else:
-        source = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=staged)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            target = os.open(temporary, flags, 0o600, dir_fd=parent)
-            try:
-                while chunk := os.read(source, _CHUNK):
-                    _write_all(target, chunk)
-                os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
-                if item.mode is not None:
-                    os.fchmod(target, item.mode)
-                os.fsync(target)
-            finally:
-                os.close(target)
-        finally:
-            os.close(source)
-    _give_like(found, temporary, parent)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
-
-
-def _give_like(found: os.stat_result, name: str, parent: int) -> None:
-    if os.geteuid() == 0:
-        os.chown(name, found.st_uid, found.st_gid, dir_fd=parent, follow_symlinks=False)
-
-
-@contextmanager
-def _folder(name: str | Path, parent: int | None = None) -> Iterator[int]:
-    fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    try:
-        yield fd
-    finally:
-        os.close(fd)

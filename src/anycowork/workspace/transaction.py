@@ -130,20 +130,10 @@ class Transaction:
         seen = {change.place.path: change.before for change in self.delta.changes if change.before is not None}
         try:
             applied = apply(self.stage.folder, self.jail, manifest(self.delta), seen=seen)
-        except NothingMade as error:
-            kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
-            self.pledged = False
-            raise CommitFailed(
-                f"The workspace's disk has no room for what the command changed ({error.strerror}): none of it was made, and all of it "
-                f"is kept in '{kept}/upper'. Free some room and run the command again."
-            ) from None
         except OSError as error:
             kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
             self.pledged = False
-            raise CommitFailed(
-                f"The disk refused while the command's changes were being made ({error.strerror}): some are made, the others "
-                f"are kept in '{kept}/upper'. Look at the files before going on."
-            ) from None
+            raise CommitFailed(_refused(error, kept=f"{kept}/upper")) from None
         if applied.conflicts:
             _put_aside(self.staging, self.stage.folder, manifest(self.delta))
         self.pledged = False
@@ -245,6 +235,18 @@ def _unseen_in(change: PathChange, transaction: Transaction) -> Place | None:
 
 def _has_content(found: os.stat_result | None) -> bool:
     return found is not None and not (stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
+
+
+def _refused(error: OSError, *, kept: str) -> str:
+    if isinstance(error, NothingMade):
+        return (
+            f"The workspace's disk has no room for what the command changed ({error.strerror}): none of it was made, and all of it "
+            f"is kept in '{kept}'. Free some room and run the command again."
+        )
+    return (
+        f"The disk refused while the command's changes were being made ({error.strerror}): some are made, the others "
+        f"are kept in '{kept}'. Look at the files before going on."
+    )
 
 
 def _beneath(delta: Delta) -> str:
