@@ -51,7 +51,9 @@ def _arguments() -> argparse.Namespace:
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--half", choices=["tune", "report", "all"], default="all")
     words.add_argument("--way", choices=["workplace", "bare", "constrained", "all"], default="all")
-    words.add_argument("--only", default="", help="tasks whose name contains this")
+    words.add_argument(
+        "--only", default="", help="tasks whose name contains this, or one of these with commas between them"
+    )
     words.add_argument("--model", default=DEFAULT)
     words.add_argument(
         "--models", type=Path, default=default_data_dir() / "models", help="the folder of fetched models"
@@ -71,7 +73,9 @@ async def _run(wanted: argparse.Namespace) -> list[Result]:
         wanted.results.unlink(missing_ok=True)
     done = _stored(wanted.results)
     tasks = [
-        task for task in (*REPORT, *TUNE, *FORMER) if wanted.half in ("all", task.half) and wanted.only in task.name
+        task
+        for task in (*REPORT, *TUNE, *FORMER)
+        if wanted.half in ("all", task.half) and any(part in task.name for part in wanted.only.split(","))
     ]
     names = tuple(_WAYS) if wanted.way == "all" else (wanted.way,)
     with tempfile.TemporaryDirectory(prefix="anycowork-model-") as home:

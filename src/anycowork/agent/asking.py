@@ -21,6 +21,7 @@ ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
+PATIENCE = 4  # calls that a small model makes before it may say that it cannot do what was asked
 A_REQUEST = 4  # words; fewer may be a greeting, which needs no look at the files
 FILES_HEAD = "[Files in the workspace:"
 
@@ -87,20 +88,26 @@ class Asking:
             case Calling.SCHEMA:
                 if not options.brief:
                     return self._prompts.replies(moment.role, brief=False, without=circling)
-                without = circling | (
-                    self._prompts.changers() | {OutputFormat.PLAN.value} if moment.asks_only() else frozenset()
+                without = (
+                    circling
+                    | moment.unfit_forms()
+                    | (self._prompts.changers() | {OutputFormat.PLAN.value} if moment.asks_only() else frozenset())
                 )
                 return self._prompts.replies(moment.role, brief=True, without=without, only=self._due(moment))
             case _:
                 assert_never(options.calling)
 
     def _due(self, moment: Moment) -> frozenset[str]:
-        """The tools of which a small model must call one now: before its first answer, and once when its answer was not taken."""
+        """The tools of which a small model must call one now: before its first answer, once when its answer was not taken, and as long
+        as nothing was done of what was asked. Whoever could claim a deed would rather claim it."""
         pushed, moment.must_call = moment.must_call, False
+        owed, tools = moment.owed(), self._prompts.tools(moment.role)
         if pushed:
-            return moment.owed() or self._prompts.tools(moment.role)
+            return owed or tools
+        if len(moment.calls) < PATIENCE and (owed or moment.missing()):
+            return owed if owed and moment.calls else tools | owed
         looks_first = not moment.calls and len(moment.request().split()) >= A_REQUEST
-        return self._prompts.tools(moment.role) if looks_first else frozenset()
+        return tools if looks_first else frozenset()
 
     async def _shown(self, moment: Moment, options: ModelOptions) -> Shown:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))

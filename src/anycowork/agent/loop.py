@@ -160,7 +160,7 @@ class Agent:
             return f"The last step failed ({failed.tool}): {said} It is not done."
         if moment.brief and (moment.owed() or moment.missing()):
             moment.push_back()
-            missing = "".join(f"'{path}' is not there. " for path in moment.missing())
+            missing = "".join(f"'{path}' is not there or empty. " for path in moment.missing())
             return f"That is not all of it. {missing}Asked was: {moment.request()}"
         return None
 

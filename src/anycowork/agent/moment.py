@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
@@ -10,7 +11,7 @@ from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.agent.unwritten import Unwritten
 from anycowork.domain.chats import Chat, Turn
-from anycowork.domain.errors import AnyCoworkError, RepeatedCall
+from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
@@ -20,6 +21,8 @@ from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
 from anycowork.prompts.window import Window
 
+_SHORT_FILE = 1_500  # characters
+_EMPTY = sha256().hexdigest()
 _CIRCLE = 12  # calls: a model that comes back to one within so many goes round
 
 
@@ -124,6 +127,7 @@ class Moment:
             self.role.permissions if permissions is None else permissions,
             self._read_so_far,
             self._user_text,
+            wary=self.brief,
             intend=intend,
             named=named,
             hidden=hidden,
@@ -178,19 +182,29 @@ class Moment:
         return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
 
     def missing(self) -> list[str]:
-        """Files that the request names to be made, and that are not there."""
+        """Files that the request names to be made, and that are not there, or there with nothing in them."""
         may = self.plan is None and Permission.CREATE_FILES in self.role.permissions
         return not_made(self._user_text, self._is_there) if may else []
 
     def _is_there(self, path: str) -> bool:
         try:
-            return self.workspace.file_hash(path) is not None
+            return self.workspace.file_hash(path) not in (None, _EMPTY)
         except AnyCoworkError:
             return True  # nothing that could be asked for here
 
     def asks_only(self) -> bool:
         """The person wants to know something, and nothing changed."""
         return self.plan is None and asks_only(self._user_text)
+
+    def unfit_forms(self) -> frozenset[str]:
+        """How a small model must not change a file now. It rewrites a short file well, and does not find the pieces of one;
+        of a long one it forgets most."""
+        seen = [
+            call.result.content for call in self.calls if call.tool == "read_file" and _succeeded(call) and call.result
+        ]
+        if not seen:
+            return frozenset()
+        return frozenset({"update_file.edits" if len(max(seen, key=len)) <= _SHORT_FILE else "update_file.content"})
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
@@ -218,8 +232,15 @@ def _succeeded(call: Call) -> bool:
 
 
 def _our_own_words(message: Message) -> bool:
-    """A refusal names the call that it refuses, and no file or program speaks in it."""
-    return message.payload is not None and message.payload.get("status") in (Status.REFUSED, Status.DENIED)
+    """A refusal names the call that it refuses, an objection of the house quotes only what was looked at before, and who is told that
+    a file exists is told which tool to use instead: no file or program speaks in these."""
+    match message.payload:
+        case {"status": Status.REFUSED | Status.DENIED} | {"tool_call_id": None}:
+            return True
+        case {"error": {"code": FileExists.code}}:
+            return True
+        case _:
+            return False
 
 
 def _changed(call: Call) -> bool:

@@ -23,6 +23,9 @@ _TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
 _PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
+_EMPTY = re.compile(
+    r"\bempty\b", re.I
+)  # a file that is meant to have nothing in it is not told from one that lacks something
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
 
 _RUNNERS = frozenset({"execute_command"})
@@ -46,10 +49,12 @@ def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -
         return frozenset({OutputFormat.PLAN.value})
     if _QUESTION.match(request):
         return frozenset()
-    if _RUNS.search(request) and not ran and Permission.EXECUTE_COMMANDS in role.permissions:
-        return _RUNNERS
-    wanted = _CHANGES.search(request) and not asks_only(request)
-    return _CHANGERS if wanted and not changed and _MAY_CHANGE & role.permissions else frozenset()
+    runs, changes = _RUNS.search(request), None if asks_only(request) else _CHANGES.search(request)
+    to_run = runs if not ran and Permission.EXECUTE_COMMANDS in role.permissions else None
+    to_change = changes if not changed and _MAY_CHANGE & role.permissions else None
+    if to_run and not (to_change and to_change.start() < to_run.start()):
+        return _RUNNERS  # "save what it prints": first things first, as the request has them
+    return _CHANGERS if to_change else frozenset()
 
 
 def _only_runs(role: RoleDefinition) -> bool:
@@ -62,8 +67,8 @@ def not_begun(*, wanted: bool, ran: bool, changed: bool, role: RoleDefinition) -
 
 
 def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:
-    """The files that the request wants made, as far as it names them, and that are not there."""
-    if _QUESTION.match(request) or asks_only(request) or not _MAKES.search(request):
+    """The files that the request wants made, as far as it names them, and that `is_there` does not find."""
+    if _QUESTION.match(request) or asks_only(request) or not _MAKES.search(request) or _EMPTY.search(request):
         return []
     return [path for path in paths_in(request) if not is_there(path)]
 

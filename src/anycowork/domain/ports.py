@@ -266,7 +266,8 @@ class RolledForward:
 
 @value
 class Hands:
-    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read) and the user's own words.
+    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read), the user's own words,
+    and whether to be `wary` of what a small model writes.
 
     `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
     `named` says whether the approved step that covers this call names a path; `named_network` are the destinations of the call that a
@@ -281,6 +282,7 @@ class Hands:
     permissions: frozenset[Permission]
     read: Mapping[str, str] = field(default_factory=dict)
     user_text: str = ""
+    wary: bool = False
     progress: Callable[[str], None] | None = None
     intend: Callable[[Intent], Awaitable[None]] | None = None
     named: Callable[[str], bool] = names_nothing

@@ -30,8 +30,9 @@ def reply_schema(
     without: Collection[str] = (),
     only: Collection[str] = (),
 ) -> Json:
-    """One branch for each form of each tool that the role grants, except those named in `without`; then what the role may say,
-    without a plan if `without` names that too: a small planner plans even what it was only asked.
+    """One branch for each form of each tool that the role grants, except those named in `without` (a tool, or `tool.parameter` for
+    the forms that need it); then what the role may say, without a plan if `without` names that too: a small planner plans even
+    what it was only asked.
 
     With `only` a call of one of these tools is all that can be said, or the role's document if it is named, if the role grants one of them.
     With `brief` a call has its required parameters alone: what a small model adds is wrong more often than useful.
@@ -42,6 +43,7 @@ def reply_schema(
         for spec in (callable_tools(role, specs) if brief else specs)
         if role.grants(spec.permissions) and spec.name not in without
         for form in (spec.forms or (spec.schema,))
+        if not any(f"{spec.name}.{name}" in without for name in needed(form))
     ]
     due = [call for call in calls if _tool_of(call) in only] + (_documents(role) if role.output in only else [])
     return {"anyOf": due or [*calls, *([] if role.output in without else _documents(role)), _object({ANSWER: _TEXT})]}

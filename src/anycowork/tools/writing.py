@@ -13,6 +13,7 @@ from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
 from anycowork.tools.checks import check
 from anycowork.tools.edits import Edit, apply_edits, first_lines, replace_lines
+from anycowork.tools.losing import elision_in, lost
 from anycowork.tools.parameters import LineNumber, PathText, PlainText
 from anycowork.workspace.diffs import Diff, diff
 from anycowork.workspace.folder import Folder
@@ -158,6 +159,7 @@ class UpdateFile(BuiltIn[UpdateFileParameters]):
             raise NotText(f"'{shown(place.path)}' is not UTF-8 text, so this tool does not change it.")
         if wish.content is not None and _replaces_all(text, wish):
             _require_known(place, contents.sha256, text, wish.content, hands)
+            _require_whole(place, text, wish.content, hands)
         data = _updated(text, wish, place.path).encoded()
         if data == contents.data:
             raise ToolFault(f"This would leave '{shown(place.path)}' exactly as it is: nothing to do.")
@@ -205,6 +207,20 @@ def _require_known(place: Place, current: str, text: Text, content: str, hands: 
         f"'{shown(place.path)}' exists and would be overwritten whole. {seen}: read it with read_file first, "
         f"or change only a part with 'edits'. It begins:\n{first_lines(text.body, 10)}"
     )
+
+
+def _require_whole(place: Place, text: Text, content: str, hands: Hands) -> None:
+    """What replaces a whole file says all of it; from a small model, all that nobody asked to lose."""
+    if (line := elision_in(content, text.body)) is not None:
+        raise ToolFault(
+            f"Nothing was changed: line {line} of 'content' stands for lines that are left out. "
+            f"Give every line of '{shown(place.path)}', those that stay too, or change only a part with 'edits'."
+        )
+    if hands.wary and (gone := lost(content, text.body, asked=hands.user_text)):
+        raise ToolFault(
+            f"Nothing was changed: 'content' lacks much of what is in '{shown(place.path)}' ({', '.join(gone[:8])}). "
+            f"Give the whole file, with every line that stays. It is:\n{text.body}"
+        )
 
 
 def _updated(text: Text, wish: UpdateFileParameters, path: str) -> Text:

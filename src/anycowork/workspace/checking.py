@@ -112,7 +112,7 @@ def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
         return None
     says = (
         f"{_told(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
-        "None of the command's changes was kept. Change it with create_file or update_file, where a person is asked, "
+        "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
         "or run the command as a step of an approved plan that names the file in its paths."
     )
     return Objection(Why.NEEDS_WORD, tuple(place.path for place in asked), says)

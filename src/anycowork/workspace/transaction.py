@@ -161,7 +161,7 @@ class Transaction:
         except OSError as error:
             raise CannotHold(
                 f"What the command changed needs a person's word, but here it cannot wait for one ({error.strerror}). None of its "
-                "changes was kept. Change the files with create_file or update_file, where a person is asked."
+                "changes was kept. Change the files with the tools for files, where a person is asked."
             ) from None
         self.delta.changes.sort(key=lambda change: change.place.parts)  # as a layer is looked through
         self.copied = None

@@ -11,6 +11,7 @@ ROLES = {role.name: role for role in BUILT_IN}
 @pytest.mark.parametrize(
     ("request_", "ran", "changed", "owed"),
     [
+        ("Create a.py, then run it.", False, False, {"create_file", "execute_command"}),
         ("Create a.py, then run it.", False, True, {"execute_command"}),
         ("Create a.py, then run it.", True, True, set()),
         ("Delete the logs.", False, False, {"delete_file", "execute_command"}),
@@ -31,6 +32,12 @@ def test_the_tools_that_a_verb_needs_are_owed_until_it_was_done(
 ):
     found = not_tried(request_, ran=ran, changed=changed, role=ROLES["actor"])
     assert found >= owed and bool(found) == bool(owed)
+
+
+def test_what_is_to_be_run_first_is_owed_first():
+    assert not_tried("Run a.py and save what it prints in b.txt.", ran=False, changed=False, role=ROLES["actor"]) == {
+        "execute_command"
+    }
 
 
 def test_a_role_owes_nothing_that_it_may_not_do():
@@ -54,6 +61,7 @@ def test_a_planner_owes_the_plan_that_it_is_asked_for():
     [
         ("Create a/one.txt with the text one and b/two.txt with the text two.", {"a/one.txt"}, ["b/two.txt"]),
         ("Write the names from people.csv into names.txt.", {"people.csv"}, ["names.txt"]),
+        ("Create the empty file a.txt.", set(), []),  # whether it is there is all that could be said
         ("Create a parser, e.g. for version 2.1 of all .txt files.", set(), []),
         ("Fix broken.py.", set(), []),
         ("Where should I write notes.md?", set(), []),

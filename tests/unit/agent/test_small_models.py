@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any  # requests are JSON that tests look into freely
 
+import pytest
+
 from anycowork.settings import ProviderEntry
 from support.house import at_home
 from support.scripted_model import ScriptedModel, call
@@ -166,3 +168,69 @@ async def test_a_small_planner_that_is_asked_to_plan_is_held_to_a_plan(tmp_path:
         assert [one["payload"]["goal"] for one in await chat.of_type("plan")] == ["g"]
     _, pushed = (json.dumps(request["response_format"]) for request in model.requests)
     assert '"const": "plan"' in pushed and "read_file" not in pushed
+
+
+def forms_of_update(request: dict[str, Any]) -> list[set[str]]:
+    branches = request["response_format"]["json_schema"]["schema"]["anyOf"]
+    updates = [b for b in branches if b["properties"].get("tool") == {"const": "update_file"}]
+    return [set(branch["properties"]["parameters"]["properties"]) for branch in updates]
+
+
+def may_answer(request: dict[str, Any]) -> bool:
+    branches = request["response_format"]["json_schema"]["schema"]["anyOf"]
+    return any("answer" in branch["properties"] for branch in branches)
+
+
+@proves("LOOP-10")
+@pytest.mark.parametrize(("lines", "form"), [(5, "content"), (500, "edits")])
+async def test_a_small_model_rewrites_a_short_file_and_changes_pieces_of_a_long_one(
+    tmp_path: Path, lines: int, form: str
+) -> None:
+    files = {"a.txt": "".join(f"line {number}\n" for number in range(lines))}
+    async with ScriptedModel([ANSWER] * 3) as model, at_home(tmp_path, files=files, **small(model.base_url)) as guest:
+        await (await guest.chat()).send("Change line 3 of a.txt to three.")
+    assert forms_of_update(model.requests[0]) == [{"path", form}]
+
+
+@proves("LOOP-10")
+async def test_a_small_model_may_answer_once_the_deed_is_done_or_was_tried_often_enough(tmp_path: Path) -> None:
+    tries = [call("update_file", path="a.txt", content="1\n"), call("read_file", path="a.txt")]
+    tries += [call("grep", pattern="x"), ANSWER]
+    async with (
+        ScriptedModel(tries) as model,
+        at_home(tmp_path, files={"a.txt": "1\n"}, **small(model.base_url)) as guest,
+    ):
+        await (await guest.chat()).send("Change a.txt.")
+    assert [may_answer(request) for request in model.requests[:4]] == [False, False, False, True]
+
+
+async def test_what_a_small_model_would_lose_of_a_file_is_kept(tmp_path: Path) -> None:
+    css = "body {\n  color: red;\n  margin: 0;\n}\n\n.card {\n  color: red;\n  padding: 4px;\n}\n"
+    blue = css.replace(".card {\n  color: red", ".card {\n  color: blue")
+    replies = [
+        call("update_file", path="a.css", content=".card { color: blue; }"),
+        call("update_file", path="a.css", content=blue),
+        ANSWER,
+    ]
+    async with (
+        ScriptedModel(replies) as model,
+        at_home(tmp_path, files={"a.css": css}, **small(model.base_url)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("In a.css make the color of .card blue.")
+        assert "lacks much" in (await chat.of_type("tool_result"))[1]["content"]
+        await chat.decide()
+        assert (guest.workspace / "a.css").read_text() == blue
+
+
+@proves("LOOP-10")
+async def test_a_file_is_not_replaced_by_a_text_that_leaves_lines_out(tmp_path: Path) -> None:
+    replies = [call("read_file", path="a.py"), call("update_file", path="a.py", content="[...]\n\nx = 2\n"), "I see."]
+    async with at_home(tmp_path, replies=replies, files={"a.py": "y = 1\n"}) as guest:
+        chat = await guest.chat()
+        await chat.send("add x")
+        assert (
+            "line 1 of 'content' stands for lines that are left out"
+            in (await chat.of_type("tool_result"))[1]["content"]
+        )
+        assert (guest.workspace / "a.py").read_text() == "y = 1\n"

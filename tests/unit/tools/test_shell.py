@@ -244,7 +244,7 @@ async def test_a_steering_file_needs_a_persons_word_or_a_plan_that_names_it(benc
     command = "echo x > AGENTS.md; touch other"
     refused = await run(bench, command)
     assert refused.facts["dropped"] == "needs_a_persons_word" and "'AGENTS.md'" in refused.content
-    assert "update_file" in refused.content and tree(bench.root) == {}
+    assert "tools for files" in refused.content and tree(bench.root) == {}
     allowed = await run(bench, command, named=lambda path: path == "AGENTS.md")
     assert allowed.status is Status.OK and set(tree(bench.root)) == {"AGENTS.md", "other"}
 
