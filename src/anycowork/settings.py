@@ -103,7 +103,6 @@ class Settings(BaseModel):
     provider_timeout: Annotated[Seconds, Knob("seconds that a provider may be silent", changeable=True)] = 120.0
     local_threads: Annotated[Count | None, Knob("threads of the local model; none = by load")] = None
     local_idle_seconds: Annotated[Seconds, Knob("seconds unused after which the local model is unloaded")] = 600.0
-    prompt_budget_tokens: Annotated[Count | None, Knob("tokens; none = the model's own", changeable=True)] = None
 
     # how far a turn may go
     max_steps: Annotated[Count, Knob("tool calls in a turn", changeable=True)] = 10

@@ -9,6 +9,7 @@ from anycowork.agent.reply import Calls
 from anycowork.domain import announce
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, TurnState
+from anycowork.domain.errors import MalformedReply
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
@@ -170,7 +171,7 @@ class Recorder:
 
     def _note(self, moment: Moment, problem: str) -> Message:
         """Shown to the model as the result of its reply, and to the person as what went wrong."""
-        error: Json = {"code": "malformed_reply", "message": problem, "retryable": True}
+        error = announce.error_json(MalformedReply(problem))
         payload: Json = {"tool_call_id": None, "tool": "reply", "status": "error", "error": error}
         return replace(
             self._house_says(moment, problem, payload), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT

@@ -155,10 +155,6 @@ class TooManyFaults(LimitReached):
     code = "too_many_faults"
 
 
-class OverBudget(LimitReached):
-    code = "over_budget"
-
-
 # --- upstream
 
 

@@ -1,18 +1,8 @@
 """Tasks and their graph: pure. A cycle, an unknown or a doubled id is refused with the offending ids."""
 
 from collections.abc import Collection, Iterable, Mapping
-from enum import StrEnum
 
 from anycowork.domain.values import value
-
-
-class TaskStatus(StrEnum):
-    PENDING = "pending"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    CANCELLED = "cancelled"
 
 
 class BadGraph(ValueError):

@@ -93,7 +93,6 @@ class CallState(StrEnum):
 
     ISSUED = "issued"
     ASKING = "asking"
-    ALLOWED = "allowed"
     INTENT = "intent"
     SETTLED = "settled"
 
