@@ -228,7 +228,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 providers=providers,
                 clock=clock,
                 find_workspace=find_workspace,
-                pictures=database.blobs,
+                image_bytes=database.blobs,
             )
             settle_memory()
             yield Workplace(database, hub, desk, resting)

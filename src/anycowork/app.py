@@ -217,7 +217,7 @@ async def _furnish(
         providers=providers,
         clock=clock,
         find_workspace=grounds.find,
-        pictures=database.blobs,
+        image_bytes=database.blobs,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
@@ -237,7 +237,7 @@ async def _furnish(
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=toolbox, cost_of=drawer.cost),
         store=store,
-        pictures=database.blobs,
+        image_bytes=database.blobs,
         keys=database.principals,
         ledger=database.ledger,
         receipts=database.idempotency,
@@ -296,7 +296,7 @@ def build_agent(
         journal=journal,
         recorder=recorder,
         asking=Asking(
-            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, pictures=database.blobs
+            journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
         ),
         toolrunner=toolrunner,
         checker=Checker(recorder=recorder, toolrunner=toolrunner),

@@ -6,7 +6,7 @@ import pytest
 
 from support.asgi import Client
 from support.house import at_home
-from support.pictures import bomb, gif, given, png
+from support.images import bomb, gif, given, png
 from support.spec import proves
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'

@@ -6,7 +6,7 @@ from playwright.async_api import Page, expect
 
 from anycowork.settings import ProviderEntry
 from e2e.browsing import at_the_page, start_chat, violations
-from support.pictures import png
+from support.images import png
 from support.scripted_model import ScriptedModel
 from support.spec import proves
 

@@ -7,7 +7,7 @@ from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.domain import announce
 from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, Said, UsageChunk
-from anycowork.domain.images import Pictures, images_of
+from anycowork.domain.images import ImageBytes, images_of
 from anycowork.domain.journal import Change, Reserve, Spend
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Hidden, Journal
@@ -36,13 +36,13 @@ class Asking:
         providers: Providers,
         prompts: PromptBook,
         hidden: Callable[[str, str], Awaitable[Hidden]],
-        pictures: Pictures,
+        image_bytes: ImageBytes,
     ) -> None:
         self._journal = journal
         self._providers = providers
         self._prompts = prompts
         self._hidden = hidden
-        self._pictures = pictures
+        self._image_bytes = image_bytes
 
     def is_brief(self, moment: Moment) -> bool:
         """Whether the model that will answer is a small one. Raises: NoSuchModel."""
@@ -55,7 +55,7 @@ class Asking:
         shown = await self._shown(moment, options)
         request = self._request(moment, model, shown, options)
         if options.images:
-            request = replace(request, pictures=await self._seen(moment, shown.messages))
+            request = replace(request, image_bytes=await self._seen(moment, shown.messages))
         asked = listener.heard.message_id  # what it costs goes by the name of the answer
         reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
@@ -133,10 +133,10 @@ class Asking:
     async def _seen(self, moment: Moment, messages: Sequence[Said]) -> Mapping[str, bytes]:
         """The bytes of what is shown, each read once for the segment."""
         wanted = {image.sha256 for said in messages for part in said.parts for image in part.images}
-        for hash_ in wanted - moment.pictures.keys():
-            if (data := await self._pictures.get(hash_)) is not None:
-                moment.pictures[hash_] = data
-        return {hash_: moment.pictures[hash_] for hash_ in wanted & moment.pictures.keys()}
+        for hash_ in wanted - moment.image_bytes.keys():
+            if (data := await self._image_bytes.get(hash_)) is not None:
+                moment.image_bytes[hash_] = data
+        return {hash_: moment.image_bytes[hash_] for hash_ in wanted & moment.image_bytes.keys()}
 
     async def _told(self, moment: Moment, options: ModelOptions, room: int) -> str:
         """Read once for the segment, so that every request of it begins with the same bytes."""

@@ -48,7 +48,7 @@ class Moment:
     announcements: list[Draft] = field(default_factory=list)
     unwritten: Unwritten = field(default_factory=Unwritten)
     window: Window = field(default_factory=Window)
-    pictures: dict[str, bytes] = field(default_factory=dict)
+    image_bytes: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
     _results: Planted = field(default_factory=Planted)

@@ -90,7 +90,7 @@ async def show_image(
     """An image that came with this message, counted from 0."""
     message = await rooms.store.message(chat_id, message_id)
     images = images_of(message) if message else ()
-    data = await rooms.pictures.get(images[number].sha256) if number < len(images) else None
+    data = await rooms.image_bytes.get(images[number].sha256) if number < len(images) else None
     if data is None:
         raise NotFound("image", str(number))
     return Response(data, media_type=images[number].media_type, headers=_INERT)

@@ -15,7 +15,7 @@ from anycowork.chats.rules import RuleDesk
 from anycowork.chats.trust import TrustDesk
 from anycowork.domain.audit import ChainEnd, Link
 from anycowork.domain.chats import Chat
-from anycowork.domain.images import Pictures
+from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
@@ -230,7 +230,7 @@ class Rooms:
     rollback: RollbackDesk
     plan_audit: PlanAudit
     store: Shelves
-    pictures: Pictures
+    image_bytes: ImageBytes
     keys: Keys
     ledger: Ledger
     receipts: Receipts

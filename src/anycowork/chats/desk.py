@@ -28,7 +28,7 @@ from anycowork.domain.errors import (
     TurnAlreadyRunning,
 )
 from anycowork.domain.events import Draft
-from anycowork.domain.images import GivenImage, Image, Pictures, recognise
+from anycowork.domain.images import GivenImage, Image, ImageBytes, recognise
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
@@ -82,7 +82,7 @@ class FrontDesk:
         providers: Providers,
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
-        pictures: Pictures,
+        image_bytes: ImageBytes,
     ) -> None:
         self._journal = journal
         self._store = store
@@ -95,7 +95,7 @@ class FrontDesk:
         self._draft = Drafter(clock)
         self._settle = Settlement(clock)
         self._find_workspace = find_workspace
-        self._pictures = pictures
+        self._image_bytes = image_bytes
         self._locks: dict[str, asyncio.Lock] = {}
 
     # --- chats
@@ -299,7 +299,7 @@ class FrontDesk:
         if chat.state not in IDLE:
             raise only_idle(chat).error
         for given in images:
-            await self._pictures.put(given.data)
+            await self._image_bytes.put(given.data)
         return {"images": [image.to_json() for image in known]}
 
     @asynccontextmanager

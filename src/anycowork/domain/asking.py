@@ -67,7 +67,7 @@ class Offer:
 class ModelRequest:
     """`offers` are the tools that it may call natively; its calls then come as `CallChunk`s.
 
-    `pictures` are the bytes of the parts' images, by hash; an image that is not among them is not shown.
+    `image_bytes` are the bytes of the parts' images, by hash; an image that is not among them is not shown.
     With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words.
     """
 
@@ -78,7 +78,7 @@ class ModelRequest:
     temperature: float | None = None
     schema: Json | None = field(default=None, hash=False)
     offers: tuple[Offer, ...] = ()
-    pictures: Mapping[str, bytes] = field(default_factory=dict, hash=False)
+    image_bytes: Mapping[str, bytes] = field(default_factory=dict, hash=False)
 
 
 @value

@@ -50,7 +50,7 @@ class Image:
         }
 
 
-class Pictures(Protocol):
+class ImageBytes(Protocol):
     """The bytes of images, by their hash."""
 
     async def put(self, data: bytes) -> str:

@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 @value
-class Image:
+class PathImage:
     """What stands at one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is told, never brought back."""
 
     path: str
@@ -38,7 +38,7 @@ class Image:
     additions: int = 0
     deletions: int = 0
 
-    def same_as(self, other: "Image") -> bool:
+    def same_as(self, other: "PathImage") -> bool:
         """Nobody could tell the two apart but by their times."""
         return (self.kind, self.hash, self.mode) == (other.kind, other.hash, other.mode)
 
@@ -47,8 +47,8 @@ class Image:
         return self.kind in (Kind.FILE, Kind.SYMLINK)
 
 
-def absent(path: str) -> Image:
-    return Image(path, Kind.ABSENT)
+def absent(path: str) -> PathImage:
+    return PathImage(path, Kind.ABSENT)
 
 
 @value
@@ -72,7 +72,7 @@ class Snapshot:
     workspace: str
     moment: SnapshotMoment
     change_id: str
-    images: tuple[Image, ...] = ()
+    images: tuple[PathImage, ...] = ()
     files: int = 0
     additions: int = 0
     deletions: int = 0
@@ -114,8 +114,8 @@ class Undo:
     `reason` says what someone else did to the path between the changes that are undone: it would be lost.
     """
 
-    target: Image
-    expected: Image | None
+    target: PathImage
+    expected: PathImage | None
     reason: str | None = None
 
     @property
@@ -139,7 +139,7 @@ def undoing(changes: Iterable[RecordedChange]) -> list[Undo]:
     return [found[path] for path in sorted(found)]
 
 
-def _extended(known: Undo | None, was: Image, expected: Image | None) -> Undo:
+def _extended(known: Undo | None, was: PathImage, expected: PathImage | None) -> Undo:
     if known is None:
         return Undo(was, expected)
     broken = known.expected is not None and not known.expected.same_as(was)

@@ -10,9 +10,9 @@ from anycowork.domain.asking import Chunk, Finished, ModelRequest, ReasoningChun
 from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault, Unreachable
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.deltas import well_formed
+from anycowork.providers.images import shown_images
 from anycowork.providers.model_list import AUTO
 from anycowork.providers.native import CallPieces, answered_calls, text_of
-from anycowork.providers.pictures import shown_images
 from anycowork.providers.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -223,13 +223,13 @@ def _messages(request: ModelRequest) -> "list[MessageParam]":
         if said.role == "assistant":
             turns.append({"role": "assistant", "content": [*words, *_called(said, known)]})
         elif said.role == "user":
-            seen = _seen(said, request.pictures)
+            seen = _seen(said, request.image_bytes)
             turns.append({"role": "user", "content": [*_results(said, known), *seen, *words]})
     return turns
 
 
-def _seen(said: Said, pictures: Mapping[str, bytes]) -> "Iterator[ImageBlockParam]":
-    for image, data in shown_images(said, pictures):
+def _seen(said: Said, image_bytes: Mapping[str, bytes]) -> "Iterator[ImageBlockParam]":
+    for image, data in shown_images(said, image_bytes):
         match image.media_type:
             case "image/png" | "image/jpeg" | "image/webp" | "image/gif" as media_type:
                 yield {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}

@@ -8,7 +8,7 @@ import msgspec
 from anycowork.domain.asking import CallChunk, Part, Said
 from anycowork.domain.messages import Json
 from anycowork.providers.deltas import well_formed
-from anycowork.providers.pictures import openai_content
+from anycowork.providers.images import openai_content
 
 
 def strict(tool: str, arguments: str) -> CallChunk:
@@ -43,13 +43,13 @@ def answered_calls(messages: Sequence[Said]) -> frozenset[str]:
     return frozenset(made & {part.answers for part in parts if part.answers})
 
 
-def openai_messages(messages: Sequence[Said], pictures: Mapping[str, bytes]) -> list[Json]:
+def openai_messages(messages: Sequence[Said], image_bytes: Mapping[str, bytes]) -> list[Json]:
     """As OpenAI's API has it: an assistant's `tool_calls`, each followed by a message of role `tool`."""
     known = answered_calls(messages)
-    return [shown for said in messages for shown in _openai(said, known, pictures)]
+    return [shown for said in messages for shown in _openai(said, known, image_bytes)]
 
 
-def _openai(said: Said, known: frozenset[str], pictures: Mapping[str, bytes]) -> Iterator[Json]:
+def _openai(said: Said, known: frozenset[str], image_bytes: Mapping[str, bytes]) -> Iterator[Json]:
     calls = [part.call for part in said.parts if part.call and part.call.get("id") in known]
     for part in said.parts:
         if part.answers in known:
@@ -58,7 +58,7 @@ def _openai(said: Said, known: frozenset[str], pictures: Mapping[str, bytes]) ->
     if calls:
         yield {"role": "assistant", "content": words or None, "tool_calls": [_openai_call(call) for call in calls]}
     elif words:
-        yield {"role": said.role, "content": openai_content(said, words, pictures)}
+        yield {"role": said.role, "content": openai_content(said, words, image_bytes)}
 
 
 def _openai_call(call: Json) -> Json:

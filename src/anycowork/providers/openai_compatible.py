@@ -14,9 +14,9 @@ from anycowork.domain.messages import Json
 from anycowork.providers.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.constrained import plain_words
 from anycowork.providers.deltas import well_formed
+from anycowork.providers.images import openai_content
 from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
 from anycowork.providers.native import openai_messages
-from anycowork.providers.pictures import openai_content
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff, TryAgain, retry_after
 from anycowork.providers.upstream import Upstream, waiting_may_help
@@ -207,9 +207,9 @@ def _body(request: ModelRequest, model: str) -> Json:
 
 def _messages(request: ModelRequest) -> list[Json]:
     if request.offers:
-        return openai_messages(request.messages, request.pictures)
+        return openai_messages(request.messages, request.image_bytes)
     return [
-        {"role": said.role, "content": openai_content(said, well_formed(said.content), request.pictures)}
+        {"role": said.role, "content": openai_content(said, well_formed(said.content), request.image_bytes)}
         for said in request.messages
     ]
 

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 
-from anycowork.domain.snapshots import Image, Kind, RecordedChange, Snapshot, SnapshotMoment
+from anycowork.domain.snapshots import Kind, PathImage, RecordedChange, Snapshot, SnapshotMoment
 from anycowork.store.writer import Writer
 
 Connection = sqlite3.Connection
@@ -147,18 +147,18 @@ def _of_change(connection: Connection, change_id: str) -> list[Snapshot]:
     return [_snapshot(row, _images(connection, row[1])) for row in rows]
 
 
-def _images(connection: Connection, snapshot_id: str) -> tuple[Image, ...]:
+def _images(connection: Connection, snapshot_id: str) -> tuple[PathImage, ...]:
     rows: Iterable[tuple[bytes, str, str | None, int, int, int, int, int]] = connection.execute(
         "SELECT path, kind, hash, mode, size, mtime, additions, deletions FROM snapshot_paths WHERE snapshot_id = ? ORDER BY path",
         (snapshot_id,),
     )
     return tuple(
-        Image(path.decode("utf-8", "surrogateescape"), Kind(kind), hash_, mode, size, mtime, additions, deletions)
+        PathImage(path.decode("utf-8", "surrogateescape"), Kind(kind), hash_, mode, size, mtime, additions, deletions)
         for path, kind, hash_, mode, size, mtime, additions, deletions in rows
     )
 
 
-def _row(snapshot_id: str, image: Image) -> tuple[object, ...]:
+def _row(snapshot_id: str, image: PathImage) -> tuple[object, ...]:
     path = image.path.encode("utf-8", "surrogateescape")
     return (
         snapshot_id,
@@ -177,7 +177,7 @@ def _snapshot(
     row: tuple[
         int, str, str, str | None, str | None, str, str, str, str | None, int, int, int, str | None, int, int, str
     ],
-    images: tuple[Image, ...],
+    images: tuple[PathImage, ...],
 ) -> Snapshot:
     (
         position,

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from anycowork.domain.snapshots import FileDifference, Image, Kind, absent
+from anycowork.domain.snapshots import FileDifference, Kind, PathImage, absent
 from anycowork.domain.values import value
 from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, remembered
 from anycowork.workspace.paths import shown
 
 MOST_COMPARED = 1_000  # files whose content is compared; of the others only the names are told
 
-Content = Callable[[Image], bytes | None]
+Content = Callable[[PathImage], bytes | None]
 """The bytes of an image that has content; None if they are too many, or gone."""
 
 
@@ -27,7 +27,7 @@ class Comparison:
         return sum(file.deletions for file in self.files)
 
 
-def compare(before: Sequence[Image], after: Sequence[Image], *, old: Content, new: Content) -> Comparison:
+def compare(before: Sequence[PathImage], after: Sequence[PathImage], *, old: Content, new: Content) -> Comparison:
     """What is told for people and counted; `old` and `new` fetch the content where it is compared."""
     pairs = _changed(before, after)
     renames = _renames(pairs)
@@ -50,13 +50,13 @@ def compare(before: Sequence[Image], after: Sequence[Image], *, old: Content, ne
     return Comparison(_bounded(texts), tuple(files))
 
 
-def _changed(before: Sequence[Image], after: Sequence[Image]) -> dict[str, tuple[Image, Image]]:
+def _changed(before: Sequence[PathImage], after: Sequence[PathImage]) -> dict[str, tuple[PathImage, PathImage]]:
     olds, news = ({image.path: image for image in side} for side in (before, after))
     pairs = {path: (olds.get(path, absent(path)), news.get(path, absent(path))) for path in sorted({**olds, **news})}
     return {path: (was, now) for path, (was, now) in pairs.items() if not was.same_as(now)}
 
 
-def _renames(pairs: dict[str, tuple[Image, Image]]) -> dict[str, str]:
+def _renames(pairs: dict[str, tuple[PathImage, PathImage]]) -> dict[str, str]:
     """Content that went at one path and came at another, each used once."""
     gone: dict[tuple[Kind, str | None, int], list[str]] = {}
     for path, (was, now) in pairs.items():
@@ -70,12 +70,12 @@ def _renames(pairs: dict[str, tuple[Image, Image]]) -> dict[str, str]:
     return found
 
 
-def _told(was: Image, now: Image, holders: set[str]) -> bool:
+def _told(was: PathImage, now: PathImage, holders: set[str]) -> bool:
     """A folder that comes or goes with what is in it needs no line of its own."""
     return Kind.FOLDER not in (was.kind, now.kind) or was.kind is now.kind or was.path not in holders
 
 
-def _one(was: Image, now: Image, old: Content, new: Content) -> tuple[Diff, str, str]:
+def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Diff, str, str]:
     name = shown(was.path)
     status = "added" if was.kind is Kind.ABSENT else "deleted" if now.kind is Kind.ABSENT else "modified"
     if Kind.FOLDER in (was.kind, now.kind):
@@ -92,17 +92,17 @@ def _one(was: Image, now: Image, old: Content, new: Content) -> tuple[Diff, str,
     return Diff(_modes(was, now) + found.text, found.additions, found.deletions), status, was.path
 
 
-def _modes(was: Image, now: Image) -> str:
+def _modes(was: PathImage, now: PathImage) -> str:
     if Kind.ABSENT in (was.kind, now.kind) or (was.kind, was.mode) == (now.kind, now.mode):
         return ""
     return f"{was.kind.value} {was.mode:o} → {now.kind.value} {now.mode:o}\n"
 
 
-def _nothing(image: Image) -> bytes | None:
+def _nothing(image: PathImage) -> bytes | None:
     return None
 
 
-def comparable(image: Image) -> bool:
+def comparable(image: PathImage) -> bool:
     return image.size <= LARGEST_DIFFED
 
 

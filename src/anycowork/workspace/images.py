@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 
 from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.domain.snapshots import Image, Kind, absent
+from anycowork.domain.snapshots import Kind, PathImage, absent
 from anycowork.domain.values import value
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail, saying
@@ -94,12 +94,12 @@ def bytes_in(seen: Iterable[Seen]) -> int:
     return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
 
 
-def image(folder: Folder, place: Place) -> Image:
+def image(folder: Folder, place: Place) -> PathImage:
     """What stands at the place now. Raises: ToolFault if it cannot be read."""
     return image_of(folder, (place, folder.jail.stat(place)))
 
 
-def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> Image:
+def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> PathImage:
     """What was seen, with its content looked at. Raises: ToolFault if it cannot be read; OSError if the pack cannot take it."""
     place, found = seen
     try:
@@ -108,7 +108,7 @@ def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> Imag
         return absent(place.path)
 
 
-def _image(jail: Jail, place: Place, found: os.stat_result | None, keeping: Keeping | None) -> Image:
+def _image(jail: Jail, place: Place, found: os.stat_result | None, keeping: Keeping | None) -> PathImage:
     if found is None:
         return absent(place.path)
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
@@ -119,10 +119,10 @@ def _image(jail: Jail, place: Place, found: os.stat_result | None, keeping: Keep
         case Kind.SYMLINK:
             return _link(jail, place, found, keeping)
         case _:
-            return Image(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
+            return PathImage(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
 
 
-def _file(jail: Jail, place: Place, seen: os.stat_result, keeping: Keeping | None) -> Image:
+def _file(jail: Jail, place: Place, seen: os.stat_result, keeping: Keeping | None) -> PathImage:
     with jail.regular_file(place, seen=seen) as (fd, found):
         if keeping is None:
             with saying(place.path):
@@ -135,10 +135,10 @@ def _file(jail: Jail, place: Place, seen: os.stat_result, keeping: Keeping | Non
             if data is None:
                 raise StateChanged(f"'{shown(place.path)}' grew while it was looked at. Look again.")
             digest, size = keeping.pack.put(data, owner=keeping.owner), len(data)
-    return Image(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+    return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
 
 
-def _link(jail: Jail, place: Place, found: os.stat_result, keeping: Keeping | None) -> Image:
+def _link(jail: Jail, place: Place, found: os.stat_result, keeping: Keeping | None) -> PathImage:
     try:
         with jail.folder(place.parent) as parent:
             target = os.fsencode(os.readlink(place.name, dir_fd=parent))
@@ -147,7 +147,7 @@ def _link(jail: Jail, place: Place, found: os.stat_result, keeping: Keeping | No
             raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
         raise StateChanged(f"'{shown(place.path)}' was replaced while it was looked at. Look again.") from None
     digest = keeping.pack.put(target, owner=keeping.owner) if keeping else hashlib.sha256(target).hexdigest()
-    return Image(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
+    return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 
 def _digest(fd: int, size: int) -> tuple[str, int]:
@@ -179,7 +179,7 @@ def _chunks(fd: int, size: int) -> Iterator[bytes]:
             return
 
 
-def refuse_special(images: Iterable[Image]) -> None:
+def refuse_special(images: Iterable[PathImage]) -> None:
     """Raises: WrongKind."""
     for found in images:
         if found.kind is Kind.SPECIAL:

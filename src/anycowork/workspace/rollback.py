@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from anycowork.domain.errors import OutsideWorkspace, StateChanged, ToolFault
-from anycowork.domain.snapshots import Image, Kind, Restored, Undo
+from anycowork.domain.snapshots import Kind, PathImage, Restored, Undo
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.images import image, place_of
 from anycowork.workspace.jail import give_to_owner_of, saying
@@ -123,14 +123,14 @@ class _Doing:
     def told(self) -> Restored:
         return Restored(tuple(self._restored), tuple(sorted(self._deleted)), tuple(self._kept), self._faults)
 
-    def _as_expected(self, place: Place, undo: Undo) -> Image:
+    def _as_expected(self, place: Place, undo: Undo) -> PathImage:
         now = image(self._folder, place)
         if undo.expected is None or not now.same_as(undo.expected):
             raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
         return now
 
     @contextmanager
-    def _staged(self, parent: int, target: Image) -> Iterator[str]:
+    def _staged(self, parent: int, target: PathImage) -> Iterator[str]:
         """The content under a name of its own, whole and checked; gone at the end unless it was renamed."""
         assert target.hash is not None  # a file or a link has one
         name = secrets.token_hex(8).join(_TEMPORARY)

@@ -8,7 +8,17 @@ from typing import Protocol, assert_never
 
 from anycowork.domain.errors import NoRoom, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
 from anycowork.domain.ports import Clock, Workspace
-from anycowork.domain.snapshots import Image, Kind, Outlook, Restore, Restored, Snapshot, SnapshotMoment, Undo, absent
+from anycowork.domain.snapshots import (
+    Kind,
+    Outlook,
+    PathImage,
+    Restore,
+    Restored,
+    Snapshot,
+    SnapshotMoment,
+    Undo,
+    absent,
+)
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 from anycowork.workspace.comparing import Comparison, comparable, compare
@@ -145,7 +155,7 @@ class PackedSnapshots:
 
     # --- in a thread
 
-    def _keep(self, folder: Folder, paths: Sequence[str]) -> list[Image]:
+    def _keep(self, folder: Folder, paths: Sequence[str]) -> list[PathImage]:
         # One writer per workspace: that it writes again proves that what it kept last is recorded.
         self._pack.begin(folder.root)
         seen = touched(folder, paths)
@@ -158,7 +168,7 @@ class PackedSnapshots:
         self._pack.sync([each.hash for each in images])
         return images
 
-    def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[Image], Comparison, str | None]:
+    def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
         images = [image_of(folder, each) for each in touched(folder, [found.path for found in before.images])]
         found = compare(before.images, images, old=self._kept_content, new=lambda now: _live_content(folder, now))
         return images, found, self._keep_text(found.text, folder.root)
@@ -177,7 +187,7 @@ class PackedSnapshots:
         conflicts: dict[str, str] = {}
         hopeless: set[str] = set()
         todo: list[Undo] = []
-        seen: list[Image] = []
+        seen: list[PathImage] = []
         ours = {undo.path for undo in undos}
         places = {place_of(path) for path in ours if ".." not in path.split("/")}
         for undo in undos:
@@ -219,7 +229,7 @@ class PackedSnapshots:
                     " Leave this path out with 'paths'."
                 ) from None
 
-    def _kept_content(self, kept: Image) -> bytes | None:
+    def _kept_content(self, kept: PathImage) -> bytes | None:
         if kept.hash is None or not comparable(kept):
             return None
         try:
@@ -242,7 +252,7 @@ class PackedSnapshots:
             needed = await self._shelf.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=left)
 
-    def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[Image]) -> Snapshot:
+    def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[PathImage]) -> Snapshot:
         taken = Snapshot(
             id=self._clock.new_id(),
             chat_id=cause.chat_id,
@@ -274,7 +284,7 @@ def _require_room(folder: Folder, undos: Sequence[Undo]) -> None:
         )
 
 
-def _conflict(undo: Undo, now: Image) -> str | None:
+def _conflict(undo: Undo, now: PathImage) -> str | None:
     if undo.expected is None:
         return "nobody could look at it after the change that would be undone"
     if not now.same_as(undo.expected):
@@ -282,7 +292,7 @@ def _conflict(undo: Undo, now: Image) -> str | None:
     return undo.reason
 
 
-def _cannot_be_replaced(folder: Folder, undo: Undo, now: Image, ours: set[str]) -> bool:
+def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[str]) -> bool:
     """A pipe or a device, and a folder with other things in it where a file shall stand."""
     if now.kind is Kind.SPECIAL:
         return True
@@ -292,7 +302,7 @@ def _cannot_be_replaced(folder: Folder, undo: Undo, now: Image, ours: set[str]) 
     return any(place.child(name).path not in ours for name in folder.jail.names(place))
 
 
-def _live_content(folder: Folder, now: Image) -> bytes | None:
+def _live_content(folder: Folder, now: PathImage) -> bytes | None:
     if not comparable(now):
         return None
     place = place_of(now.path)
@@ -305,7 +315,7 @@ def _live_content(folder: Folder, now: Image) -> bytes | None:
         return None
 
 
-def _with_counts(images: Sequence[Image], found: Comparison) -> tuple[Image, ...]:
+def _with_counts(images: Sequence[PathImage], found: Comparison) -> tuple[PathImage, ...]:
     counts = {file.path: (file.additions, file.deletions) for file in found.files}
     return tuple(
         replace(taken, additions=counts[taken.path][0], deletions=counts[taken.path][1])

@@ -10,7 +10,7 @@ from anycowork.prompts.tokens import request_tokens
 from anycowork.prompts.window import Window
 from anycowork.settings import ProviderEntry
 from support.house import at_home
-from support.pictures import given, jpeg, png
+from support.images import given, jpeg, png
 from support.scripted_anthropic import ScriptedAnthropic, Spoken
 from support.scripted_model import ScriptedModel, call
 

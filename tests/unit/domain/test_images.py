@@ -16,7 +16,7 @@ from anycowork.domain.images import (
     recognised,
 )
 from anycowork.domain.messages import Message, Speaker
-from support.pictures import bomb, gif, jpeg, png, webp
+from support.images import bomb, gif, jpeg, png, webp
 
 
 @pytest.mark.parametrize(

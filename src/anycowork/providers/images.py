@@ -9,18 +9,18 @@ from anycowork.domain.asking import Said
 from anycowork.domain.images import Image
 
 
-def shown_images(said: Said, pictures: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
+def shown_images(said: Said, image_bytes: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
     """Those whose bytes are there, with these as base64."""
     for part in said.parts:
         for image in part.images:
-            if (data := pictures.get(image.sha256)) is not None:
+            if (data := image_bytes.get(image.sha256)) is not None:
                 yield image, b64encode(data).decode()
 
 
-def openai_content(said: Said, words: str, pictures: Mapping[str, bytes]) -> JsonValue:
+def openai_content(said: Said, words: str, image_bytes: Mapping[str, bytes]) -> JsonValue:
     """Plain words where there are no images, as every server takes them; else parts, the words first."""
     images: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
-        for image, data in (shown_images(said, pictures) if pictures else ())
+        for image, data in (shown_images(said, image_bytes) if image_bytes else ())
     ]
     return [{"type": "text", "text": words}, *images] if images else words
