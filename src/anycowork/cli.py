@@ -233,8 +233,8 @@ def main() -> None:
 
 def _serve(flags: dict[str, object]) -> int:
     gc.disable()  # what a start makes stays: looking through it again and again took a tenth of it; `settle_memory` ends this
+    from anycowork.config import load_settings
     from anycowork.domain.errors import AnyCoworkError, Invalid
-    from anycowork.settings import load_settings
 
     try:
         settings = load_settings(flags, os.environ, cwd=Path.cwd())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from anycowork.config import save_settings
 from anycowork.containment import Containment
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.asking import Calling, ModelOptions
@@ -17,7 +18,7 @@ from anycowork.prices import cost, price_of
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.settings import Settings, save_settings
+from anycowork.settings import Settings
 from anycowork.tools.plugins.keeping import Plugins
 
 

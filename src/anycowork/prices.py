@@ -3,20 +3,20 @@
 from collections.abc import Iterable
 
 from anycowork.domain import metering
-from anycowork.settings import Price, ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
 
 FREE_PROVIDERS = frozenset({"guide", "local"})
 
 
-def price_of(providers: Iterable[ProviderEntry], model: str) -> Price | None:
+def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | None:
     """`model` with its provider in front, as usage is recorded."""
     provider, _, name = model.partition("/")
     if provider in FREE_PROVIDERS:
-        return Price(input=0, output=0)
+        return PriceEntry(input=0, output=0)
     return next((entry.prices[name] for entry in providers if entry.name == provider and name in entry.prices), None)
 
 
-def cost(price: Price, *, prompt: int, completion: int, cached: int) -> float:
+def cost(price: PriceEntry, *, prompt: int, completion: int, cached: int) -> float:
     """US dollars. `cached` is the part of the prompt that the provider had kept."""
     used = metering.Used(prompt, completion, cached)
     return metering.Price(price.input, price.output, price.cached).of(used) / metering.NANOS

@@ -1,25 +1,19 @@
-"""Every knob once: name, unit, default. Flags beat the environment, that beats config.toml, that beats the defaults.
+"""Every knob once: name, type, unit, default. A new setting is one line here; where its value comes from is `config.py`.
 
 What a setting *does* lives in the room that uses it; rooms get plain values from `app.py`, never this model.
 """
 
 import ipaddress
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import platformdirs
-import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
 
-from anycowork.config_faults import line_of, meant, told
+from anycowork.config_faults import told
 from anycowork.domain.errors import Invalid
 from anycowork.domain.values import value
-from anycowork.private_files import write_private
-
-CONFIG_FILE = "config.toml"
-ENVIRONMENT_PREFIX = "ANYCOWORK_"
 
 
 class BadSettings(Invalid):
@@ -36,8 +30,9 @@ class Knob:
     changeable: bool = False
 
 
-class Price(BaseModel):
-    """US dollars for a million tokens. `cached` is what prompt tokens cost that the provider had kept; without it, the full price."""
+class PriceEntry(BaseModel):
+    """One model's price from config.toml, in US dollars for a million tokens. `cached` is what prompt tokens cost that the provider
+    had kept; without it, the full price."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,7 +60,7 @@ class ProviderEntry(BaseModel):
     calling: Literal["text", "schema", "native"] = "text"
     brief: bool = False
     images: tuple[str, ...] | None = None
-    prices: Mapping[str, Price] = Field(default_factory=dict)
+    prices: Mapping[str, PriceEntry] = Field(default_factory=dict)
 
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -142,13 +137,13 @@ class Settings(BaseModel):
 
     def changed(self, changes: Mapping[str, JsonValue]) -> Self:
         """These settings with the changes; None takes one back to its default. Raises: BadSettings."""
-        _require_changeable(changes)
+        require_changeable(changes)
         kept = {name: getattr(self, name) for name in self.model_fields_set if name not in changes}
         given = {name: value for name, value in changes.items() if value is not None}
         try:
             return type(self).model_validate({**kept, **given})
         except ValidationError as error:
-            raise _explained(error, {}) from None
+            raise explained(error, {}) from None
 
     @property
     def database_path(self) -> Path:
@@ -173,97 +168,28 @@ class Settings(BaseModel):
         return {**dumped, **{f"{name}_set": getattr(self, name) is not None for name in SECRETS}}
 
 
-SECRETS = ("token", "database_url")
+def _typed(*types: object) -> tuple[str, ...]:
+    return tuple(name for name, field in Settings.model_fields.items() if field.annotation in types)
+
+
+SECRETS = _typed(SecretStr | None)
+PATHS = _typed(Path, Path | None)
+WORD_LISTS = _typed(tuple[Word, ...])
 KNOBS: dict[str, Knob] = {
     name: next(mark for mark in field.metadata if isinstance(mark, Knob))
     for name, field in Settings.model_fields.items()
 }
 CHANGEABLE = frozenset(name for name, knob in KNOBS.items() if knob.changeable)
 
-_PATHS = ("data_dir", "workspace")
-_LISTS_OF_WORDS = ("allowed_hosts", "plugins")
-_ONLY_IN_THE_FILE = ("providers",)  # structured: no sensible form as one word
-_NOT_IN_THE_FILE = ("data_dir",)  # the file lies in it
 
-
-def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> Settings:
-    """The settings in force. A flag that is None was not given. Raises: BadSettings."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    named = _from_environment(environ)
-    data_dir = _absolute(given.get("data_dir") or named.get("data_dir") or default_data_dir(), cwd)
-    filed = {name: value for name, value in read_config(data_dir).items() if name in KNOBS}
-    chosen = {**_with_paths(filed, data_dir), **_with_paths(named, cwd), **_with_paths(given, cwd)}
-    try:
-        return Settings.model_validate({**chosen, "data_dir": data_dir})
-    except ValidationError as error:
-        sources = {
-            **dict.fromkeys(filed, str(data_dir / CONFIG_FILE)),
-            **_environment_names(named),
-            **_flag_names(given),
-        }
-        raise _explained(error, sources, data_dir / CONFIG_FILE) from None
-
-
-def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
-    """Writes these changes to config.toml; None takes a setting back to its default. Other keys in the file stay.
-
-    Raises: BadSettings for a setting that may not be changed or does not fit; StorageFault.
-    """
-    _require_changeable(changes)
-    kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
-    write_private(data_dir / CONFIG_FILE, tomli_w.dumps({**kept, **_fitting(changes)}).encode())
-
-
-def _require_changeable(changes: Mapping[str, JsonValue]) -> None:
+def require_changeable(changes: Mapping[str, JsonValue]) -> None:
+    """Raises: BadSettings for what is no setting, or is read at the start alone."""
     if fixed := sorted(changes.keys() - CHANGEABLE):
         reason = "cannot be changed while the house runs" if fixed[0] in KNOBS else "is no setting"
         raise BadSettings(
             f"'{fixed[0][:80]}' {reason}. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
             param=fixed[0],
         )
-
-
-def read_config(data_dir: Path) -> dict[str, object]:
-    """What config.toml says, unchecked; empty if there is none. Raises: BadSettings if it cannot be read."""
-    path = data_dir / CONFIG_FILE
-    try:
-        found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise BadSettings(
-            f"{path}, line {line}, is not text in UTF-8. Mend that line, or move the file away."
-        ) from error
-    except tomllib.TOMLDecodeError as error:
-        raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error
-    except OSError as error:
-        raise BadSettings(
-            f"{path} cannot be read ({error.strerror}). Make it yours, or choose another --data-dir."
-        ) from error
-    if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
-        raise BadSettings(f"{path}: '{misplaced[0]}' cannot stand in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
-    return found
-
-
-def unknown_keys(data_dir: Path) -> list[str]:
-    """Keys in config.toml that mean nothing to this version: a slip of the pen, or another version's."""
-    return sorted(read_config(data_dir).keys() - KNOBS.keys())
-
-
-def strays(data_dir: Path, environ: Mapping[str, str]) -> list[str]:
-    """What was meant as a setting and is none, in sentences: an unknown key of config.toml, a variable that nearly names one."""
-    path = data_dir / CONFIG_FILE
-    sentences = []
-    for key in unknown_keys(data_dir):
-        line, near = line_of(path.read_text(encoding="utf-8"), (key,)), meant(key, KNOBS)
-        hint = f" Did you mean '{near}'?" if near else ""
-        sentences.append(f"{path}, line {line}: '{key}' is no setting, so it does nothing.{hint}")
-    known = [ENVIRONMENT_PREFIX + name.upper() for name in KNOBS]
-    for name in sorted(environ.keys() - set(known)):
-        if name.startswith(ENVIRONMENT_PREFIX) and (near := meant(name, known)):
-            sentences.append(f"The variable {name} is no setting, so it does nothing. Did you mean {near}?")
-    return sentences
 
 
 def default_data_dir() -> Path:
@@ -287,61 +213,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-# --- where values come from
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
-    # An empty variable counts as unset, as people expect of `ANYCOWORK_MODEL= anycowork`.
-    found: dict[str, object] = {}
-    for name in KNOBS.keys() - set(_ONLY_IN_THE_FILE):
-        if text := environ.get(ENVIRONMENT_PREFIX + name.upper(), "").strip():
-            found[name] = _words(text) if name in _LISTS_OF_WORDS else text
-    return found
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in text.replace(",", " ").split() if word]
-
-
-def _with_paths(values: Mapping[str, object], base: Path) -> dict[str, object]:
-    return {name: _absolute(value, base) if name in _PATHS else value for name, value in values.items()}
-
-
-def _absolute(value: object, base: Path) -> Path:
-    try:
-        return (base / Path(str(value)).expanduser()).resolve()
-    except RuntimeError:
-        raise BadSettings(
-            f"'{value}' begins with a home folder that is not known here. Write the whole path."
-        ) from None
-
-
-# --- saying what is wrong
-
-
-def _fitting(changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    given = {name: value for name, value in changes.items() if value is not None}
-    try:
-        checked = Settings.model_validate(given)
-    except ValidationError as error:
-        raise _explained(error, {}) from None
-    return checked.model_dump(mode="json", include=set(given), exclude_none=True)
-
-
-def _explained(error: ValidationError, sources: Mapping[str, str], config: Path | None = None) -> BadSettings:
+def explained(error: ValidationError, sources: Mapping[str, str], config: Path | None = None) -> BadSettings:
+    """What does not fit, in sentences. `sources` says where each setting came from; `config` is the file, if there was one."""
     units = {name: knob.unit for name, knob in KNOBS.items()}
     text = config.read_text(encoding="utf-8") if config is not None and config.is_file() else ""
     sentences = told(error, sources, units=units, file=str(config), text=text)
     place = error.errors()[0]["loc"]
     return BadSettings(" ".join(sentences), param=str(place[0]) if place else None)
-
-
-def _environment_names(names: Mapping[str, object]) -> dict[str, str]:
-    return {name: ENVIRONMENT_PREFIX + name.upper() for name in names}
-
-
-def _flag_names(names: Mapping[str, object]) -> dict[str, str]:
-    return {name: "--" + name.replace("_", "-") for name in names}
 
 
 def _fits_a_header(token: str) -> bool:

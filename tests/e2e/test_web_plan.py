@@ -5,7 +5,7 @@ import re
 
 from playwright.async_api import expect
 
-from anycowork.settings import Price, ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
 from e2e.browsing import PHONE, at_the_page, start_chat, violations
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
@@ -96,7 +96,7 @@ async def test_the_meter_sums_tokens_and_cost_and_shows_how_full_the_context_is(
             base_url=model.base_url,
             models=("large",),
             context_tokens=12_200,
-            prices={"large": Price(input=10, output=100)},
+            prices={"large": PriceEntry(input=10, output=100)},
         )
         async with at_the_page(tmp_path, providers=(entry,), model="office/large") as (page, _):
             await start_chat(page, "one")

@@ -6,7 +6,7 @@ from anycowork.commands.outcome import EXIT_CODES, Ending, Outcome, Watch
 from anycowork.commands.spending import Spending
 from anycowork.domain.chats import EndReason
 from anycowork.domain.messages import Json
-from anycowork.settings import Price, ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
 from support.spec import proves
 
 
@@ -84,7 +84,7 @@ def usage(model: str, prompt: int, completion: int, cached: int = 0) -> Json:
     return {"type": "usage", "usage": counts}
 
 
-PROVIDERS = (ProviderEntry(name="p", prices={"a/m": Price(input=1, output=10, cached=0.1)}),)
+PROVIDERS = (ProviderEntry(name="p", prices={"a/m": PriceEntry(input=1, output=10, cached=0.1)}),)
 
 
 @proves("CLI-1")

@@ -8,18 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from anycowork.config import load_settings, save_settings, strays, unknown_keys
 from anycowork.config_faults import line_of
-from anycowork.settings import (
-    CHANGEABLE,
-    KNOBS,
-    BadSettings,
-    Settings,
-    is_loopback,
-    load_settings,
-    save_settings,
-    strays,
-    unknown_keys,
-)
+from anycowork.settings import CHANGEABLE, KNOBS, BadSettings, Settings, is_loopback
 from support.spec import proves
 
 

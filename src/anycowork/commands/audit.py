@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from anycowork.commands.console import harmless, stderr, stdout
+from anycowork.config import load_settings
 from anycowork.domain.audit import Broken, Link
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
-from anycowork.settings import BadSettings, load_settings
+from anycowork.settings import BadSettings
 from anycowork.store.audit import chat_ids, end_of, opened_to_read, verify_chat
 
 

@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
+from anycowork.config import unknown_keys
 from anycowork.daemon import is_held, running_daemon
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
 from anycowork.machine import find_program, look_at_kernel, look_for_bubblewrap, version_of
 from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
-from anycowork.settings import Settings, unknown_keys
+from anycowork.settings import Settings
 
 LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")

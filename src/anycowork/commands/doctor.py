@@ -11,9 +11,10 @@ from anycowork import __version__
 from anycowork.commands.checkup import Finding, check_everything
 from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.plugins import check_plugins
+from anycowork.config import load_settings
 from anycowork.containment import Containment, tried_out
 from anycowork.domain.errors import AnyCoworkError, StorageFault
-from anycowork.settings import Settings, default_data_dir, load_settings
+from anycowork.settings import Settings, default_data_dir
 
 
 def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from anycowork.clock import SystemClock
 from anycowork.commands.console import harmless, stderr, stdout
+from anycowork.config import load_settings
 from anycowork.daemon import hold_data_folder
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.principals import HOUSE
-from anycowork.settings import BadSettings, Settings, load_settings
+from anycowork.settings import BadSettings, Settings
 from anycowork.store.importing import Importer, ImportReport, Problem
 from anycowork.store.opening import open_store
 

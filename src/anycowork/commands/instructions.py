@@ -12,9 +12,10 @@ from anycowork.commands.client import HouseAnswered, HouseClient
 from anycowork.commands.console import Console, harmless, stderr, stdout
 from anycowork.commands.house import Address, with_house
 from anycowork.commands.outcome import EXIT_CODES, Ending
+from anycowork.config import load_settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ContentChanged, Invalid, NotFound
 from anycowork.domain.messages import Json
-from anycowork.settings import BadSettings, Settings, load_settings
+from anycowork.settings import BadSettings, Settings
 
 _SHORTEST = 12  # of a hash; as much as is shown
 _STATES = {

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from anycowork.commands.console import stderr, stdout
+from anycowork.config import load_settings
 from anycowork.domain.errors import AnyCoworkError, RequestFault
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
 from anycowork.providers.local.pulling import Pulling
 from anycowork.providers.local.shelf import Shelf, Weights
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
 from anycowork.providers.pool import HttpPool
-from anycowork.settings import load_settings
 
 MB = 1_000_000
 STEP = 5  # percent between two lines where there is no terminal to rewrite one

@@ -9,10 +9,10 @@ from anycowork.commands.outcome import Ending, Outcome
 from anycowork.commands.progress import JsonLines
 from anycowork.commands.run import read_plan_file, run
 from anycowork.commands.walk import Order
+from anycowork.config import load_settings
 from anycowork.domain.chats import role_named
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.roles import Role
-from anycowork.settings import load_settings
 
 FROM_STDIN = "-"
 MOST_READ = 1_000_000  # bytes of a request

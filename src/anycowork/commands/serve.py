@@ -13,9 +13,10 @@ from anycowork import __version__
 from anycowork.app import serve as serve_house
 from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.house import first_failure
+from anycowork.config import strays
 from anycowork.containment import tried_out
 from anycowork.daemon import TOKEN_FILE, DaemonInfo, stored_token
-from anycowork.settings import Settings, strays
+from anycowork.settings import Settings
 
 
 def serve(settings: Settings) -> int:

@@ -14,9 +14,10 @@ from anycowork.commands.client import HouseAnswered, HouseClient
 from anycowork.commands.console import Console, harmless, stderr, stdout
 from anycowork.commands.house import Address, with_house
 from anycowork.commands.outcome import EXIT_CODES, Ending
+from anycowork.config import load_settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, FileExists, Invalid, StorageFault
 from anycowork.domain.messages import Json
-from anycowork.settings import BadSettings, Settings, load_settings
+from anycowork.settings import BadSettings, Settings
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.registry import built_in_files
 from anycowork.workflows.sections import BadDefinition

@@ -11,7 +11,7 @@ import pytest
 from anycowork.api.build import create_api
 from anycowork.clock import SystemClock
 from anycowork.providers.config import ProviderConfig
-from anycowork.settings import Price, ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
 from support.asgi import Client
 from support.house import Guest, at_home
 from support.scripted_model import BreakOff, Hang, HttpError, Reply, ScriptedModel
@@ -159,7 +159,7 @@ async def test_a_day_that_is_used_up_lifts_at_midnight(tmp_path):
         assert len(guest.model.raw) == 2
 
 
-PRICED = {"scripted": Price(input=1000, output=1000, cached=500)}
+PRICED = {"scripted": PriceEntry(input=1000, output=1000, cached=500)}
 
 
 def priced(model_url: str = "") -> dict:

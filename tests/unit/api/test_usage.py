@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.settings import Price, ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
 from support.house import at_home
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
@@ -26,7 +26,7 @@ async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path)
         Reply("Still.", usage=used(1500, 30)),
     ]
     async with ScriptedModel(replies) as model:
-        prices = {"scripted": Price(input=2.0, output=10.0, cached=0.2)}
+        prices = {"scripted": PriceEntry(input=2.0, output=10.0, cached=0.2)}
         entry = ProviderEntry(
             name="scripted", base_url=model.base_url, models=("scripted",), prices=prices, context_tokens=9000
         )

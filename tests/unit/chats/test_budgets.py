@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.settings import Price, ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
 from support.house import Chat, Guest, Json, at_home
 from support.scripted_model import Reply, Script, call
 from support.spec import proves
@@ -130,7 +130,7 @@ async def test_money_is_counted_by_the_known_price_and_without_one_it_asks_at_on
         assert "price is not known" in (await the_only_question(chat))["reasons"][-1]
         where = guest.model.base_url
         entry = ProviderEntry(
-            name="scripted", base_url=where, models=("scripted",), prices={"scripted": Price(input=3, output=15)}
+            name="scripted", base_url=where, models=("scripted",), prices={"scripted": PriceEntry(input=3, output=15)}
         )
     replies: list[Script] = [Reply(create("b.txt"), usage=usage), Reply(create("c.txt"), usage=usage)]
     async with at_home(tmp_path, replies=replies) as guest:
