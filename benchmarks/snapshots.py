@@ -17,7 +17,7 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.chats.rollback import RollbackDesk, Wish
+from anycowork.chats.rollback import RollbackDesk, RollbackWish
 from anycowork.clock import SystemClock
 from anycowork.domain import announce
 from anycowork.domain.chats import Chat, ChatConfig
@@ -161,7 +161,7 @@ async def _restore_now(data: Path, tree: Path, changed: int) -> dict[str, float]
             await keeping.after(before)
         assert first is not None
         started = time.process_time()
-        answer = await keeping.desk.restore(PERSON, CHAT, first.id, Wish())
+        answer = await keeping.desk.restore(PERSON, CHAT, first.id, RollbackWish())
         spent = time.process_time() - started
     if len(answer.done.restored) != changed:
         raise AssertionError("not every file came back")

@@ -11,6 +11,7 @@ from anycowork.app import build_agent
 from anycowork.chats.desk import FrontDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.turns import TurnKeeper
+from anycowork.chats.turnstile import Turnstile
 from anycowork.clock import SystemClock
 from anycowork.domain.asking import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
 from anycowork.domain.chats import Chat, ChatConfig, Limits
@@ -219,9 +220,8 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 tasks=tasks,
             )
             desk = FrontDesk(
-                journal=journal,
+                turnstile=Turnstile(journal=journal, store=store, keeper=keeper),
                 store=store,
-                keeper=keeper,
                 roles=roles,
                 prompts=prompts,
                 workflows=WorkflowBook(files=NoFiles(), toolbox=toolbox, roles=roles),

@@ -19,12 +19,14 @@ from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
 from anycowork.chats.actual import PlanAudit
+from anycowork.chats.deciding import DecisionDesk
 from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.settling import Settler
 from anycowork.chats.trust import TrustDesk
 from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
+from anycowork.chats.turnstile import Turnstile
 from anycowork.clock import SystemClock
 from anycowork.containment import find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
@@ -207,10 +209,10 @@ async def _furnish(
     left = await asyncio.to_thread(contained.staging.left_behind)  # before a turn that is due begins anew
     await settle_after_crash(store, settler, keeper)
     await asyncio.to_thread(contained.staging.sweep, left, waiting=await waiting_stages(store))
+    turnstile = Turnstile(journal=journal, store=store, keeper=keeper)
     desk = FrontDesk(
-        journal=journal,
+        turnstile=turnstile,
         store=store,
-        keeper=keeper,
         roles=roles,
         prompts=prompts,
         workflows=workflows,
@@ -224,6 +226,7 @@ async def _furnish(
     stopping = asyncio.Event()
     rooms = Rooms(
         desk=desk,
+        decisions=DecisionDesk(turnstile=turnstile, store=store, clock=clock),
         rules=RuleDesk(
             rules=database.rules,
             store=store,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.chats.rollback import Wish
+from anycowork.chats.rollback import RollbackWish
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
 from anycowork.domain.principals import Principal, PrincipalKind
 from support.checkpoints import CHAT, recorded, whole
@@ -124,5 +124,5 @@ async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> N
         (house.root / "a.txt").write_text("old")
         before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
         with pytest.raises(NotAllowed):
-            await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, Wish())
+            await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackWish())
         assert (house.root / "a.txt").read_text() == "new"

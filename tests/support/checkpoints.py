@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from anycowork.chats.rollback import Answer, RollbackDesk, Wish
+from anycowork.chats.rollback import RollbackAnswer, RollbackDesk, RollbackWish
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
@@ -84,9 +84,9 @@ class Recorded:
             await self.end(before)
         return taken[0] if taken else None
 
-    async def restore(self, snapshot: Snapshot | str, **wish: object) -> Answer:
+    async def restore(self, snapshot: Snapshot | str, **wish: object) -> RollbackAnswer:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.desk.restore(ANN, CHAT, id_, Wish(**wish))  # type: ignore[arg-type]  # a test's own words
+        return await self.desk.restore(ANN, CHAT, id_, RollbackWish(**wish))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager

@@ -8,11 +8,11 @@ from pydantic import Field, field_validator
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Reader
-from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.rules import ApprovalList, DecidedList
-from anycowork.chats.decisions import Decided
+from anycowork.chats.decisions import DecidedApproval
+from anycowork.chats.finding import find_chat
 from anycowork.domain.approvals import Decision
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
@@ -41,17 +41,17 @@ class Decisions(Boundary):
 
 @routes.get("/context/{chat_id}/approvals", response_model=ApprovalList, responses=faults(404, 422))
 async def list_approvals(chat_id: str, principal: Reader, rooms: House) -> Response:
-    await chat_of(rooms, chat_id)
+    await find_chat(rooms.store, chat_id)
     return answer(200, {"approvals": [approval.to_json() for approval in await rooms.store.approvals(chat_id)]})
 
 
 @routes.post("/context/{chat_id}/approvals", response_model=DecidedList, responses=faults(404, body=True))
 async def decide(chat_id: str, wanted: Decisions, principal: Decider, rooms: House) -> Response:
-    decided = [Decided(each.id, each.decision, each.note, each.rule) for each in wanted.decisions]
-    rules = await rooms.desk.decide(principal, chat_id, decided)
+    decided = [DecidedApproval(each.id, each.decision, each.note, each.rule) for each in wanted.decisions]
+    rules = await rooms.decisions.decide(principal, chat_id, decided)
     return answer(200, {"approvals": [_shown(each, rules.get(each.id, ())) for each in decided]})
 
 
-def _shown(decided: Decided, rules: Sequence[Rule]) -> Json:
+def _shown(decided: DecidedApproval, rules: Sequence[Rule]) -> Json:
     made: Json = {"rule": rules[0].to_json(), "rules": [rule.to_json() for rule in rules]} if rules else {}
     return {"id": decided.id, "decision": decided.decision.value, **made}

@@ -11,9 +11,9 @@ from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import ChatList, ChatShape, OpenChat, Stopped
+from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.chats import Chat
-from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.errors import Invalid
 from anycowork.domain.system_prompts import DEFAULT_ID
 
 routes = Routes(tags=["chats"])
@@ -78,7 +78,7 @@ async def list_chats(
 
 @routes.get("/context/{chat_id}", response_model=OpenChat, responses=faults(404, 422))
 async def show_chat(chat_id: str, principal: Reader, rooms: House) -> Response:
-    chat = await chat_of(rooms, chat_id)
+    chat = await find_chat(rooms.store, chat_id)
     approvals, question = await rooms.store.approvals(chat_id), await rooms.store.open_question(chat_id)
     waiting = {
         "approvals": [approval.id for approval in approvals],
@@ -107,11 +107,3 @@ async def remove_chat(chat_id: str, principal: Sender, rooms: House) -> Response
 async def stop(chat_id: str, principal: Sender, rooms: House) -> Response:
     """Ends the running turn; an idle chat has nothing to stop, which is no error."""
     return answer(200, {"stopped": await rooms.desk.stop(principal, chat_id)})
-
-
-async def chat_of(rooms: Rooms, chat_id: str) -> Chat:
-    """Raises: NotFound."""
-    chat = await rooms.store.chat(chat_id)
-    if chat is None:
-        raise NotFound("chat", chat_id)
-    return chat

@@ -9,11 +9,11 @@ from pydantic import Field, field_validator
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader, Sender
-from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import MessageList, SentShape
 from anycowork.api.workflows import unfitting
+from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters
 from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
@@ -74,7 +74,7 @@ async def list_messages(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> Response:
     """Ascending; without a cursor the newest. `after` and `before` leave out what they name."""
-    await chat_of(rooms, chat_id)
+    await find_chat(rooms.store, chat_id)
     page = await rooms.store.messages_page(chat_id, after=after, before=before, limit=limit)
     return Response(_spliced(page), media_type="application/json")
 

@@ -45,7 +45,7 @@ class PlanApproval(Boundary):
 @routes.post("/context/{chat_id}/plans", status_code=201, response_model=ProposedPlan, responses=faults(404, body=True))
 async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, rooms: House) -> Response:
     """A plan written by a person. It supersedes an older one and waits for approval like any other."""
-    return answer(201, {"message_id": await rooms.desk.propose_plan(principal, chat_id, wanted.plan)})
+    return answer(201, {"message_id": await rooms.decisions.propose_plan(principal, chat_id, wanted.plan)})
 
 
 @routes.post(
@@ -62,4 +62,4 @@ async def approve_plan(
     if approval.run is RunAs.JOB:
         raise JobsNotAvailable("Jobs come with a later version; approve with run: 'chat'.", param="run")
     edits = PlanEdits(approval.steps, approval.budget)
-    return answer(202, {"turn_id": await rooms.desk.approve_plan(principal, chat_id, message_id, edits=edits)})
+    return answer(202, {"turn_id": await rooms.decisions.approve_plan(principal, chat_id, message_id, edits=edits)})

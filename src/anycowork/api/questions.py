@@ -29,5 +29,5 @@ class Answer(Boundary):
 )
 async def answer_question(chat_id: str, message_id: str, wanted: Answer, principal: Decider, rooms: House) -> Response:
     """The parked turn goes on with this answer."""
-    turn_id = await rooms.desk.answer(principal, chat_id, message_id, value=wanted.value, custom=wanted.custom)
+    turn_id = await rooms.decisions.answer(principal, chat_id, message_id, value=wanted.value, custom=wanted.custom)
     return answer(200, {"turn_id": turn_id})

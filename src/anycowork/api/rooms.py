@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from pydantic import JsonValue
 
 from anycowork.chats.actual import PlanAudit
+from anycowork.chats.deciding import DecisionDesk
 from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
@@ -226,6 +227,7 @@ class Rooms:
     """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
 
     desk: FrontDesk
+    decisions: DecisionDesk
     rules: RuleDesk
     rollback: RollbackDesk
     plan_audit: PlanAudit

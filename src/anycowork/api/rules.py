@@ -10,7 +10,7 @@ from anycowork.api.auth import Manager
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.rules import ExplainedShape, PreviewShape, RuleList, WrittenRule
-from anycowork.chats.rules import Written
+from anycowork.chats.rules import StandingRule
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import RuleChange, RuleWish
@@ -93,5 +93,5 @@ async def preview(wanted: Preview, principal: Manager, rooms: House) -> Response
     return answer(200, {"calls": calls, **also})
 
 
-def _shown(written: Written) -> Json:
+def _shown(written: StandingRule) -> Json:
     return {**written.rule.to_json(), "warnings": list(written.warnings)}

@@ -11,7 +11,7 @@ from anycowork.api.errors import answer_to
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.snapshots import DifferenceShape, RestoredShape, SnapshotList
-from anycowork.chats.rollback import Wish
+from anycowork.chats.rollback import RollbackWish
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import RestoreConflict
 
@@ -65,7 +65,7 @@ async def restore(
 ) -> Response:
     """Takes the files back to that moment. What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed."""
     given = wanted or RestoreWish()
-    wish = Wish(
+    wish = RollbackWish(
         dry_run=given.dry_run,
         only=given.only,
         paths=None if given.paths is None else tuple(given.paths),

@@ -9,10 +9,10 @@ from urllib.parse import parse_qs
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from anycowork.api.auth import principal_in
-from anycowork.api.chats import chat_of
 from anycowork.api.errors import WrongMethod
 from anycowork.api.rooms import Rooms
 from anycowork.api.wire import header
+from anycowork.chats.finding import find_chat
 from anycowork.domain import principals
 from anycowork.domain.errors import Invalid
 
@@ -44,7 +44,7 @@ class EventStreams:
         if one is None:
             events = self._rooms.streams.follow_all(after=after)
         else:
-            chat = await chat_of(self._rooms, one.group(1))
+            chat = await find_chat(self._rooms.store, one.group(1))
             events = self._rooms.streams.follow(chat.id, after=after or 0)
         await self._pass_on(events, receive, send)
 

@@ -8,11 +8,11 @@ from pydantic import Field
 from anycowork.agent.asking import ANSWER_SHARE
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
-from anycowork.api.chats import chat_of
 from anycowork.api.roles import RoleWord, known_role
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.roles import EnhancedShape, SystemPromptList, SystemPromptShape
+from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
@@ -90,7 +90,7 @@ async def enhance_system_prompt(
 async def _setting(rooms: Rooms, context_id: str | None) -> Setting | None:
     if context_id is None:
         return None
-    chat = await chat_of(rooms, context_id)
+    chat = await find_chat(rooms.store, context_id)
     try:
         whole = rooms.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:  # it is gone; the folder's file is there all the same
@@ -102,5 +102,5 @@ async def _asked_role(rooms: Rooms, role: str | None, context_id: str | None) ->
     if role is not None and context_id is not None:
         raise Invalid("A chat has its own role: name a role or a context_id, not both.", param="context_id")
     if context_id is not None:
-        return rooms.roles.stored((await chat_of(rooms, context_id)).role)
+        return rooms.roles.stored((await find_chat(rooms.store, context_id)).role)
     return rooms.roles.require(known_role(rooms.roles, role or Role.ACTOR, param="role"))

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader
-from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.base import Described
+from anycowork.chats.finding import find_chat
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import NoSuchModel
 
@@ -37,7 +37,7 @@ class ChatUsageShape(Described):
 
 @routes.get("/context/{chat_id}/usage", response_model=ChatUsageShape, responses=faults(404, 422))
 async def chat_usage(chat_id: str, principal: Reader, rooms: House) -> Response:
-    chat = await chat_of(rooms, chat_id)
+    chat = await find_chat(rooms.store, chat_id)
     usage = await rooms.store.chat_usage(chat_id)
     models = [{**asdict(used), "cost": rooms.settings.cost(used)} for used in usage.models]
     return answer(200, {"models": models, "window": usage.window, "context_tokens": _room(rooms, chat)})

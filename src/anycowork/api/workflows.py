@@ -7,11 +7,11 @@ from pydantic import Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Reader, Sender
-from anycowork.api.chats import chat_of
 from anycowork.api.errors import answer_to
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.workflows import RunStarted, WorkflowCategories, WorkflowList, WorkflowPage
+from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import UnfittingParameters
 from anycowork.domain.messages import Json
@@ -80,5 +80,5 @@ def unfitting(fault: UnfittingParameters) -> Response:
 async def _look(rooms: Rooms, context_id: str | None, workspace: str | None) -> Catalogue:
     """Raises: NotFound, BadWorkspace."""
     if context_id is not None:
-        return await rooms.workflows.look((await chat_of(rooms, context_id)).workspace)
+        return await rooms.workflows.look((await find_chat(rooms.store, context_id)).workspace)
     return await rooms.workflows.look(await rooms.find_workspace(workspace))

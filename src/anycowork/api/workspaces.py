@@ -7,11 +7,11 @@ from pydantic import AliasChoices, Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Manager, Reader
-from anycowork.api.chats import chat_of
 from anycowork.api.rooms import House, Rooms
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.workspaces import InstructionsPage, WorkspaceList, WorkspaceShape
 from anycowork.api.workflows import OfChat, OfFolder
+from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import BadWorkspace, Invalid
 from anycowork.domain.messages import Json
@@ -73,7 +73,7 @@ async def show_instructions(
 ) -> Response:
     """How a folder's own file (AGENTS.md) tells agents to work there, with its whole text: what a person reads before trusting it.
     It is used in the folder's chats as long as its state is `trusted`. Without a chat or a folder: of the one that a new chat gets."""
-    chat = await chat_of(rooms, context_id) if context_id is not None else None
+    chat = await find_chat(rooms.store, context_id) if context_id is not None else None
     found = await rooms.supplies.instructions(chat.workspace if chat else await rooms.find_workspace(workspace))
     return answer(200, {"instructions": _shown(found) if found is not None else None})
 

@@ -6,9 +6,9 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
+from anycowork.chats.finding import find_chat
 from anycowork.domain.approvals import PlanRow
 from anycowork.domain.chats import EndReason, Turn, TurnState
-from anycowork.domain.errors import NotFound
 from anycowork.domain.messages import Json, Message, MessageType
 from anycowork.domain.plan import Budget, Plan, PlanStep, read_plan
 from anycowork.domain.ports import Store, Toolbox
@@ -43,8 +43,7 @@ class PlanAudit:
 
     async def of_chat(self, chat_id: str) -> list[Json]:
         """Oldest plan first. Raises: NotFound."""
-        if await self._store.chat(chat_id) is None:
-            raise NotFound("chat", chat_id)
+        await find_chat(self._store, chat_id)
         plans = await self._store.approved_plans(chat_id)
         spans = _spans(await self._store.history(chat_id)) if plans else {}
         return [told for row in plans if (told := await self._told(row, spans))]

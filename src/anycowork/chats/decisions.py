@@ -19,8 +19,8 @@ from anycowork.permissions.rules import check_pattern, matches
 
 
 @value
-class Decided:
-    """`rule` is the person's own, in place of the proposed one."""
+class DecidedApproval:
+    """What a person said of one approval. `rule` is their own, in place of the proposed one."""
 
     id: str
     decision: Decision
@@ -42,7 +42,7 @@ class Settlement:
         self._clock = clock
 
     def __call__(
-        self, chat: Chat, principal: Principal, decisions: Sequence[Decided], pending: Mapping[str, Approval]
+        self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
     ) -> Settled:
         """Raises: Invalid, naming the decision at fault."""
         writes: list[Write] = []
@@ -58,7 +58,7 @@ class Settlement:
                 rules[decided.id] = made
         return Settled(tuple(writes), tuple(events), rules)
 
-    def _rules(self, chat: Chat, by: str, approval: Approval, decided: Decided, *, at: str) -> list[Rule]:
+    def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, at: str) -> list[Rule]:
         """The person's own, or else the proposed ones: for the call, and for each place it goes to."""
         if decided.decision not in (Decision.ALLOW_SESSION, Decision.ALLOW_ALWAYS):
             if decided.rule is not None:
@@ -90,7 +90,7 @@ class Settlement:
         return rule
 
 
-def each_once(decisions: Sequence[Decided]) -> Sequence[Decided]:
+def each_once(decisions: Sequence[DecidedApproval]) -> Sequence[DecidedApproval]:
     """Raises: Invalid."""
     if not decisions:
         raise Invalid("Send at least one decision.", param="decisions")

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from anycowork.chats.desk import require
 from anycowork.chats.drafting import IDLE, Drafter, only_idle
+from anycowork.chats.finding import find_chat
 from anycowork.domain import announce
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import (
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 @value
-class Wish:
+class RollbackWish:
     """`only` undoes the snapshot's own change and keeps later work; otherwise everything since is undone.
 
     `paths` (and what lies below them) narrows it; `overwrite` names the paths where someone else's change may be lost.
@@ -53,7 +53,7 @@ class Wish:
 
 
 @value
-class Answer:
+class RollbackAnswer:
     """`outlook` is what was seen before; `done` is what was done, for a dry run what would be."""
 
     done: Restored
@@ -94,30 +94,30 @@ class RollbackDesk:
         self._draft = Drafter(clock)
 
     async def page(self, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
-        await self._chat(chat_id)
+        await find_chat(self._store, chat_id)
         return await self._rows.snapshots_page(chat_id, before=before, limit=limit)
 
     async def difference(self, chat_id: str, snapshot_id: str) -> tuple[str, list[FileDifference]]:
         """What the snapshot's change did, from before to after. Raises: NotFound, SnapshotPruned."""
-        await self._chat(chat_id)
+        await find_chat(self._store, chat_id)
         change = await self._rows.change_of(await self._snapshot(chat_id, snapshot_id))
         if change is None or change.after is None:
             return "", []
         text = await self._snapshots.difference(change.after)
         return text or "", _told(change.before, change.after)
 
-    async def restore(self, principal: Principal, chat_id: str, snapshot_id: str, wish: Wish) -> Answer:
+    async def restore(self, principal: Principal, chat_id: str, snapshot_id: str, wish: RollbackWish) -> RollbackAnswer:
         """Back to the state at that snapshot, whichever chat changed the files since.
 
         Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, Invalid, BadWorkspace; RestoreConflict, NoRoom and
         NotKept (then nothing was changed).
         """
-        require(principal, Scope.DECIDE)
-        chat = await self._chat(chat_id)
+        principal.require(Scope.DECIDE)
+        chat = await find_chat(self._store, chat_id)
         snapshot = await self._snapshot(chat_id, snapshot_id)
         if wish.dry_run:
             outlook = await self._outlook(snapshot, wish, self._workspaces.open(snapshot.workspace))
-            return Answer(_would_be(outlook), outlook)
+            return RollbackAnswer(_would_be(outlook), outlook)
         if chat.state not in IDLE:
             raise only_idle(chat).error
         async with self._workspaces.writing(snapshot.workspace) as epoch:
@@ -127,7 +127,7 @@ class RollbackDesk:
             before = await self._begin(principal, chat, snapshot, outlook, workspace, epoch)
             done = await self._snapshots.restore(workspace, outlook.undos)
             await self._finish(principal.label(), chat, before, done, workspace)
-        return Answer(done, outlook, undo_snapshot=before.id)
+        return RollbackAnswer(done, outlook, undo_snapshot=before.id)
 
     async def settle_after_crash(self) -> None:
         """A restore that was begun is finished; what someone changed since is left alone and told.
@@ -157,7 +157,7 @@ class RollbackDesk:
 
     # --- the parts
 
-    async def _outlook(self, snapshot: Snapshot, wish: Wish, workspace: Workspace) -> Outlook:
+    async def _outlook(self, snapshot: Snapshot, wish: RollbackWish, workspace: Workspace) -> Outlook:
         undos = await self._undos(snapshot, only=wish.only)
         if wish.paths is not None:
             undos = _narrowed(undos, wish.paths)
@@ -184,7 +184,7 @@ class RollbackDesk:
 
     async def _finish(self, principal: str, chat: Chat, before: Snapshot, done: Restored, workspace: Workspace) -> None:
         after = await self._snapshots.after(before, workspace)
-        told = Answer(done, Outlook((), {}), before.id).to_json()
+        told = RollbackAnswer(done, Outlook((), {}), before.id).to_json()
         payload: Json = {"restore": {"snapshot": before.restores, **{key: told[key] for key in _RECORDED}}}
         message = self._draft.message(chat, Speaker.SYSTEM, _words(done), payload=payload)
         # Without images of what is there now it still counts as finished: trying again would not see more.
@@ -193,12 +193,6 @@ class RollbackDesk:
             chat.id, (after, message), (announce.snapshot(after),), principal=principal, cause=before.restores
         )
         await self._journal.write(change)
-
-    async def _chat(self, chat_id: str) -> Chat:
-        chat = await self._store.chat(chat_id)
-        if chat is None:
-            raise NotFound("chat", chat_id)
-        return chat
 
     async def _snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot:
         snapshot = await self._rows.snapshot(chat_id, snapshot_id)

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from anycowork.chats.desk import require
-from anycowork.domain.chats import Chat, Turn
+from anycowork.chats.finding import find_chat
+from anycowork.domain.chats import Turn
 from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
 from anycowork.domain.ports import Clock, Hands, PastCall, Rules, Store, Toolbox, Workspaces
 from anycowork.domain.principals import Principal, Scope
@@ -22,7 +22,7 @@ MOST_SHOWN = 100
 
 
 @value
-class Written:
+class StandingRule:
     """A rule that holds, and what the person should know about it."""
 
     rule: Rule
@@ -71,30 +71,30 @@ class RuleDesk:
         self._judge = Judge(rules)
 
     async def all(self, principal: Principal) -> Sequence[Rule]:
-        require(principal, Scope.MANAGE)
+        principal.require(Scope.MANAGE)
         return await self._rules.all()
 
-    async def add(self, principal: Principal, wish: RuleWish) -> Written:
+    async def add(self, principal: Principal, wish: RuleWish) -> StandingRule:
         """Raises: Invalid, BadWorkspace."""
-        require(principal, Scope.MANAGE)
+        principal.require(Scope.MANAGE)
         written = await self._draft(principal, wish)
         await self._rules.add(written.rule)
         return written
 
-    async def change(self, principal: Principal, rule_id: str, change: RuleChange) -> Written:
+    async def change(self, principal: Principal, rule_id: str, change: RuleChange) -> StandingRule:
         """Raises: NotFound, Invalid."""
-        require(principal, Scope.MANAGE)
+        principal.require(Scope.MANAGE)
         rule = await self._rules.find(rule_id)
         if rule is None:
             raise NotFound("rule", rule_id)
         changed = changed_rule(rule, change, at=self._clock.now())
         warnings = check_pattern(changed)
         await self._rules.change(changed)
-        return Written(changed, warnings)
+        return StandingRule(changed, warnings)
 
     async def remove(self, principal: Principal, rule_id: str) -> None:
         """Raises: NotFound."""
-        require(principal, Scope.MANAGE)
+        principal.require(Scope.MANAGE)
         await self._rules.remove(rule_id)
 
     # --- looking ahead, without running anything
@@ -104,8 +104,8 @@ class RuleDesk:
 
         Raises: NotFound, BadWorkspace; Invalid for a call that is none.
         """
-        require(principal, Scope.MANAGE)
-        chat = await self._chat(chat_id) if chat_id is not None else None
+        principal.require(Scope.MANAGE)
+        chat = await find_chat(self._store, chat_id) if chat_id is not None else None
         workspace = chat.workspace if chat else await self._find_workspace(None)
         role = self._roles.stored(chat.role if chat else Role.ACTOR)
         own_id = chat.id if chat else ""
@@ -125,7 +125,7 @@ class RuleDesk:
 
     async def preview(self, principal: Principal, wish: RuleWish) -> Preview:
         """Which of the newest past calls the rule would have had a say in. Raises: Invalid, BadWorkspace."""
-        require(principal, Scope.MANAGE)
+        principal.require(Scope.MANAGE)
         written = await self._draft(principal, wish)
         rule = written.rule
         past = await self._store.past_calls(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
@@ -134,20 +134,14 @@ class RuleDesk:
 
     # --- the parts
 
-    async def _draft(self, principal: Principal, wish: RuleWish) -> Written:
+    async def _draft(self, principal: Principal, wish: RuleWish) -> StandingRule:
         now = self._clock.now()
         if wish.workspace is not None and wish.scope is RuleScope.WORKSPACE:
             wish = wish.model_copy(update={"workspace": await self._find_workspace(wish.workspace)})
         rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
         if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
             raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could hold in.", param="context_id")
-        return Written(rule, check_pattern(rule))
-
-    async def _chat(self, chat_id: str) -> Chat:
-        chat = await self._store.chat(chat_id)
-        if chat is None:
-            raise NotFound("chat", chat_id)
-        return chat
+        return StandingRule(rule, check_pattern(rule))
 
     async def _by_words(self, call: Call, workspace: str, fault: ToolFault) -> Decided:
         """The call could not even be prepared; the rules still have their say about what it names."""

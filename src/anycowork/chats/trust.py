@@ -4,9 +4,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from anycowork.chats.desk import require
 from anycowork.chats.drafting import Drafter
-from anycowork.domain.errors import Invalid, NotFound
+from anycowork.chats.finding import find_chat
+from anycowork.domain.errors import Invalid
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Json, Speaker
 from anycowork.domain.ports import Clock, Journal, Store
@@ -49,7 +49,7 @@ class TrustDesk:
 
         Raises: NotAllowed, BadWorkspace, NotFound, ContentChanged, Invalid.
         """
-        require(principal, Scope.MANAGE)
+        principal.require(Scope.MANAGE)
         folder = await self._find_workspace(workspace)
         await self._files.require(folder, path, sha256)
         if chat_id is not None:
@@ -59,9 +59,7 @@ class TrustDesk:
         return folder
 
     async def _write_down(self, principal: Principal, chat_id: str, folder: str, path: str, sha256: str | None) -> None:
-        chat = await self._store.chat(chat_id)
-        if chat is None:
-            raise NotFound("chat", chat_id)
+        chat = await find_chat(self._store, chat_id)
         if chat.workspace != folder:
             raise Invalid(f"This chat works in another folder ('{chat.workspace}').", param="trust.context_id")
         words = (

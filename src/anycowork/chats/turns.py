@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.moment import Moment
+from anycowork.chats.finding import find_chat
 from anycowork.chats.settling import Settler, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
-from anycowork.domain.errors import AnyCoworkError, LimitReached, NotFound, StorageFault, TooManyFaults
+from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.plan import Plan, read_plan
@@ -109,9 +110,7 @@ class TurnKeeper:
             await self._agent.run(await self._moment(turn))
 
     async def _moment(self, turn: Turn) -> Moment:
-        chat = await self._store.chat(turn.chat_id)
-        if chat is None:
-            raise NotFound("chat", turn.chat_id)
+        chat = await find_chat(self._store, turn.chat_id)
         return Moment(
             chat=chat,
             turn=turn,

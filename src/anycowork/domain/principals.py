@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from anycowork.domain.errors import NotAllowed
 from anycowork.domain.values import value
 
 
@@ -43,6 +44,12 @@ class Principal:
     def label(self) -> str:
         """How records name it."""
         return f"{self.kind}:{self.id}"
+
+    def require(self, scope: Scope) -> None:
+        """Raises: NotAllowed. Approving, answering and switching roles need a person."""
+        if scope not in self.scopes:
+            kind = self.kind.value.replace("_", " ")
+            raise NotAllowed(f"A {kind} may not do this (needs '{scope.value}'). A person must.")
 
 
 HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")
