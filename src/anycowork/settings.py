@@ -3,7 +3,6 @@
 What a setting *does* lives in the room that uses it; rooms get plain values from `app.py`, never this model.
 """
 
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, Validat
 
 from anycowork.config_faults import told
 from anycowork.domain.errors import Invalid
+from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value
 
 
@@ -201,16 +201,6 @@ def default_data_dir() -> Path:
             "There is no home folder for the data (HOME is not set, and this user has none). "
             "Name a folder with --data-dir or ANYCOWORK_DATA_DIR."
         ) from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server on this address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def explained(error: ValidationError, sources: Mapping[str, str], config: Path | None = None) -> BadSettings:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from anycowork.config import load_settings, save_settings, strays, unknown_keys
 from anycowork.config_faults import line_of
-from anycowork.settings import CHANGEABLE, KNOBS, BadSettings, Settings, is_loopback
+from anycowork.domain.network import is_loopback
+from anycowork.settings import CHANGEABLE, KNOBS, BadSettings, Settings
 from support.spec import proves
 
 

@@ -15,7 +15,8 @@ from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal
-from anycowork.domain.question import Question, Review
+from anycowork.domain.question import Question
+from anycowork.domain.review import Review
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, Parameters, Provenance
 from anycowork.domain.values import replace

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.question import Question, Review, read_question, read_review
+from anycowork.domain.question import Question, read_question
+from anycowork.domain.review import Review, read_review
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.tools import Parameters, ToolCall
 from anycowork.domain.values import replace, value

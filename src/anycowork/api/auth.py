@@ -151,10 +151,7 @@ def principal_in(asked: Asked, scope: Scope) -> Principal:
     principal = asked.get("principal")
     if not isinstance(principal, Principal):
         raise Unauthenticated("This needs the server's token.")
-    if scope not in principal.scopes:
-        raise NotAllowed(
-            f"{principal.name} may not do this (needs '{scope}'). It takes a person with the server's token."
-        )
+    principal.require(scope)
     return principal
 
 

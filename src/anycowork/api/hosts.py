@@ -8,6 +8,7 @@ from starlette.types import Scope
 
 from anycowork.api.wire import header
 from anycowork.domain.errors import NotAllowed
+from anycowork.domain.network import is_loopback
 from anycowork.domain.values import value
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -34,7 +35,7 @@ class Neighbourhood:
     def of(cls, bound: str, extra: Iterable[str] = ()) -> "Neighbourhood":
         """`bound` is the address the server listens on."""
         names = LOOPBACK | {bound.lower().strip("[]")} | {name.lower() for name in extra}
-        return cls(names=frozenset(names), literals=not _is_loopback(bound))
+        return cls(names=frozenset(names), literals=not is_loopback(bound))
 
     def check(self, scope: Scope, *, by_cookie: bool) -> None:
         """Raises: WrongHost, ForeignOrigin."""
@@ -77,8 +78,3 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_loopback(bound: str) -> bool:
-    name = bound.strip("[]")
-    return name == "localhost" or (_is_address(name) and ipaddress.ip_address(name).is_loopback)

@@ -1,8 +1,11 @@
-"""The base of every type that crosses a boundary: frozen, strict, and closed to unknown fields."""
+"""The bases of every type that crosses a boundary, frozen and strict: requests and calls, which are closed to unknown fields,
+and documents, which keep them."""
 
 import re
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Tuple|Dictionary|Value) (?=should ))")
 
@@ -17,6 +20,15 @@ class Written(BaseModel):
     """A document that a model wrote and a person reads (plan, question, review): known fields are strict, unknown ones are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+
+
+W = TypeVar("W", bound=Written)
+Text = Annotated[str, Field(min_length=1)]
+
+
+def read_written(kind: type[W], found: dict[str, JsonValue]) -> W:
+    """The document in this object. Raises: ValueError, of which pydantic's ValidationError is one, and text that cannot be encoded another."""
+    return kind.model_validate_json(msgspec.json.encode(found))
 
 
 def reason_of(message: str) -> str:

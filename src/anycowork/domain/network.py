@@ -1,4 +1,4 @@
-"""Where a command may go over the network: a host and a port, in the one spelling that people, rules and the proxy compare. Pure.
+"""Hosts and ports: where a command may go over the network, in the one spelling that people, rules and the proxy compare. Pure.
 
 What a name stands for and which addresses are nobody's business is `workspace/addresses.py`.
 """
@@ -71,6 +71,16 @@ def wanted_destinations(texts: Iterable[str]) -> tuple[Destination, ...]:
     if len(found) > MOST_DESTINATIONS:
         raise ValueError(f"names more than {MOST_DESTINATIONS} destinations; ask for fewer at a time")
     return tuple(dict.fromkeys(found))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server on this address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _parted(text: str) -> tuple[str, int | None]:

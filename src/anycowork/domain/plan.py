@@ -3,15 +3,13 @@
 from collections import Counter
 from typing import Annotated, Literal
 
-import msgspec
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from anycowork.domain.boundary import Written, reason_of
+from anycowork.domain.boundary import Text, Written, read_written, reason_of
 from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
 FORMAT_VERSION = "1.0"
-Text = Annotated[str, Field(min_length=1)]
 
 
 class Budget(Written):
@@ -71,7 +69,7 @@ def read_plan(found: Json) -> Plan | None:
         return None
     try:
         return _validated(found)
-    except ValueError:  # pydantic's ValidationError is one, and so is text that cannot be encoded
+    except ValueError:
         return None
 
 
@@ -90,7 +88,7 @@ def explain_plan(found: Json) -> str:
 
 
 def _validated(found: Json) -> Plan:
-    return Plan.model_validate_json(msgspec.json.encode(_filled_in(found)))
+    return read_written(Plan, _filled_in(found))
 
 
 def _filled_in(found: Json) -> Json:

@@ -46,10 +46,11 @@ class Principal:
         return f"{self.kind}:{self.id}"
 
     def require(self, scope: Scope) -> None:
-        """Raises: NotAllowed. Approving, answering and switching roles need a person."""
+        """Raises: NotAllowed."""
         if scope not in self.scopes:
-            kind = self.kind.value.replace("_", " ")
-            raise NotAllowed(f"A {kind} may not do this (needs '{scope.value}'). A person must.")
+            raise NotAllowed(
+                f"{self.name} may not do this (needs '{scope}'). It takes a person with the server's token."
+            )
 
 
 HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")

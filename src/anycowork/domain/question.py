@@ -1,16 +1,13 @@
-"""Questions: what an agent asks a person. And reviews: what a reviewer answers. Invalid ones degrade to text."""
+"""Questions: what an agent asks a person. What is no valid one stays text."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Literal
 
-import msgspec
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from anycowork.domain.boundary import Written
+from anycowork.domain.boundary import Text, Written, read_written
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
-
-Text = Annotated[str, Field(min_length=1)]
 
 
 class Severity(StrEnum):
@@ -72,39 +69,11 @@ class Question(Written):
         return custom
 
 
-class Finding(Written):
-    path: Text
-    line: int | None = None
-    severity: Severity
-    problem: Text
-    suggestion: str = ""
-
-
-class Review(Written):
-    type: Literal["review"]
-    format_version: Literal["1.0"] = "1.0"
-    summary: Text
-    findings: tuple[Finding, ...] = ()
-
-    def to_json(self) -> Json:
-        return self.model_dump(mode="json", exclude_none=True)
-
-
 def read_question(found: Json) -> Question | None:
     """The question in this object; None if it is not a valid one."""
     if found.get("type") != "question":
         return None
     try:
-        return Question.model_validate_json(msgspec.json.encode(found))
-    except ValueError:  # pydantic's ValidationError is one, and so is text that cannot be encoded
-        return None
-
-
-def read_review(found: Json) -> Review | None:
-    """The review in this object; None if it is not a valid one."""
-    if found.get("type") != "review":
-        return None
-    try:
-        return Review.model_validate_json(msgspec.json.encode(found))
-    except ValueError:  # pydantic's ValidationError is one, and so is text that cannot be encoded
+        return read_written(Question, found)
+    except ValueError:
         return None

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from pydantic import Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
+from anycowork.domain.times import written_time
 from anycowork.domain.values import value
 
 EVERYTHING = "*"
@@ -98,7 +99,7 @@ ResourceText = Annotated[
 EffectWord = Annotated[Effect, Field(strict=False)]
 ScopeWord = Annotated[RuleScope, Field(strict=False)]
 Name = Annotated[str, Field(min_length=1, max_length=4096)]
-Moment = Annotated[str, Field(max_length=40, examples=["2027-01-31T12:00:00Z"])]
+TimeText = Annotated[str, Field(max_length=40, examples=["2027-01-31T12:00:00Z"])]
 
 
 class RuleWish(Boundary):
@@ -110,7 +111,7 @@ class RuleWish(Boundary):
     scope: ScopeWord
     context_id: Name | None = None
     workspace: Name | None = None
-    expires_at: Moment | None = None
+    expires_at: TimeText | None = None
 
 
 class OwnRule(Boundary):
@@ -122,7 +123,7 @@ class OwnRule(Boundary):
     scope: ScopeWord | None = None
     context_id: Name | None = None
     workspace: Name | None = None
-    expires_at: Moment | None = None
+    expires_at: TimeText | None = None
 
 
 class RuleChange(Boundary):
@@ -131,7 +132,7 @@ class RuleChange(Boundary):
     tool: ToolText | None = None
     resource: ResourceText | None = None
     effect: EffectWord | None = None
-    expires_at: Moment | None = None
+    expires_at: TimeText | None = None
 
 
 def new_rule(wish: RuleWish, *, rule_id: str, created_by: str, at: str) -> Rule:
@@ -144,7 +145,7 @@ def new_rule(wish: RuleWish, *, rule_id: str, created_by: str, at: str) -> Rule:
         scope=wish.scope,
         chat_id=wish.context_id,
         workspace=wish.workspace,
-        expires_at=_moment(wish.expires_at, after=at),
+        expires_at=_expiry(wish.expires_at, after=at),
         created_by=created_by,
         created_at=at,
     )
@@ -160,7 +161,7 @@ def changed_rule(rule: Rule, change: RuleChange, *, at: str) -> Rule:
             tool=change.tool or rule.tool,
             resource=(change.resource or rule.resource).strip(),
             effect=change.effect or rule.effect,
-            expires_at=_moment(change.expires_at, after=at) if "expires_at" in sent else rule.expires_at,
+            expires_at=_expiry(change.expires_at, after=at) if "expires_at" in sent else rule.expires_at,
         )
     )
 
@@ -207,15 +208,15 @@ def _require_scope(rule: Rule) -> None:
             )
 
 
-def _moment(text: str | None, *, after: str) -> str | None:
-    """In the one form that times have here, so that they compare as text."""
+def _expiry(text: str | None, *, after: str) -> str | None:
+    """When the rule ends, in the form that times have here. Raises: Invalid."""
     if text is None:
         return None
     try:
         read = datetime.fromisoformat(text)
         if read.tzinfo is None:
             raise ValueError
-        moment = read.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        moment = written_time(read)
     except (ValueError, OverflowError):
         raise Invalid(
             f"'{text}' is not a time with its zone; write it like 2027-01-31T12:00:00Z.", param="expires_at"

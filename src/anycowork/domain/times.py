@@ -8,6 +8,11 @@ _WRITTEN = len("2026-01-24T10:00:00.000000Z")
 _LATEST_SECOND = 10**11  # beyond it (the year 5138) a number counts milliseconds
 
 
+def written_time(moment: datetime) -> str:
+    """In the one form that times have here, so that they compare as text."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
 def stored_time(stored: JsonValue) -> str:
     """A time as we write it, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. What is no time stays
     as it is; what is nothing is empty."""
@@ -19,7 +24,7 @@ def stored_time(stored: JsonValue) -> str:
         moment = None
     if moment is None:
         return str(stored or "")
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return written_time(moment)
 
 
 def _read(stored: JsonValue) -> datetime | None:

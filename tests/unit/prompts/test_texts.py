@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from anycowork.domain.plan import read_plan
-from anycowork.domain.question import read_question, read_review
+from anycowork.domain.question import read_question
+from anycowork.domain.review import read_review
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
 from anycowork.prompts.prose import prose, role_text

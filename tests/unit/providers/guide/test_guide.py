@@ -11,7 +11,8 @@ from anycowork.agent.reply import Answer, read_reply
 from anycowork.domain.asking import Finished, ModelRequest, Said, TextChunk
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import read_plan
-from anycowork.domain.question import read_question, read_review
+from anycowork.domain.question import read_question
+from anycowork.domain.review import read_review
 from anycowork.prompts.conversation import result_heading
 from anycowork.providers.guide.conversation import read_conversation
 from anycowork.providers.guide.provider import Guide

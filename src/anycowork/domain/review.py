@@ -1,0 +1,35 @@
+"""Reviews: what a reviewer answers. What is no valid one stays text."""
+
+from typing import Literal
+
+from anycowork.domain.boundary import Text, Written, read_written
+from anycowork.domain.messages import Json
+from anycowork.domain.question import Severity
+
+
+class Finding(Written):
+    path: Text
+    line: int | None = None
+    severity: Severity
+    problem: Text
+    suggestion: str = ""
+
+
+class Review(Written):
+    type: Literal["review"]
+    format_version: Literal["1.0"] = "1.0"
+    summary: Text
+    findings: tuple[Finding, ...] = ()
+
+    def to_json(self) -> Json:
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def read_review(found: Json) -> Review | None:
+    """The review in this object; None if it is not a valid one."""
+    if found.get("type") != "review":
+        return None
+    try:
+        return read_written(Review, found)
+    except ValueError:
+        return None
