@@ -9,11 +9,15 @@ import typer
 from typer.main import get_command
 
 from anycowork.cli import app
+from anycowork.domain.roles import OutputFormat, Permission
+from anycowork.permissions.roles import read_role_file
 from anycowork.settings import KNOBS, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 COMMANDS = (ROOT / "docs" / "commands.md").read_text("utf-8")
+EXTENDING = (ROOT / "docs" / "extending.md").read_text("utf-8")
+BASES = (ROOT, ROOT / "src" / "anycowork")
 SETTINGS = (ROOT / "docs" / "settings.md").read_text("utf-8")
 
 
@@ -57,6 +61,20 @@ def test_the_index_leads_to_every_page() -> None:
     assert [
         page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md" and f"({page.name})" not in index
     ] == []
+
+
+def test_every_place_that_the_page_on_extending_names_is_there() -> None:
+    table = "".join(line for line in EXTENDING.splitlines(keepends=True) if line.startswith("| a"))
+    named = {word for word in re.findall(r"`([^` ]+)`", table) if "/" in word or word.endswith(".py")}
+    assert len(named) > 30
+    assert sorted(place for place in named if not any((base / place).exists() for base in BASES)) == []
+
+
+def test_the_role_that_the_page_shows_is_one() -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", EXTENDING, re.DOTALL)
+    role = read_role_file("translator.toml", shown)
+    assert (role.name, role.output) == ("translator", OutputFormat.TEXT)
+    assert role.permissions == {Permission.READ_FILES, Permission.CREATE_FILES}
 
 
 def shown(default: object) -> str:

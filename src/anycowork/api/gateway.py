@@ -15,7 +15,7 @@ from anycowork.api.auth import ONE_MODEL, principal_in
 from anycowork.api.body import ClientGone, read_body
 from anycowork.api.errors import WrongMethod
 from anycowork.api.hops import towards_client, towards_provider, towards_provider_query
-from anycowork.api.metering import NOTHING, Held, Meter, expect, read_wish
+from anycowork.api.metering import NOTHING, Meter, Metered, expect, read_wish
 from anycowork.api.rooms import Line, LiveAnswer, Upstreams
 from anycowork.api.wire import send_json
 from anycowork.domain import principals
@@ -64,8 +64,8 @@ class Gateway:
         wish = read_wish(body)
         line = self._upstreams.find(wish.model) or _no_provider()
         expected, price = expect(path, wish, len(body)), line.price(wish.model)
-        with self._meter.reserved(account, expected, price, name=principal.name) as held:
-            await _while_listened_to(receive, _forward(line, scope, body, send, held))
+        with self._meter.reserved(account, expected, price, name=principal.name) as metered:
+            await _while_listened_to(receive, _forward(line, scope, body, send, metered))
 
     async def _tell_models(self, name: str, send: Send) -> None:
         """The one of this name, or all of them if it is the list's own path: none where no provider is connected."""
@@ -79,22 +79,22 @@ class Gateway:
         await send_json(send, 200, found)
 
 
-async def _forward(line: Line, scope: Scope, body: bytes, send: Send, held: Held | None) -> None:
+async def _forward(line: Line, scope: Scope, body: bytes, send: Send, metered: Metered | None) -> None:
     path = scope["path"].removeprefix(PREFIX)
     if query := scope["query_string"]:
         path = f"{path}?{towards_provider_query(query)}"
     try:
         answer = await line.post(path, body, towards_provider(scope["headers"]))
     except ProviderFault as fault:
-        if held and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
-            held.settle(Used())
+        if metered and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
+            metered.settle(Used())
         raise
     async with aclosing(answer):
         try:
             await _pass_back(answer, send)
         finally:
-            if held:
-                held.settle(answer.used(held.expected))
+            if metered:
+                metered.settle(answer.used(metered.expected))
 
 
 async def _pass_back(answer: LiveAnswer, send: Send) -> None:

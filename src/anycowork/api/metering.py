@@ -69,7 +69,7 @@ def expect(path: str, wish: Wish, size: int) -> Expected:
     return Expected(prompt, max(named) * answers, bounded=True)
 
 
-class Held:
+class Metered:
     """One request's reservation. Settled once; left alone, it counts in full, as an estimate."""
 
     def __init__(self, reservation: Reservation) -> None:
@@ -101,7 +101,7 @@ class Meter:
     @contextmanager
     def reserved(
         self, account: Account | None, expected: Expected, price: Price | None, *, name: str
-    ) -> Iterator[Held | None]:
+    ) -> Iterator[Metered | None]:
         """Sets aside what is expected; at the end, whatever happened, counts what was used. Raises: KeyLimitReached."""
         if account is None:
             yield None
@@ -111,11 +111,11 @@ class Meter:
         if isinstance(given, Excess):
             raise _refusal(given, name, now)
         self._ledger.changed(given.day)
-        held = Held(given)
+        metered = Metered(given)
         try:
-            yield held
+            yield metered
         finally:
-            given.settle(held.used)
+            given.settle(metered.used)
             self._ledger.changed(given.day)
 
 

@@ -1,4 +1,4 @@
-"""Roles and permissions. A role is one member here and one definition in `permissions/roles.py`; nothing else."""
+"""Roles and permissions. A role is one member here, one definition in `permissions/roles.py`, and the words it is told."""
 
 from enum import StrEnum
 

@@ -1,4 +1,5 @@
-"""The six built-in roles, custom ones from files, and the book that knows both. A role is a `Role` member and its definition here."""
+"""The six built-in roles, custom ones from files, and the book that knows both. A role is a `Role` member, its definition here, and
+its words in `prompts/texts/`."""
 
 import re
 import tomllib

@@ -1,6 +1,5 @@
 // Where the runs of workflows stand: as the events told, or as far as the messages show it to who came later. Pure.
-import { type Message, loose, text } from "../wire/nouns";
-import type { ChatView } from "./reduce";
+import { type ChatState, type Message, loose, text } from "../wire/nouns";
 
 export type RunStatus = "running" | "completed" | "failed" | "stopped" | "interrupted";
 
@@ -37,7 +36,7 @@ export function isOrder({ role, content }: Message, { name }: Run): boolean {
 }
 
 /** Every run of the loaded messages. Each step's message tells how far it was; how it ended is told by what follows. */
-export function runsOf({ messages, runs, state }: Pick<ChatView, "messages" | "runs" | "state">): Runs {
+export function runsOf({ messages, runs, state }: { messages: readonly Message[]; runs: Runs; state: ChatState }): Runs {
   const found: Record<string, Run> = {};
   let last: string | null = null;
   for (const message of messages) {
@@ -52,7 +51,7 @@ export function runsOf({ messages, runs, state }: Pick<ChatView, "messages" | "r
 }
 
 /** The one that is at work or waits for a person. */
-export function runInHand(runs: Runs, state: ChatView["state"]): Run | null {
+export function runInHand(runs: Runs, state: ChatState): Run | null {
   if (state === "idle") return null;
   return Object.values(runs).findLast(({ status }) => status === "running") ?? null;
 }

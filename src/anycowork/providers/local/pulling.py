@@ -11,7 +11,7 @@ from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
 from anycowork.providers.local.catalogue import LocalModel
 from anycowork.providers.local.memory import require_memory, total_memory
 from anycowork.providers.local.mirror import fetch_part
-from anycowork.providers.local.shelf import NoRoom, Shelf, Weights
+from anycowork.providers.local.shelf import NoRoomForModel, Shelf, Weights
 from anycowork.providers.pool import HttpPool
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Pulling:
     async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> Weights:
         """Takes up where an earlier try ended. `progress` is told how many bytes of the file are here.
 
-        Raises: ProviderFault if no source gives it, with each one's reason; NoRoom; NotEnoughMemory; Conflict if someone else is at it.
+        Raises: ProviderFault if no source gives it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if someone else is at it.
         """
         if ready := next((one for one in self._shelf.ready() if one.model == model), None):
             return ready
@@ -118,22 +118,22 @@ class Pulling:
 
 
 def _opened(partial: Path, at: int) -> FileIO:
-    """To be written on from there. Raises: NoRoom."""
+    """To be written on from there. Raises: NoRoomForModel."""
     try:
         file = FileIO(partial, "r+" if partial.exists() else "w")
         file.seek(at)
     except OSError as error:
-        raise NoRoom(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
+        raise NoRoomForModel(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
     return file
 
 
 def _put(file: FileIO, piece: bytes) -> None:
-    """Unbuffered, so that what is told as fetched is in the file. Raises: NoRoom."""
+    """Unbuffered, so that what is told as fetched is in the file. Raises: NoRoomForModel."""
     left = memoryview(piece)
     try:
         while left:
             left = left[file.write(left) :]
     except OSError as error:
-        raise NoRoom(
+        raise NoRoomForModel(
             f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."
         ) from None

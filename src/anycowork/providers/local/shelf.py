@@ -19,13 +19,13 @@ _PIECE = 4 * MIB
 _OVERHEAD = 500 * MIB  # of memory beside a person's own weights: the context and the program
 
 
-class NoRoom(StorageFault):
+class NoRoomForModel(StorageFault):
     """The disk cannot hold it."""
 
     code = "no_room"
 
 
-class NoSuchModel(NotFound):
+class NoSuchLocalModel(NotFound):
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__("local model", name)
         self.message = f"There is no local model '{name[:80]}'. There are: {', '.join(known)}."
@@ -53,7 +53,7 @@ class Shelf:
         """Raises: NotFound."""
         found = next((model for model in self.all() if model.name == name), None)
         if found is None:
-            raise NoSuchModel(name, [model.name for model in self.all()])
+            raise NoSuchLocalModel(name, [model.name for model in self.all()])
         return found
 
     def ready(self) -> list[Weights]:
@@ -68,12 +68,12 @@ class Shelf:
         return _size(self.folder / model.file) or _size(self.partial(model))
 
     def require_room(self, model: LocalModel, *, beside: int = 0) -> None:
-        """For what is missing of the model, and `beside` more while it comes. Raises: NoRoom."""
+        """For what is missing of the model, and `beside` more while it comes. Raises: NoRoomForModel."""
         self._make()
         missing = model.size_bytes - _size(self.partial(model)) + beside
         free = shutil.disk_usage(self.folder).free
         if free < missing:
-            raise NoRoom(
+            raise NoRoomForModel(
                 f"{model.title} needs {missing // MIB} MiB more in {self.folder}, and only {free // MIB} MiB are free. "
                 "Free some space, then pull again: what was fetched is kept."
             )
@@ -97,7 +97,7 @@ class Shelf:
         return self._in_place(partial, model)
 
     def adopt(self, source: Path, name: str | None = None) -> Weights:
-        """A person's own GGUF, copied here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoom."""
+        """A person's own GGUF, copied here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoomForModel."""
         try:
             with source.open("rb") as file:
                 magic = file.read(len(_MAGIC))

@@ -8,7 +8,7 @@ import pytest
 from anycowork.domain.errors import Conflict, Unreachable
 from anycowork.providers.local.memory import NotEnoughMemory, require_memory, threads_for
 from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.local.shelf import NoRoom, Shelf
+from anycowork.providers.local.shelf import NoRoomForModel, Shelf
 from anycowork.providers.pool import HttpPool
 from unit.providers.local.conftest import CONTENT, PART, Publisher, put_all_parts, put_part, small_model
 
@@ -98,7 +98,7 @@ async def test_a_full_disk_is_said_and_no_one_else_is_asked(
     model = small_model(publisher.url)
     shelf.require_room(model)
     shelf.partial(model).symlink_to("/dev/full")
-    with pytest.raises(NoRoom, match="No space left"):
+    with pytest.raises(NoRoomForModel, match="No space left"):
         await Pulling(shelf, pool).pull(model)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from anycowork.domain.errors import Conflict, Invalid, NotFound
 from anycowork.providers.local.catalogue import CATALOGUE, DEFAULT
-from anycowork.providers.local.shelf import NoRoom, Shelf
+from anycowork.providers.local.shelf import NoRoomForModel, Shelf
 
 GGUF = b"GGUF and the rest"
 
@@ -73,5 +73,5 @@ def test_half_a_file_is_not_ready(shelf: Shelf):
 
 
 def test_no_room_is_said_with_what_is_missing(shelf: Shelf):
-    with pytest.raises(NoRoom, match="MiB more"):
+    with pytest.raises(NoRoomForModel, match="MiB more"):
         shelf.require_room(CATALOGUE[0], beside=10**18)
