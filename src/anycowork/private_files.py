@@ -44,7 +44,7 @@ def _require_own(folder: Path) -> None:
         )
 
 
-_OURS = {"anycowork.db", "config.toml", "token", "plugins", "models", "workflows"}
+_OURS = {"anycowork.db", "config.toml", "token", "plugins", "models", "workflows", "roles"}
 _WAY_OUT = "Make it writable for you, free some space, or choose another folder with --data-dir."
 
 

@@ -132,7 +132,7 @@ def test_a_folder_that_others_use_is_not_taken_and_not_closed_to_them(tmp_path: 
     assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o755
 
 
-@pytest.mark.parametrize("name", [None, "config.toml", "plugins"])
+@pytest.mark.parametrize("name", [None, "config.toml", "plugins", "roles"])
 def test_a_folder_that_was_prepared_by_hand_is_taken_and_closed(tmp_path: Path, name: str | None) -> None:
     (tmp_path / "own").mkdir(mode=0o755)
     if name is not None:

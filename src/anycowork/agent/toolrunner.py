@@ -7,27 +7,26 @@ from itertools import groupby
 
 from anycowork.agent.moment import Moment
 from anycowork.agent.refusing import failed, of_held
+from anycowork.agent.verdicts import Verdicts
 from anycowork.domain import announce
 from anycowork.domain.approvals import Approval
 from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import (
     AnyCoworkError,
-    ModelFault,
     Refusal,
-    RepeatedCall,
     StateChanged,
     ToolFault,
 )
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, RequireLease, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
-from anycowork.domain.plan import Budget, Plan
+from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import replace, value
-from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
-from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
+from anycowork.permissions.budgets import CostOf
+from anycowork.permissions.gate import Admitted, Asking, Gate
 from anycowork.permissions.grants import names_file
 from anycowork.permissions.roles import RoleBook
 
@@ -61,14 +60,13 @@ class ToolRunner:
     ) -> None:
         self._gate = gate
         self.hidden = gate.hidden
+        self._verdicts = Verdicts(gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of)
         self._journal = journal
         self._store = store
         self._toolbox = toolbox
         self._workspaces = workspaces
         self._snapshots = snapshots
-        self._roles = roles
         self._clock = clock
-        self._cost_of = cost_of
 
     async def run(self, moment: Moment) -> Parked | Done:
         """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
@@ -87,11 +85,11 @@ class ToolRunner:
 
     async def passes_unasked(self, moment: Moment, call: Call) -> bool:
         """Whether the door would let it in now without asking anybody."""
-        return isinstance(await self._verdict(moment, call), Admitted)
+        return isinstance(await self._verdicts.on(moment, call), Admitted)
 
     async def _take_one_read(self, moment: Moment, call: Call) -> Parked | Done:
         """It has no effect to settle, so call and result are written with what follows at once: the next question's budget, or the end."""
-        verdict = await self._verdict(moment, call)
+        verdict = await self._verdicts.on(moment, call)
         if isinstance(verdict, Asking):
             await moment.unwritten.write(self._journal)
             await self._park(moment, [verdict.approval])
@@ -109,7 +107,7 @@ class ToolRunner:
         approvals: list[Approval] = []
         planned = 0
         for call in batch:
-            verdict = await self._verdict(moment, call, planned=planned)
+            verdict = await self._verdicts.on(moment, call, planned=planned)
             planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
             if isinstance(verdict, Asking):
                 approvals.append(verdict.approval)
@@ -137,7 +135,7 @@ class ToolRunner:
             return await self._take_now(moment, call, epoch=epoch)
 
     async def _take_now(self, moment: Moment, call: Call, *, epoch: int | None) -> Asking | None:
-        verdict = await self._verdict(moment, call)
+        verdict = await self._verdicts.on(moment, call)
         if isinstance(verdict, Asking):
             await self._park(moment, [verdict.approval])
             return verdict
@@ -167,44 +165,13 @@ class ToolRunner:
     async def _wait(self, moment: Moment, call: Call) -> Asking | None:
         """The call has run and its changes wait: the turn is parked on a person's word, unless the house says no by itself."""
         moment.put(call)
-        verdict = await self._verdict(moment, call)
+        verdict = await self._verdicts.on(moment, call)
         if isinstance(verdict, Asking):
             await self._park(moment, [verdict.approval])
             return verdict
         fault = verdict if isinstance(verdict, AnyCoworkError) else StateChanged("Nobody has seen these changes yet.")
         await self._settle(moment, call, failed(fault))
         return None
-
-    async def _verdict(
-        self, moment: Moment, call: Call, *, planned: int = 0
-    ) -> Admitted | Asking | Refusal | ModelFault | ToolFault:
-        """`planned` calls of the plan's budget are taken by others of the batch that will be made before it."""
-        if earlier := moment.earlier_failure(call):
-            return RepeatedCall(
-                f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
-            )
-        try:
-            standing = await self._standing(moment, call, planned)
-            if call.held is not None:
-                return await self._gate.admit_held(call, call.held, standing, moment.hands())
-            return await self._gate.admit(call, standing, moment.hands())
-        except (Refusal, ModelFault, ToolFault) as error:
-            return error
-
-    async def _standing(self, moment: Moment, call: Call, planned: int) -> Standing:
-        """The role now is read anew for each call: a switch meanwhile narrows what is still pending."""
-        now = self._roles.stored(await self._store.role_of(call.chat_id) or "")
-        over = (
-            await self._overdrawn(moment, moment.plan.budget, planned) if moment.plan and moment.plan.budget else None
-        )
-        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over)
-
-    async def _overdrawn(self, moment: Moment, budget: Budget, planned: int) -> Overdrawn | None:
-        await moment.unwritten.write(self._journal)  # what the last answer cost counts too
-        used = await self._store.turn_usage(moment.chat.id, moment.turn.id)
-        seconds = moment.seconds_at(self._clock.monotonic())
-        spent = spent_by(moment.calls, seconds=seconds, used=used, cost_of=self._cost_of)
-        return overdrawn(budget, replace(spent, calls=spent.calls + planned))
 
     async def _images(self, moment: Moment, call: Call, paths: Sequence[str]) -> list[Snapshot]:
         """What the call is about to change, kept so that it can be undone; nothing if it names no files."""
