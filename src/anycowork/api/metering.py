@@ -6,6 +6,7 @@ All of it happens in memory, in one step of the event loop, so that requests sid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from typing import assert_never
 
 import msgspec
 
@@ -149,6 +150,8 @@ def _amount(limit: KeyLimit, amount: int) -> tuple[str, str]:
             return f"{amount} tokens", "day"
         case KeyLimit.SPEND_PER_DAY:
             return f"${amount / NANOS:.6g}", "day"
+        case _:
+            assert_never(limit)
 
 
 def _next_day(now: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ import unicodedata
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, assert_never
 
 from pydantic import Field
 
@@ -69,6 +69,8 @@ class Rule:
                 return self.workspace == workspace
             case RuleScope.SESSION:
                 return self.chat_id == chat_id
+            case _:
+                assert_never(self.scope)
 
     def names_tool(self, tool: str) -> bool:
         return tool.startswith(self.tool[:-1]) if self.tool.endswith("*") else tool == self.tool

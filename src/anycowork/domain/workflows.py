@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import StrEnum
+from typing import assert_never
 
 from pydantic import JsonValue
 
@@ -145,6 +146,8 @@ class RunStep:
                 rest = {"kind": "ask", "question": question, "stop_on": list(stop_on)}
             case ShowChanges():
                 rest = {"kind": "changes"}
+            case _:
+                assert_never(self.does)
         return {"title": self.title, **rest}
 
     @classmethod

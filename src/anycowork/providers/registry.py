@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import assert_never
 
 from anycowork.domain.asking import ModelOptions, Provider
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
@@ -271,3 +272,5 @@ def _hint(config: ProviderConfig, status: Readiness) -> str:
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
         case Readiness.READY:
             return f"Choose a model of it as {config.name}/<model>."
+        case _:
+            assert_never(status)

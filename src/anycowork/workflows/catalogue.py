@@ -6,6 +6,7 @@ A built-in one cannot be replaced, and what a workspace supplies hides nothing b
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import assert_never
 
 from anycowork.domain.errors import NoSuchWorkflow
 from anycowork.domain.messages import Json
@@ -184,3 +185,5 @@ def _kind(step: Step) -> str:
             return "changes"
         case Nested():
             return "workflow"
+        case _:
+            assert_never(step.does)
