@@ -1,29 +1,12 @@
 """What the attacks share. Every case of theirs is one named attempt; what proves the mechanisms is not counted."""
 
-from pathlib import Path
-
 import pytest
 
-from anycowork.workspace.stage import Layer
 from support.api_fixtures import client, house, migrated, model, rooms, slept, stranger, token, workspace
 from support.attempts import holds_attempts
-from support.hands import Bench
+from support.bench_fixtures import bench, layer
 
-__all__ = ["client", "house", "migrated", "model", "rooms", "slept", "stranger", "token", "workspace"]
-
-
-@pytest.fixture
-def layer() -> Layer:
-    """What a command writes into; tests that hold for both kinds ask for both."""
-    return Layer.OVERLAY
-
-
-@pytest.fixture
-def bench(tmp_path: Path, layer: Layer) -> Bench:
-    root, outside = tmp_path / "workspace", tmp_path / "outside"
-    root.mkdir()
-    outside.mkdir()
-    return Bench(root, outside, layer=layer)
+__all__ = ["bench", "client", "house", "layer", "migrated", "model", "rooms", "slept", "stranger", "token", "workspace"]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,11 +1,15 @@
-"""What all fault tests share: the loaded process that their servers are forked from."""
+"""What fault tests share: the loaded process that their servers are forked from, and a server with a scripted model and a guest."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from support.house import Caller
+from support.scripted_model import ScriptedModel, serve_in_thread
 from support.seed import Seed, planted
+from support.server import ChildServer, child_server
 from support.typing_people import SOURCE
 
 
@@ -15,3 +19,21 @@ def seed() -> Iterator[Seed]:
         pytest.skip("looks into /proc, and holds Linux system calls")
     with planted(source=SOURCE) as seed:
         yield seed
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with serve_in_thread() as model:
+        yield model
+
+
+@pytest.fixture
+def server(seed: Seed, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
+    with child_server(seed, tmp_path, model_url=model.base_url) as server:
+        yield server
+
+
+@pytest.fixture
+async def guest(server: ChildServer) -> AsyncIterator[Caller]:
+    async with server.visit() as guest:
+        yield guest

@@ -4,35 +4,13 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
-
-import pytest
 
 from support.house import PATIENCE, Caller, Chat, Json
-from support.scripted_model import Reply, ScriptedModel, serve_in_thread
-from support.seed import Seed
-from support.server import ChildServer, child_server
+from support.scripted_model import Reply, ScriptedModel
+from support.server import ChildServer
 from support.spec import proves
 
 REFUSED = "The database could not be written"
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with serve_in_thread() as model:
-        yield model
-
-
-@pytest.fixture
-def server(seed: Seed, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
-    with child_server(seed, tmp_path, model_url=model.base_url) as server:
-        yield server
-
-
-@pytest.fixture
-async def guest(server: ChildServer) -> AsyncIterator[Caller]:
-    async with server.visit() as guest:
-        yield guest
 
 
 @proves("OPS-2", "MSG-4")

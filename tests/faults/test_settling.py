@@ -4,7 +4,7 @@ import asyncio
 import json
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
@@ -14,7 +14,7 @@ import pytest
 
 from support.boxes import running, until
 from support.house import Caller, Chat, Json
-from support.scripted_model import Reply, ScriptedModel, call, serve_in_thread
+from support.scripted_model import Reply, ScriptedModel, call
 from support.seed import Seed
 from support.server import ChildServer, child_server
 from support.spec import proves
@@ -33,12 +33,6 @@ QUESTION = {
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with serve_in_thread() as model:
-        yield model
-
-
-@pytest.fixture
 def gate(tmp_path: Path) -> Iterator[Gate]:
     with syscall_gate(tmp_path) as gate:
         yield gate
@@ -48,12 +42,6 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 def server(seed: Seed, tmp_path: Path, model: ScriptedModel, gate: Gate) -> Iterator[ChildServer]:
     with child_server(seed, tmp_path, model_url=model.base_url, files={"a.txt": BEFORE}, gate=gate) as server:
         yield server
-
-
-@pytest.fixture
-async def guest(server: ChildServer) -> AsyncIterator[Caller]:
-    async with server.visit() as guest:
-        yield guest
 
 
 # --- a file tool

@@ -3,18 +3,14 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from uuid import uuid4
 
 import aiohttp
-import pytest
 
 from support.boxes import running, until
 from support.house import PATIENCE, Caller
-from support.scripted_model import Body, Reply, ScriptedModel, call, serve_in_thread
-from support.seed import Seed
-from support.server import ChildServer, child_server
+from support.scripted_model import Body, Reply, ScriptedModel, call
+from support.server import ChildServer
 from support.spec import proves
 
 CREATE = call("create_file", path="a.txt", content="a")
@@ -22,24 +18,6 @@ QUESTION = json.dumps(
     {"type": "question", "question": "Which?", "options": [{"label": "A", "value": "a"}, {"label": "B", "value": "b"}]}
 )
 SAID = "The server was stopped during this turn"
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with serve_in_thread() as model:
-        yield model
-
-
-@pytest.fixture
-def server(seed: Seed, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
-    with child_server(seed, tmp_path, model_url=model.base_url) as server:
-        yield server
-
-
-@pytest.fixture
-async def guest(server: ChildServer) -> AsyncIterator[Caller]:
-    async with server.visit() as guest:
-        yield guest
 
 
 @proves("OPS-2")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from support.house import Chat
-from support.scripted_model import Hang, ScriptedModel, serve_in_thread
+from support.scripted_model import Hang, ScriptedModel
 from support.seed import Seed
 from support.server import ChildServer, child_server
 from support.spec import proves
@@ -33,12 +33,6 @@ Say something.
 {"tool": "create_file", "parameters": {"path": "two.txt", "content": "2"}}
 ```
 """
-
-
-@pytest.fixture
-def model() -> Iterator[ScriptedModel]:
-    with serve_in_thread() as model:
-        yield model
 
 
 @pytest.fixture

@@ -70,6 +70,13 @@ def test_every_place_that_the_page_on_extending_names_is_there() -> None:
     assert sorted(place for place in named if not any((base / place).exists() for base in BASES)) == []
 
 
+def test_every_room_and_every_module_beside_them_stands_in_the_architecture() -> None:
+    page, house = (ROOT / "docs" / "architecture.md").read_text("utf-8"), ROOT / "src" / "anycowork"
+    rooms = [path.parent.name for path in house.glob("*/__init__.py")]
+    beside = [path.stem for path in house.glob("*.py") if not path.stem.startswith("__")]
+    assert sorted(name for name in (*rooms, *beside) if not re.search(rf"`(?:anycowork\.)?{name}`", page)) == []
+
+
 def test_the_role_that_the_page_shows_is_one() -> None:
     (shown,) = re.findall(r"```toml\n(.*?)```", EXTENDING, re.DOTALL)
     role = read_role_file("translator.toml", shown)

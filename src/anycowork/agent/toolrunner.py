@@ -26,7 +26,7 @@ from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import replace, value
 from anycowork.permissions.budgets import CostOf
-from anycowork.permissions.gate import Admitted, Asking, Gate
+from anycowork.permissions.gate import Admitted, Gate, MustAsk
 from anycowork.permissions.grants import names_file
 from anycowork.permissions.roles import RoleBook
 
@@ -90,7 +90,7 @@ class ToolRunner:
     async def _take_one_read(self, moment: Moment, call: Call) -> Parked | Done:
         """It has no effect to settle, so call and result are written with what follows at once: the next question's budget, or the end."""
         verdict = await self._verdicts.on(moment, call)
-        if isinstance(verdict, Asking):
+        if isinstance(verdict, MustAsk):
             await moment.unwritten.write(self._journal)
             await self._park(moment, [verdict.approval])
             return Parked()
@@ -109,7 +109,7 @@ class ToolRunner:
         for call in batch:
             verdict = await self._verdicts.on(moment, call, planned=planned)
             planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
-            if isinstance(verdict, Asking):
+            if isinstance(verdict, MustAsk):
                 approvals.append(verdict.approval)
             elif isinstance(verdict, Refusal):
                 await self._settle(moment, call, failed(verdict))
@@ -117,7 +117,7 @@ class ToolRunner:
             await self._park(moment, approvals)
         return bool(approvals)
 
-    async def _take_all(self, moment: Moment, group: list[Call]) -> list[Asking | None]:
+    async def _take_all(self, moment: Moment, group: list[Call]) -> list[MustAsk | None]:
         if len(group) == 1:
             return [await self._take(moment, group[0])]
         try:
@@ -127,16 +127,16 @@ class ToolRunner:
             raise several.exceptions[0] from several
         return [task.result() for task in running]
 
-    async def _take(self, moment: Moment, call: Call) -> Asking | None:
+    async def _take(self, moment: Moment, call: Call) -> MustAsk | None:
         """One call to its result. What changes files holds the workspace's lease from the last look to the recorded result."""
         if self._only_reads(call):
             return await self._take_now(moment, call, epoch=None)
         async with self._workspaces.writing(moment.workspace.root) as epoch:
             return await self._take_now(moment, call, epoch=epoch)
 
-    async def _take_now(self, moment: Moment, call: Call, *, epoch: int | None) -> Asking | None:
+    async def _take_now(self, moment: Moment, call: Call, *, epoch: int | None) -> MustAsk | None:
         verdict = await self._verdicts.on(moment, call)
-        if isinstance(verdict, Asking):
+        if isinstance(verdict, MustAsk):
             await self._park(moment, [verdict.approval])
             return verdict
         if isinstance(verdict, AnyCoworkError):
@@ -162,11 +162,11 @@ class ToolRunner:
         await self._settle(moment, moment.call(call.id), result, [each for each in after if each])
         return None
 
-    async def _wait(self, moment: Moment, call: Call) -> Asking | None:
+    async def _wait(self, moment: Moment, call: Call) -> MustAsk | None:
         """The call has run and its changes wait: the turn is parked on a person's word, unless the house says no by itself."""
         moment.put(call)
         verdict = await self._verdicts.on(moment, call)
-        if isinstance(verdict, Asking):
+        if isinstance(verdict, MustAsk):
             await self._park(moment, [verdict.approval])
             return verdict
         fault = verdict if isinstance(verdict, AnyCoworkError) else StateChanged("Nobody has seen these changes yet.")

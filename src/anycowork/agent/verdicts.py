@@ -7,10 +7,10 @@ from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.tools import Call
 from anycowork.domain.values import replace
 from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
-from anycowork.permissions.gate import Admitted, Asking, Gate, Standing
+from anycowork.permissions.gate import Admitted, Gate, MustAsk, Standing
 from anycowork.permissions.roles import RoleBook
 
-Verdict = Admitted | Asking | Refusal | ModelFault | ToolFault
+Verdict = Admitted | MustAsk | Refusal | ModelFault | ToolFault
 
 
 class Verdicts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from anycowork.domain.ports import Clock
 
 Sleep = Callable[[float], Awaitable[None]]
+SHORTEST_SECONDS, LONGEST_SECONDS, FORGOTTEN_SECONDS = 0.1, 2.0, 60.0
 
 
 @dataclass(slots=True)
@@ -16,7 +17,7 @@ class _Tries:
 
 
 class Slowdown:
-    """Delays double from `first` to `longest` seconds; a peer that keeps quiet for `forget` seconds starts anew.
+    """Delays double from the shortest to the longest; a peer that keeps quiet for a while starts anew.
 
     A right token in between changes nothing: on one machine the guesser and the owner are the same peer.
     """
@@ -26,13 +27,10 @@ class Slowdown:
         clock: Clock,
         sleep: Sleep,
         *,
-        first: float = 0.1,
-        longest: float = 2.0,
-        forget: float = 60.0,
         peers: int = 1024,
     ) -> None:
         self._clock, self._sleep = clock, sleep
-        self._first, self._longest, self._forget, self._peers = first, longest, forget, peers
+        self._peers = peers
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
 
     async def after_wrong(self, peer: str) -> None:
@@ -42,10 +40,10 @@ class Slowdown:
     def _count(self, peer: str) -> float:
         now = self._clock.monotonic()
         tries = self._tries.pop(peer, None)
-        if tries is None or now - tries.last > self._forget:
+        if tries is None or now - tries.last > FORGOTTEN_SECONDS:
             tries = _Tries(wrong=0, last=now)
         tries.wrong, tries.last = tries.wrong + 1, now
         self._tries[peer] = tries
         while len(self._tries) > self._peers:
             self._tries.popitem(last=False)
-        return float(min(self._longest, self._first * 2 ** min(tries.wrong - 1, 30)))
+        return float(min(LONGEST_SECONDS, SHORTEST_SECONDS * 2 ** min(tries.wrong - 1, 30)))

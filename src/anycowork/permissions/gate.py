@@ -57,7 +57,7 @@ class Admitted:
 
 
 @value
-class Asking:
+class MustAsk:
     """A person must decide; this is what is shown, and what the decision binds to."""
 
     approval: Approval
@@ -93,7 +93,7 @@ class Gate:
         self._clock = clock
         self._ask_when = ask_when
 
-    async def admit(self, call: Call, standing: Standing, hands: Hands) -> Admitted | Asking:
+    async def admit(self, call: Call, standing: Standing, hands: Hands) -> Admitted | MustAsk:
         """Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold)."""
         looked = await self._look(call, standing, hands)
         if looked.judged.effect is Effect.DENY:
@@ -105,7 +105,7 @@ class Gate:
             return replace(looked, asks_at_commit=True)
         return self._ask(call, standing, looked, asked)
 
-    async def admit_held(self, call: Call, held: Intent, standing: Standing, hands: Hands) -> Admitted | Asking:
+    async def admit_held(self, call: Call, held: Intent, standing: Standing, hands: Hands) -> Admitted | MustAsk:
         """The same door for changes that wait: the authority and the rules of now, and a person's word on exactly these. Raises: as `admit`."""
         looked = await self._look(call, standing, hands)
         weighed = await self.weigh(call, held.paths, hands.workspace.root)
@@ -199,7 +199,7 @@ class Gate:
         admitted: Admitted,
         asked: Sequence[Approval],
         held: Intent | None = None,
-    ) -> Admitted | Asking:
+    ) -> Admitted | MustAsk:
         """An approval counts only for exactly what was shown; if anything of it changed, it is asked again."""
         binding = bind(call, admitted.prepared, standing, held)
         for approval in reversed(asked):
@@ -208,8 +208,8 @@ class Gate:
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
                 return replace(admitted, approval_id=approval.id)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
-                return Asking(approval)
-        return Asking(self._approval(call, standing, admitted, binding, held.held if held else None))
+                return MustAsk(approval)
+        return MustAsk(self._approval(call, standing, admitted, binding, held.held if held else None))
 
     def _approval(
         self, call: Call, standing: Standing, admitted: Admitted, binding: str, held: Held | None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anycowork.domain.asking import Chunk, Finished, UsageChunk
 from anycowork.domain.errors import BrokenStream
 from anycowork.domain.values import value
-from anycowork.providers.deltas import DONE, Delta, Unreadable, read_delta, read_whole
+from anycowork.providers.deltas import DONE, CompletionDelta, Unreadable, read_delta, read_whole
 from anycowork.providers.native import CallPieces
 from anycowork.providers.retries import TryAgain
 from anycowork.providers.sse import EventTooLarge, SseReader
@@ -64,7 +64,7 @@ class CompletionStream:
             yield self._usage
         yield Finished(self._finish)
 
-    async def _deltas(self) -> AsyncGenerator[Delta, None]:
+    async def _deltas(self) -> AsyncGenerator[CompletionDelta, None]:
         first = await self._piece(self._timeouts.first_byte)
         if first.lstrip().startswith(b"{"):
             yield await self._whole(first)
@@ -92,7 +92,7 @@ class CompletionStream:
         self._done = any(marks)
         return events[: marks.index(True)] if self._done else events
 
-    async def _whole(self, body: bytes) -> Delta:
+    async def _whole(self, body: bytes) -> CompletionDelta:
         """A server that ignores `stream` answers with one JSON object."""
         while piece := await self._piece(self._timeouts.idle):
             body += piece
@@ -105,7 +105,7 @@ class CompletionStream:
         self._done = bool(delta.chunks or delta.calls)
         return delta
 
-    def _read(self, data: bytes) -> Delta:
+    def _read(self, data: bytes) -> CompletionDelta:
         try:
             return read_delta(data)
         except Unreadable:

@@ -26,7 +26,7 @@ class CallPiece:
 
 
 @value
-class Delta:
+class CompletionDelta:
     """One event: what is new, and what it says about the whole so far. `error` is upstream's own words for a failure mid-stream."""
 
     chunks: tuple[TextChunk | ReasoningChunk, ...] = ()
@@ -36,12 +36,12 @@ class Delta:
     error: str | None = None
 
 
-def read_delta(data: bytes) -> Delta:
+def read_delta(data: bytes) -> CompletionDelta:
     """Raises: Unreadable."""
     return _read(_object(data), "delta")
 
 
-def read_whole(data: bytes) -> Delta:
+def read_whole(data: bytes) -> CompletionDelta:
     """The same for a server that ignores `stream` and answers at once. Raises: Unreadable."""
     return _read(_object(data), "message")
 
@@ -83,12 +83,12 @@ def _object(data: bytes) -> Json:
     return found
 
 
-def _read(event: Json, part: str) -> Delta:
+def _read(event: Json, part: str) -> CompletionDelta:
     choices = event.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     said = choice.get(part) if isinstance(choice, dict) else None
     finish = choice.get("finish_reason") if isinstance(choice, dict) else None
-    return Delta(
+    return CompletionDelta(
         chunks=tuple(_chunks(said)) if isinstance(said, dict) else (),
         calls=tuple(_calls(said.get("tool_calls"))) if isinstance(said, dict) else (),
         finish=finish if isinstance(finish, str) else None,

@@ -45,12 +45,11 @@ class ProviderRegistry:
         *,
         default: str | None = None,
         environment: Mapping[str, str],
-        pool: HttpPool | None = None,
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self.pool = pool or HttpPool()
+        self.pool = HttpPool()
         self._default = default
         self._environment = environment
         self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep

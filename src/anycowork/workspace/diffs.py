@@ -35,10 +35,10 @@ def remembered(before: str | None, after: str | None, path: str) -> Diff | None:
     return next((found for known, found in tuple(_recent) if known == key), None)
 
 
-def diff(before: bytes | None, after: bytes | None, path: str, *, new_path: str | None = None) -> Diff:
+def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
     """From one content to another; None means that there is no file."""
     old_name = "/dev/null" if before is None else f"a/{path}"
-    new_name = "/dev/null" if after is None else f"b/{new_path or path}"
+    new_name = "/dev/null" if after is None else f"b/{path}"
     header = f"--- {old_name}\n+++ {new_name}\n"
     old, new = decode(before or b""), decode(after or b"")
     sizes = f"{len(before or b'')} → {len(after or b'')} bytes"
@@ -48,8 +48,7 @@ def diff(before: bytes | None, after: bytes | None, path: str, *, new_path: str 
     if len(before or b"") + len(after or b"") > LARGEST_DIFFED:
         return Diff(f"{header}Too large to be compared line by line ({sizes}).\n", len(new_lines), len(old_lines))
     found = _compared(old_lines, new_lines, header)
-    if new_path is None:
-        _recent.append(((_hash(before), _hash(after), path), found))
+    _recent.append(((_hash(before), _hash(after), path), found))
     return found
 
 

@@ -1,20 +1,3 @@
-from pathlib import Path
+from support.bench_fixtures import bench, layer
 
-import pytest
-
-from anycowork.workspace.stage import Layer
-from support.hands import Bench
-
-
-@pytest.fixture
-def layer() -> Layer:
-    """What a command writes into; tests that hold for both kinds ask for both."""
-    return Layer.OVERLAY
-
-
-@pytest.fixture
-def bench(tmp_path: Path, layer: Layer) -> Bench:
-    root, outside = tmp_path / "workspace", tmp_path / "outside"
-    root.mkdir()
-    outside.mkdir()
-    return Bench(root, outside, layer=layer)
+__all__ = ["bench", "layer"]
