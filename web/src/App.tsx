@@ -12,18 +12,18 @@ import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
-import { followAll, useChats, useConnection } from "./state/sidebar";
+import { followAll, useChats, useConnection, waits } from "./state/sidebar";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
 import { useHotkeys } from "./ui/hotkeys";
+import { isNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
 
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
-const NARROW = "(max-width: 767px)";
 
 export function App() {
   return (
@@ -37,17 +37,17 @@ function Frame() {
   const [path] = useHashLocation();
   const queries = useQueryClient();
   const connection = useConnection();
-  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !matchMedia(NARROW).matches);
+  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !isNarrow());
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);
   useLineBack();
   useTitle();
   const toggle = () => {
-    if (!matchMedia(NARROW).matches) setPreference("sidebar", sidebar ? "hidden" : "shown");
+    if (!isNarrow()) setPreference("sidebar", sidebar ? "hidden" : "shown");
     setSidebar(!sidebar);
   };
-  const leave = () => matchMedia(NARROW).matches && setSidebar(false);
+  const leave = () => isNarrow() && setSidebar(false);
   useEffect(() => void leave(), [path]); // the way back leads to a page, not to a page behind a drawer
   const drawer = useDrawer(sidebar, leave);
   useHotkeys({
@@ -117,7 +117,7 @@ function Broken() {
 function useDrawer(open: boolean, leave: () => void) {
   const drawer = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!open || !matchMedia(NARROW).matches) return;
+    if (!open || !isNarrow()) return;
     const before = document.activeElement;
     drawer.current?.focus();
     const onKey = (event: KeyboardEvent) => {
@@ -161,7 +161,7 @@ function useLineBack(): void {
 function useTitle(): void {
   const title = useLive(({ chatId, title: own }) => (chatId ? own : ""));
   const { chats } = useChats("");
-  const waiting = chats.filter(({ state }) => state === "awaiting_approval" || state === "awaiting_answer").length;
+  const waiting = chats.filter(waits).length;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}AnyCowork`;
   }, [title, waiting]);

@@ -40,6 +40,7 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
   }, [chatId]);
   const stop = useCallback(() => void attempt(acts.stop(chatId)), [chatId]);
   const compare = useCallback(() => setDialog("audit"), []);
+  const checkpoints = useCallback(() => setDialog("checkpoints"), []);
   useHotkeys({ stop, composer: focusComposer, approvals: () => document.getElementById("approvals")?.focus(), role: () => document.getElementById("role-selector")?.focus() });
   if (live.problem) return <NoChat problem={live.problem} onSidebar={onSidebar} />;
   const view = live.chatId === chatId ? live.view : null;
@@ -63,10 +64,10 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}
-        onCheckpoints={() => setDialog("checkpoints")}
+        onCheckpoints={checkpoints}
         onCompare={compare}
       />
-      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} /> : <Opening />}
+      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} onCheckpoints={checkpoints} /> : <Opening />}
       <Announcer view={view} />
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />

@@ -20,6 +20,7 @@ import { Composer, focusComposer } from "./Composer";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { Transcript } from "./Transcript";
+import { TurnChanges } from "./TurnChanges";
 import { Working } from "./Working";
 
 interface Props {
@@ -28,9 +29,10 @@ interface Props {
   onSwitch: (role: string) => void;
   onStop: () => void;
   onCompare: () => void;
+  onCheckpoints: () => void;
 }
 
-export function Conversation({ view, target, onSwitch, onStop, onCompare }: Props) {
+export function Conversation({ view, target, onSwitch, onStop, onCompare, onCheckpoints }: Props) {
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -43,6 +45,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
   const run = runInHand(runs, view.state);
   const tail = (
     <div className="space-y-2">
+      {view.state === "idle" && <TurnChanges messages={view.messages} onLook={onCheckpoints} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} onAgain={(words) => void attempt(acts.send(view.id, words))} />}
     </div>

@@ -90,7 +90,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
           />
           <div className="flex items-center justify-between gap-2">
             <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
-            <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
+            <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
               <ArrowUp size={18} aria-hidden />
             </button>
           </div>
@@ -98,7 +98,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <ul aria-label="Things to try" className="mt-4 flex flex-wrap justify-center gap-2">
           {examplesFor(role, onlyGuide).map((example) => (
             <li key={example}>
-              <button type="button" onClick={() => write(example)} className="rounded-full border border-line bg-surface px-3.5 py-1.5 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
+              <button type="button" onClick={() => write(example)} className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
                 {example}
               </button>
             </li>
@@ -127,7 +127,7 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
             title={tooltip}
             data-colour={colour}
             onClick={() => onChoose(name)}
-            className={clsx("inline-flex min-h-9 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
+            className={clsx("inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
           >
             <Icon size={15} strokeWidth={2.3} aria-hidden /> {title}
           </button>

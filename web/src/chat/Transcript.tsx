@@ -69,7 +69,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
                 {tail}
               </div>
             ) : (
-              <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === aimed && "aimed")}>
+              <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === 0 && !hasEarlier && "pt-6", at === aimed && "aimed")}>
                 {render(item)}
               </div>
             )

@@ -76,6 +76,15 @@ export function updated(chat: Chat, event: WireEvent): Chat {
   }
 }
 
+/** Those that wait for a person, and the others; each in the order they came. Pure. */
+export function waitingFirst(chats: readonly Chat[]): [waiting: Chat[], others: Chat[]] {
+  return [chats.filter(waits), chats.filter((chat) => !waits(chat))];
+}
+
+export function waits({ state }: Chat): boolean {
+  return state === "awaiting_approval" || state === "awaiting_answer";
+}
+
 // --- how the line to the server is
 
 type Connection = "connecting" | "live" | "reconnecting" | "unauthorized" | "gone";
