@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -90,6 +91,16 @@ async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
     await page.get_by_label("Message", exact=True).fill(words)
     await page.keyboard.press("Enter")
     await page.wait_for_url("**/#/chat/**")
+
+
+async def look_at_usage(page: Page) -> None:
+    """Beside the title, or at phone width in the menu."""
+    used = re.compile("^Used in this chat")
+    if page.viewport_size == PHONE:
+        await page.get_by_role("button", name="More about this chat").click()
+        await page.get_by_role("menuitem", name=used).click()
+    else:
+        await page.get_by_role("button", name=used).click()
 
 
 async def press_until(page: Page, key: str, shown: Locator) -> None:

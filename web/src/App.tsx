@@ -42,6 +42,7 @@ function Frame() {
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);
   useLineBack();
+  useArrival(path);
   useTitle();
   const toggle = () => {
     if (!isNarrow()) setPreference("sidebar", sidebar ? "hidden" : "shown");
@@ -105,7 +106,7 @@ function Broken() {
   return (
     <div role="alert" className="m-auto max-w-sm px-6 pb-24 text-center">
       <h1 className="text-lg font-semibold">This part of the page could not be shown</h1>
-      <p className="mt-2 text-sm text-ink-2">The server may have been updated meanwhile. Nothing is lost: what was done is stored there.</p>
+      <p className="mt-2 text-sm text-ink-2">The server does not answer, or it was updated meanwhile. Nothing is lost: what was done is stored there.</p>
       <Button look="primary" className="mt-5" onClick={() => location.reload()}>
         Load the page again
       </Button>
@@ -133,6 +134,16 @@ function useDrawer(open: boolean, leave: () => void) {
     };
   }, [open]);
   return drawer;
+}
+
+/** Another page begins at its beginning: the focus of what is gone must not be left nowhere. */
+function useArrival(path: string): void {
+  const here = useRef(path);
+  useEffect(() => {
+    if (here.current === path) return;
+    here.current = path;
+    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [path]);
 }
 
 /** The address belongs to the routes, so the jump is made by hand. */

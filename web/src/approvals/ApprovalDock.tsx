@@ -39,7 +39,7 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
   if (!current) return null;
   return (
     <section ref={dock} id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg">
-      <header className="flex min-h-12 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 text-sm font-semibold">
+      <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 text-sm font-semibold">
         <Hand size={16} aria-hidden className="shrink-0 text-warn" />
         {many ? `${approvals.length} calls wait for you` : current.held ? "Keep what it changed?" : "May the agent do this?"}
         {many && !denying && (

@@ -1,12 +1,12 @@
-import { Bot, Check, Ellipsis, FolderClosed, History, PanelLeft, Pencil, Scale, Trash2, WifiOff } from "lucide-react";
-import type { ReactNode } from "react";
+import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, PanelLeft, Pencil, Scale, Trash2, WifiOff } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
 import { IconButton } from "../ui/Button";
-import { useNarrow } from "../ui/narrow";
+import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
-import type { StreamStatus } from "../wire/stream";
-import { Meter } from "./Meter";
+import { useNarrow } from "../ui/narrow";
+import { Details, Meter } from "./Meter";
 import { usageWords, useUsage } from "./usage";
 
 interface Props {
@@ -16,7 +16,8 @@ interface Props {
   role: string;
   model: string | null;
   spent: number | null;
-  status: StreamStatus;
+  /** Its events alone cannot be heard: where none can, the page says so. */
+  alone: boolean;
   onRole: (role: string) => void;
   onModel: (model: string) => void;
   onRename: () => void;
@@ -30,6 +31,8 @@ interface Props {
 export function Header(props: Props) {
   const { data: usage } = useUsage(props.chatId, props.spent, props.model);
   const narrow = useNarrow();
+  const [looking, setLooking] = useState(false);
+  const used = usage ? usageWords(usage) : "";
   const models = <Models model={props.model} onModel={props.onModel} />;
   return (
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
@@ -45,7 +48,7 @@ export function Header(props: Props) {
           </p>
         )}
       </div>
-      {props.status === "reconnecting" && (
+      {props.alone && (
         <span role="status" className="inline-flex items-center gap-1.5 rounded-full bg-warn-soft px-2.5 py-1 text-xs font-medium text-warn">
           <WifiOff size={13} aria-hidden /> <span className="hidden sm:inline">Reconnecting…</span>
         </span>
@@ -85,10 +88,19 @@ export function Header(props: Props) {
           <>
             <MenuLine />
             {models}
-            {usage && usageWords(usage) && <MenuLabel>Used: {usageWords(usage)}</MenuLabel>}
+            {used && (
+              <MenuItem onSelect={() => setLooking(true)}>
+                <Gauge size={15} aria-hidden /> Used in this chat: {used}
+              </MenuItem>
+            )}
           </>
         )}
       </Menu>
+      {usage && (
+        <Dialog title="What this chat has used" open={looking} onClose={() => setLooking(false)}>
+          <Details usage={usage} />
+        </Dialog>
+      )}
     </header>
   );
 }

@@ -56,7 +56,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
       </div>
       <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
-        <p className="mt-2 mb-7 text-center text-ink-2">{look.tooltip}</p>
+        <p className="mt-2 mb-7 min-h-6 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
         <div className="mt-4 -mb-2">
           <Completion found={completing.found} at={completing.at} choose={completing.choose} />
@@ -113,7 +113,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
 function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
   const roles = useRoles();
   return (
-    <div role="radiogroup" aria-label="Role" onKeyDown={radioKeys(roles.map(({ name }) => name), role, onChoose)} className="flex flex-wrap justify-center gap-1 sm:-mx-6">
+    <div role="radiogroup" aria-label="Role" onKeyDown={radioKeys(roles.map(({ name }) => name), role, onChoose)} className="flex min-h-9 flex-wrap justify-center gap-1 thumb:min-h-23 sm:-mx-6">
       {roles.map(({ name }) => {
         const { Icon, title, colour, tooltip } = lookOf(roles, name);
         const chosen = name === role;

@@ -36,7 +36,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper">
           <Plus size={16} aria-hidden /> New chat
         </a>
-        <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm focus-within:bg-surface hover:bg-surface">
+        <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
           <Search size={15} aria-hidden className="text-ink-3" />
           <input type="search" aria-label="Search chats" placeholder="Search" value={words} onChange={({ target }) => setWords(target.value)} className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3" />
         </label>

@@ -59,7 +59,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   };
   const { hand, press, clicked } = sticking;
   return (
-    <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
+    <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1 overflow-hidden">
       <Folds value={folds}>
         {/* the list hears no pointer while it scrolls and a moment after: a click on what has just come into view would be lost */}
         <VList ref={list} data={items} itemSize={TYPICAL} bufferSize={AHEAD} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={press} onKeyDown={onKeyDown} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!">

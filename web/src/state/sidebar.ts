@@ -43,7 +43,10 @@ export function followAll(queries: QueryClient): () => void {
     onEvents: (events) => events.forEach(({ event }) => heard(queries, event)),
     onStatus: (status) => {
       // What happened while the line was down is not replayed without a number: the list is read again.
-      if (status === "live") void queries.invalidateQueries({ queryKey: CHATS });
+      if (status === "live") {
+        void queries.invalidateQueries({ queryKey: CHATS });
+        void queries.invalidateQueries({ predicate: (query) => query.state.status === "error" }); // what could not be read meanwhile
+      }
       setConnection(status);
     },
   });

@@ -28,7 +28,7 @@ export function offerPlace(place: string): () => void {
 
 export function say(words: string, kind: Toast["kind"] = "info", action?: Action): void {
   const toast: Toast = { id: ++count, words, kind, action };
-  useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-2), toast] }));
+  useToasts.setState(({ toasts }) => ({ toasts: [...toasts.filter((one) => one.words !== words).slice(-2), toast] })); // the same twice is once
   setTimeout(() => dismiss(toast.id), action ? 3 * SHOWN_MS : SHOWN_MS);
 }
 

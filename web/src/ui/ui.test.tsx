@@ -149,3 +149,9 @@ it("calls it news, not a problem, when another tab was quicker", async () => {
   await attempt(Promise.reject(new Refusal(409, "turn_running", "A turn is running.", null)));
   expect(useToasts.getState().toasts.map(({ kind }) => kind)).toEqual(["info", "problem"]);
 });
+
+it("says the same words once, however often they are true", () => {
+  useToasts.setState({ toasts: [] });
+  for (const words of ["The server does not answer.", "Saved.", "The server does not answer."]) say(words);
+  expect(useToasts.getState().toasts.map(({ words }) => words)).toEqual(["Saved.", "The server does not answer."]);
+});
