@@ -1,7 +1,7 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
 import { type MouseEvent, Suspense, lazy, useEffect, useRef, useState } from "react";
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { ChatPage } from "./chat/ChatPage";
@@ -10,9 +10,10 @@ import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
 import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
-import { chatAt, link, useLive } from "./state/live";
+import { chatAt, link, readHead, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
-import { followAll, useChats, useConnection, waits } from "./state/sidebar";
+import { CHATS, followAll, useChats, useConnection, waits } from "./state/sidebar";
+import { hearTabs } from "./state/tabs";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
@@ -43,6 +44,7 @@ function Frame() {
   useEffect(holdStrayFiles, []);
   useLineBack();
   useArrival(path);
+  useNews(queries);
   useTitle();
   const toggle = () => {
     if (!isNarrow()) setPreference("sidebar", sidebar ? "hidden" : "shown");
@@ -134,6 +136,23 @@ function useDrawer(open: boolean, leave: () => void) {
     };
   }, [open]);
   return drawer;
+}
+
+/** What no event tells of is read again when another tab did it, and when this one is looked at again. */
+function useNews(queries: QueryClient): void {
+  useEffect(() => {
+    const read = () => {
+      void queries.invalidateQueries({ queryKey: CHATS });
+      void readHead();
+    };
+    const seen = () => !document.hidden && read();
+    document.addEventListener("visibilitychange", seen);
+    const leave = hearTabs(read);
+    return () => {
+      document.removeEventListener("visibilitychange", seen);
+      leave();
+    };
+  }, [queries]);
 }
 
 /** Another page begins at its beginning: the focus of what is gone must not be left nowhere. */
