@@ -47,13 +47,13 @@ async def at_the_page(
 
 
 @asynccontextmanager
-async def a_browser() -> AsyncIterator[Browser]:
+async def a_browser(*args: str) -> AsyncIterator[Browser]:
     chromium = shutil.which("chromium")
     assert chromium, "The browser tests need Chromium: sh scripts/browser.sh installs it, or says how."
     assert has_web_ui(), "The web UI is not built: make web"
     async with async_playwright() as playwright:
         # Chromium's own sandbox needs what containers and root do not give; the page under test is ours.
-        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *args])
         try:
             yield browser
         finally:

@@ -141,11 +141,29 @@ async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
         await expect(lines.nth(1)).to_contain_text("approve")
 
 
+@proves("UI-6")
+async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
+    """Browsers give such a page less: no randomUUID, no clipboard."""
+    async with (
+        at_home(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as guest,
+        a_browser("--host-resolver-rules=MAP house.example 127.0.0.1") as browser,
+        a_page(browser, guest.url.replace("127.0.0.1", "house.example")) as page,
+    ):
+        assert await page.evaluate("isSecureContext") is False
+        await start_chat(page, "write")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("Written.")).to_be_visible()
+        await page.get_by_role("button", name="Copy message").last.click()
+        await page.get_by_label("Message", exact=True).focus()
+        await page.keyboard.press("Control+v")
+        await expect(page.get_by_label("Message", exact=True)).to_have_value("Written.")
+
+
 async def _choose(page: Page, name: str) -> None:
     await page.get_by_role("button", name="More about this chat").click()
     await page.get_by_role("menuitem", name=re.compile(name)).click()
 
 
-_SMALL = """() => [...document.querySelectorAll("main header button, #approvals > footer button, #approvals > header button, form button")]
+_SMALL = """() => [...document.querySelectorAll("main > header button, #approvals > footer button, #approvals > header button, form button")]
   .filter((button) => button.offsetParent && Math.min(button.offsetHeight, button.offsetWidth) < 44)
   .map((button) => button.getAttribute("aria-label") || button.textContent)"""

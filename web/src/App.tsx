@@ -74,7 +74,7 @@ function Frame() {
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
-          <Calm key={path.split("/", 3).join("/")} fallback={<Broken />}>
+          <Calm key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")} fallback={<Broken />}>
             <Pages onSidebar={toggle} />
           </Calm>
         </div>

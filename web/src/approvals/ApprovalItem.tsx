@@ -56,13 +56,13 @@ export function ApprovalItem({ approval, alone }: { approval: Approval; alone: b
   );
 }
 
-/** One that comes later, in a line; a press takes it first. */
+/** One that comes later, in a line; a press takes it first. The arrow keys reach it: Tab leads on to the answers. */
 export function ApprovalLine({ approval, onChoose }: { approval: Approval; onChoose: () => void }) {
   const { Icon, does } = lookOfTool(approval.tool);
   const subject = subjectOf(approval.parameters) || approval.resource;
   return (
     <li>
-      <button type="button" onClick={onChoose} title={`${does} ${subject}`} className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11">
+      <button type="button" tabIndex={-1} onClick={onChoose} title={`${does} ${subject}`} className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11">
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
           {does} <code className="font-mono text-[13px]">{subject}</code>

@@ -10,18 +10,21 @@ export interface Changed {
   paths: string[];
   added: number;
   removed: number;
+  /** Not all of them are known here: a long diff was cut. */
+  more: boolean;
 }
 
 const NAMED = 3;
 
 export function TurnChanges({ messages, onLook }: { messages: readonly Message[]; onLook: () => void }) {
-  const { paths, added, removed } = useMemo(() => changedSince(messages), [messages]);
+  const { paths, added, removed, more: cut } = useMemo(() => changedSince(messages), [messages]);
   if (paths.length === 0) return null;
   const more = paths.length - NAMED;
   return (
     <div role="note" aria-label="Changed in this turn" className="flex flex-wrap items-center gap-x-3 gap-y-1 rounded-xl border border-line bg-surface py-1 pr-1 pl-4 text-sm">
       <FilePen size={15} aria-hidden className="shrink-0 text-ink-3" />
-      <span className="shrink-0 font-medium">{paths.length === 1 ? "1 file changed" : `${paths.length} files changed`}</span>
+      <span className="shrink-0 font-medium">{cut ? "More than " : ""}
+        {paths.length === 1 ? "1 file" : `${paths.length} files`} changed</span>
       <span className="text-xs">
         <DiffCount added={added} removed={removed} />
       </span>
@@ -39,12 +42,13 @@ export function TurnChanges({ messages, onLook }: { messages: readonly Message[]
 /** Since the person last spoke: every file that a call changed, once. Pure. */
 export function changedSince(messages: readonly Message[]): Changed {
   const asked = messages.findLastIndex(({ role }) => role === "user");
-  const changed: Changed = { paths: [], added: 0, removed: 0 };
+  const changed: Changed = { paths: [], added: 0, removed: 0, more: false };
   for (const { message_type, payload } of messages.slice(asked + 1)) {
     const diff = message_type === "tool_result" ? readToolResult(payload)?.diff : null;
     if (!diff) continue;
-    const { files, added, removed } = readDiff(diff);
+    const { files, added, removed, rest } = readDiff(diff);
     changed.paths.push(...files.map(({ path }) => path).filter((path) => !changed.paths.includes(path)));
+    changed.more ||= rest !== "";
     changed.added += added;
     changed.removed += removed;
   }

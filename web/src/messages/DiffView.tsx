@@ -16,13 +16,14 @@ export function DiffView({ text, label = "Changes" }: { text: string; label?: st
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
         <span className="shrink-0 font-medium">{label}</span>
-        {others.length > 0 ? <span className="shrink-0">{diff.files.length} files</span> : <Path path={only?.path ?? ""} />}
+        {others.length > 0 ? <span className="shrink-0">{diff.files.length} files</span> : <Path path={only?.path ?? ""} className="text-ink-3" />}
         <DiffCount added={diff.added} removed={diff.removed} />
         <Copy text={text} label="Copy diff" className="ml-auto !size-8" />
       </header>
       {others.length > 0 ? (
         <div tabIndex={0} role="group" aria-label={`${label}, files`} className="max-h-96 overflow-auto px-1.5 py-1">
           <Files files={diff.files} />
+          {diff.rest && <p className="px-2 py-1.5 text-sm text-ink-2">{diff.rest}</p>}
         </div>
       ) : (
         <div tabIndex={0} role="group" aria-label={`${label}, lines`} className="max-h-96 overflow-auto py-1">
@@ -42,9 +43,9 @@ export function DiffCount({ added, removed }: { added: number; removed: number }
 }
 
 /** A path that does not fit is cut at its beginning: the name is at its end. */
-function Path({ path }: { path: string }) {
+function Path({ path, className }: { path: string; className: string }) {
   return (
-    <code dir="rtl" title={path} className="min-w-0 truncate text-left font-mono text-ink-3">
+    <code dir="rtl" title={path} className={clsx("min-w-0 truncate text-left font-mono", className)}>
       <bdi dir="ltr">{path}</bdi>
     </code>
   );
@@ -66,7 +67,7 @@ function Files({ files }: { files: readonly FileDiff[] }) {
           initiallyOpen={open[at] ?? false}
           summary={
             <span className="flex min-w-0 flex-1 items-center gap-2 text-xs">
-              <Path path={file.path} />
+              <Path path={file.path} className="text-ink" />
               <span className="ml-auto">
                 <DiffCount added={file.added} removed={file.removed} />
               </span>

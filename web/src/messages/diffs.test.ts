@@ -29,6 +29,12 @@ it("tells of what has no lines: other names, contents that cannot be compared, a
   expect(diff.files[2]!.lines.at(-1)).toEqual({ kind: "note", text: "… the diff goes on: 4 additions." });
 });
 
+it("says what the server left out, and of no file", () => {
+  const diff = readDiff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n… and 3 more changed paths.\n");
+  expect(diff.rest).toBe("… and 3 more changed paths.");
+  expect(diff.files[0]!.lines).toHaveLength(3);
+});
+
 it("reads anything without failing", () => {
   expect(readDiff("not a diff at all").files).toEqual([]);
 });

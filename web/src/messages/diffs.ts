@@ -16,6 +16,8 @@ export interface Diff {
   files: FileDiff[];
   added: number;
   removed: number;
+  /** What is said of the changes that are left out; empty if none are. */
+  rest: string;
 }
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
@@ -30,14 +32,16 @@ interface Place {
 
 export function readDiff(text: string): Diff {
   const files: FileDiff[] = [];
+  let rest = "";
   const place: Place = { before: 0, after: 0, oldLeft: 0, newLeft: 0 };
   for (const line of text.replace(/\n$/, "").split("\n")) {
     if (line.startsWith("\\")) continue; // no newline at the end of a file
     const file = files.at(-1);
     if (file && (place.oldLeft > 0 || place.newLeft > 0)) readLine(file, line, place);
+    else if (line.startsWith("… ")) rest = line;
     else readHeader(files, line, place);
   }
-  return { files, added: sum(files, "added"), removed: sum(files, "removed") };
+  return { files, added: sum(files, "added"), removed: sum(files, "removed"), rest };
 }
 
 function readLine(file: FileDiff, line: string, place: Place): void {
