@@ -5,7 +5,6 @@ Names take only those: `python scripts/screens.py images key-limits`.
 
 import asyncio
 import json
-import re
 import shutil
 import sys
 import tempfile

@@ -134,8 +134,10 @@ _AT_REST = """async () => {
 
 
 def _is_complaint(kind: str, words: str) -> bool:
-    """A refused request is the browser's to log and the page's to show; it is no fault of the page."""
-    return kind == "error" and not words.startswith("Failed to load resource")
+    """A refused request is the browser's to log and the page's to show; what plain HTTP lacks is no fault of the page either."""
+    return kind == "error" and not words.startswith(
+        ("Failed to load resource", "The Cross-Origin-Opener-Policy header")
+    )
 
 
 class Line:
