@@ -5,7 +5,6 @@ Names take only those: `python scripts/screens.py images key-limits`.
 
 import asyncio
 import json
-import re
 import shutil
 import sys
 import tempfile
@@ -18,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from playwright.async_api import Page, expect
 
-from e2e.browsing import DESK, PHONE, at_the_page, start_chat  # the lines above make these importable
+from e2e.browsing import DESK, PHONE, at_the_page, look_at_usage, start_chat  # the lines above make these importable
 from support.scripted_model import Reply, Script, call
 
 SCREENS = Path(__file__).resolve().parents[1] / "docs" / "screens"
@@ -248,7 +247,7 @@ async def held(page: Page) -> None:
 
 async def usage(page: Page) -> None:
     await answer(page)
-    await page.get_by_role("button", name=re.compile("^Used in this chat")).click()
+    await look_at_usage(page)
 
 
 async def rules(page: Page) -> None:

@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -46,13 +47,13 @@ async def at_the_page(
 
 
 @asynccontextmanager
-async def a_browser() -> AsyncIterator[Browser]:
+async def a_browser(*args: str) -> AsyncIterator[Browser]:
     chromium = shutil.which("chromium")
     assert chromium, "The browser tests need Chromium: sh scripts/browser.sh installs it, or says how."
     assert has_web_ui(), "The web UI is not built: make web"
     async with async_playwright() as playwright:
         # Chromium's own sandbox needs what containers and root do not give; the page under test is ours.
-        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *args])
         try:
             yield browser
         finally:
@@ -92,6 +93,16 @@ async def start_chat(page: Page, words: str, *, role: str = "Actor") -> None:
     await page.wait_for_url("**/#/chat/**")
 
 
+async def look_at_usage(page: Page) -> None:
+    """Beside the title, or at phone width in the menu."""
+    used = re.compile("^Used in this chat")
+    if page.viewport_size == PHONE:
+        await page.get_by_role("button", name="More about this chat").click()
+        await page.get_by_role("menuitem", name=used).click()
+    else:
+        await page.get_by_role("button", name=used).click()
+
+
 async def press_until(page: Page, key: str, shown: Locator) -> None:
     """Keys are not heard in the first moment after something new appeared: pressed again until it is."""
     for _ in range(100):
@@ -123,8 +134,10 @@ _AT_REST = """async () => {
 
 
 def _is_complaint(kind: str, words: str) -> bool:
-    """A refused request is the browser's to log and the page's to show; it is no fault of the page."""
-    return kind == "error" and not words.startswith("Failed to load resource")
+    """A refused request is the browser's to log and the page's to show; what plain HTTP lacks is no fault of the page either."""
+    return kind == "error" and not words.startswith(
+        ("Failed to load resource", "The Cross-Origin-Opener-Policy header")
+    )
 
 
 class Line:

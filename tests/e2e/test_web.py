@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, press_until, start_chat, violations
+from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, look_at_usage, press_until, start_chat, violations
 from support.house import at_home
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -204,7 +204,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
         await expect(page.get_by_role("combobox")).to_be_visible()
         await looks_right()
         await page.keyboard.press("Escape")
-        await page.get_by_role("button", name=re.compile("^Used in this chat")).click()
+        await look_at_usage(page)
         await expect(page.get_by_role("meter")).to_be_visible()
         await looks_right()
         await page.keyboard.press("Escape")
@@ -319,7 +319,7 @@ async def test_a_standing_answer_says_its_rule_and_is_revoked_in_the_settings(tm
     ]
     async with at_the_page(tmp_path, replies=replies) as (page, guest):
         await start_chat(page, "write both")
-        await expect(page.get_by_label("Approvals")).to_contain_text("would allow create_file on /notes/*")
+        await expect(page.get_by_label("Approvals")).to_contain_text("keep a rule: allow create_file on /notes/*")
         await page.get_by_role("button", name="Always").click()
         await expect(page.get_by_text("Both.")).to_be_visible()
         await page.goto(page.url.split("#")[0] + "#/settings/rules")

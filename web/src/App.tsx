@@ -1,7 +1,7 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
 import { type MouseEvent, Suspense, lazy, useEffect, useRef, useState } from "react";
-import { useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
 import { ChatPage } from "./chat/ChatPage";
@@ -10,20 +10,21 @@ import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
 import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
-import { chatAt, link, useLive } from "./state/live";
+import { chatAt, link, readHead, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
-import { followAll, useChats, useConnection } from "./state/sidebar";
+import { CHATS, followAll, useChats, useConnection, waits } from "./state/sidebar";
+import { hearTabs } from "./state/tabs";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
 import { useHotkeys } from "./ui/hotkeys";
+import { isNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
 
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
-const NARROW = "(max-width: 767px)";
 
 export function App() {
   return (
@@ -37,17 +38,19 @@ function Frame() {
   const [path] = useHashLocation();
   const queries = useQueryClient();
   const connection = useConnection();
-  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !matchMedia(NARROW).matches);
+  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !isNarrow());
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);
   useLineBack();
+  useArrival(path);
+  useNews(queries);
   useTitle();
   const toggle = () => {
-    if (!matchMedia(NARROW).matches) setPreference("sidebar", sidebar ? "hidden" : "shown");
+    if (!isNarrow()) setPreference("sidebar", sidebar ? "hidden" : "shown");
     setSidebar(!sidebar);
   };
-  const leave = () => matchMedia(NARROW).matches && setSidebar(false);
+  const leave = () => isNarrow() && setSidebar(false);
   useEffect(() => void leave(), [path]); // the way back leads to a page, not to a page behind a drawer
   const drawer = useDrawer(sidebar, leave);
   useHotkeys({
@@ -71,7 +74,7 @@ function Frame() {
       <div id="main" tabIndex={-1} className="flex min-w-0 flex-1 flex-col outline-none">
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
-          <Calm key={path.split("/", 3).join("/")} fallback={<Broken />}>
+          <Calm key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")} fallback={<Broken />}>
             <Pages onSidebar={toggle} />
           </Calm>
         </div>
@@ -105,7 +108,7 @@ function Broken() {
   return (
     <div role="alert" className="m-auto max-w-sm px-6 pb-24 text-center">
       <h1 className="text-lg font-semibold">This part of the page could not be shown</h1>
-      <p className="mt-2 text-sm text-ink-2">The server may have been updated meanwhile. Nothing is lost: what was done is stored there.</p>
+      <p className="mt-2 text-sm text-ink-2">The server does not answer, or it was updated meanwhile. Nothing is lost: what was done is stored there.</p>
       <Button look="primary" className="mt-5" onClick={() => location.reload()}>
         Load the page again
       </Button>
@@ -117,7 +120,7 @@ function Broken() {
 function useDrawer(open: boolean, leave: () => void) {
   const drawer = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!open || !matchMedia(NARROW).matches) return;
+    if (!open || !isNarrow()) return;
     const before = document.activeElement;
     drawer.current?.focus();
     const onKey = (event: KeyboardEvent) => {
@@ -133,6 +136,33 @@ function useDrawer(open: boolean, leave: () => void) {
     };
   }, [open]);
   return drawer;
+}
+
+/** What no event tells of is read again when another tab did it, and when this one is looked at again. */
+function useNews(queries: QueryClient): void {
+  useEffect(() => {
+    const read = () => {
+      void queries.invalidateQueries({ queryKey: CHATS });
+      void readHead();
+    };
+    const seen = () => !document.hidden && read();
+    document.addEventListener("visibilitychange", seen);
+    const leave = hearTabs(read);
+    return () => {
+      document.removeEventListener("visibilitychange", seen);
+      leave();
+    };
+  }, [queries]);
+}
+
+/** Another page begins at its beginning: the focus of what is gone must not be left nowhere. */
+function useArrival(path: string): void {
+  const here = useRef(path);
+  useEffect(() => {
+    if (here.current === path) return;
+    here.current = path;
+    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  }, [path]);
 }
 
 /** The address belongs to the routes, so the jump is made by hand. */
@@ -161,7 +191,7 @@ function useLineBack(): void {
 function useTitle(): void {
   const title = useLive(({ chatId, title: own }) => (chatId ? own : ""));
   const { chats } = useChats("");
-  const waiting = chats.filter(({ state }) => state === "awaiting_approval" || state === "awaiting_answer").length;
+  const waiting = chats.filter(waits).length;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}AnyCowork`;
   }, [title, waiting]);

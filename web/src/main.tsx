@@ -3,11 +3,12 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
 import { chatAt, openChat } from "./state/live";
-import { applyTheme } from "./state/preferences";
+import { applyTheme, followPreferences } from "./state/preferences";
 import { Refusal } from "./wire/client";
 import "./style.css";
 
 applyTheme();
+followPreferences();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", applyTheme);
 
 const queries = new QueryClient({

@@ -97,9 +97,27 @@ it("does not take the focus", () => {
 
 it("offers standing answers only with the rule they would make", () => {
   const { unmount } = dock(TWO[0]);
-  expect(screen.queryByRole("button", { name: "Always" })).toBeNull();
+  expect(screen.queryByRole("button", { name: "Always allow" })).toBeNull();
   unmount();
   dock(approval({ proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" } }));
-  expect(screen.getByRole("button", { name: "Always" })).toBeTruthy();
-  expect(screen.getByText(/would allow create_file on \/\*/)).toBeTruthy();
+  expect(screen.getByRole("button", { name: "Always allow" })).toBeTruthy();
+  expect(screen.getByText(/keep a rule: allow create_file on \/\*/)).toBeTruthy();
+});
+
+it("shows all of the one that is decided next, and the others in a line each", () => {
+  const diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+made\n";
+  dock(approval({ id: "a", diff }), approval({ id: "later", parameters: { path: "later.txt" }, diff, outside_plan: true }), TWO[1]);
+  expect(screen.getAllByLabelText("What would change")).toHaveLength(1);
+  expect(screen.getByText("not in the plan")).toBeTruthy();
+  fireEvent.click(screen.getByRole("button", { name: /rm -r x/ }));
+  expect(screen.queryByLabelText("What would change")).toBeNull();
+  expect(screen.getByRole("button", { name: /later.txt/ })).toBeTruthy();
+});
+
+it("lets no double click decide about the call that comes next", () => {
+  const { onDecide } = dock(...TWO);
+  fireEvent.click(screen.getByRole("button", { name: /^Allow once/ }), { detail: 2 });
+  expect(onDecide).not.toHaveBeenCalled();
+  fireEvent.click(screen.getByRole("button", { name: /^Allow once/ }), { detail: 1 });
+  expect(onDecide).toHaveBeenCalledOnce();
 });

@@ -1,11 +1,11 @@
 // What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
 import { Check, CheckCheck, Hand, X } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { type MouseEvent, useEffect, useRef, useState } from "react";
 import type { Decided } from "../state/acts";
 import { ruleWords } from "../rules/words";
 import { Button } from "../ui/Button";
 import type { Approval, Decision } from "../wire/nouns";
-import { ApprovalItem } from "./ApprovalItem";
+import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
 import { DenyForm } from "./DenyForm";
 import { type Choice, choiceOf } from "./keys";
 
@@ -19,6 +19,8 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
   const [denying, setDenying] = useState<readonly Approval[] | null>(null);
   const [busy, setBusy] = useState(false);
   const current = approvals[Math.min(at, approvals.length - 1)];
+  const many = approvals.length > 1;
+  const dock = useKeptFocus(approvals.length);
   const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
     if (busy || which.length === 0) return;
     setBusy(true);
@@ -33,65 +35,87 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
     else if (choice === "deny") setDenying([current]);
     else setAt((now) => clamp(now + (choice === "next" ? 1 : -1), approvals.length));
   });
+  useInView(dock, current?.id, many);
   if (!current) return null;
-  const many = approvals.length > 1;
   return (
-    <section id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg">
-      <header className="flex shrink-0 items-center gap-2 px-4 pt-3 text-sm font-semibold">
-        <Hand size={16} aria-hidden className="text-warn" />
+    <section ref={dock} id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg">
+      <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 text-sm font-semibold">
+        <Hand size={16} aria-hidden className="shrink-0 text-warn" />
         {many ? `${approvals.length} calls wait for you` : current.held ? "Keep what it changed?" : "May the agent do this?"}
+        {many && !denying && (
+          <span className="ml-auto flex gap-1">
+            <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
+              Deny all
+            </Button>
+            <Button hotkey="⇧Y" icon={<CheckCheck size={15} aria-hidden />} disabled={busy} onClick={() => void decide(approvals, "allow_once")}>
+              Allow all {approvals.length}
+            </Button>
+          </span>
+        )}
       </header>
-      <ul className="max-h-[42vh] min-h-24 shrink space-y-1 overflow-y-auto px-1.5 py-1.5">
-        {approvals.map((approval, place) => (
-          <ApprovalItem key={approval.id} approval={approval} current={approval === current} alone={!many} onFocus={() => setAt(place)} />
-        ))}
+      <ul className="max-h-[42vh] min-h-24 shrink overflow-y-auto px-1.5 py-1.5">
+        {approvals.map((approval, place) =>
+          approval === current ? <ApprovalItem key={approval.id} approval={approval} alone={!many} /> : <ApprovalLine key={approval.id} approval={approval} onChoose={() => setAt(place)} />,
+        )}
       </ul>
-      {denying ? (
-        <DenyForm count={denying.length} onCancel={() => setDenying(null)} onDeny={(note) => void decide(denying, "deny", note)} />
-      ) : (
-        <footer className="flex shrink-0 flex-wrap items-center gap-2 px-4 pb-3">
-          <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy} onClick={() => void decide([current], "allow_once")}>
-            Allow once
-          </Button>
-          <Standing approval={current} disabled={busy} onChoose={(decision) => void decide([current], decision)} />
-          <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={() => setDenying([current])}>
-            Deny
-          </Button>
-          {current.proposed_rule && (
-            <p className="order-last w-full text-xs break-words text-ink-3">
-              “In this chat” and “always” would {ruleWords(current.proposed_rule)}. Settings → Rules takes it back.
-            </p>
-          )}
-          {many && (
-            <span className="ml-auto flex gap-2">
-              <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
-                Deny all
-              </Button>
-              <Button hotkey="⇧Y" icon={<CheckCheck size={15} aria-hidden />} disabled={busy} onClick={() => void decide(approvals, "allow_once")}>
-                Allow all {approvals.length}
-              </Button>
-            </span>
-          )}
-        </footer>
-      )}
+      <footer className="shrink-0 border-t border-line px-4 pt-3 pb-3">
+        {denying ? (
+          <DenyForm count={denying.length} onCancel={() => setDenying(null)} onDeny={(note) => void decide(denying, "deny", note)} />
+        ) : (
+          <Answers approval={current} busy={busy} onChoose={(decision) => void decide([current], decision)} onDeny={() => setDenying([current])} />
+        )}
+      </footer>
     </section>
   );
 }
 
-/** Standing answers are offered only where the server proposes the rule they would make, and with that rule in words. */
-function Standing({ approval, disabled, onChoose }: { approval: Approval; disabled: boolean; onChoose: (decision: Decision) => void }) {
-  if (!approval.proposed_rule) return null;
-  const rule = ruleWords(approval.proposed_rule);
+/** What can be answered to one. Standing answers are offered only where the server proposes the rule they would make, and with that rule in words. */
+function Answers({ approval, busy, onChoose, onDeny }: { approval: Approval; busy: boolean; onChoose: (decision: Decision) => void; onDeny: () => void }) {
+  const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule) : null;
+  // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
+  const once = (decision: Decision) => (event: MouseEvent) => event.detail < 2 && onChoose(decision);
   return (
-    <>
-      <Button disabled={disabled} title={`In this chat: ${rule}`} onClick={() => onChoose("allow_session")}>
-        In this chat
+    <div className="flex flex-wrap items-center gap-2 max-sm:grid max-sm:grid-cols-2">
+      <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy} onClick={once("allow_once")}>
+        Allow once
       </Button>
-      <Button disabled={disabled} title={`In this folder, from now on: ${rule}`} onClick={() => onChoose("allow_always")}>
-        Always
+      <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={onDeny}>
+        Deny
       </Button>
-    </>
+      {rule && (
+        <>
+          <Button className="sm:ml-auto" disabled={busy} title={`In this chat: ${rule}`} onClick={once("allow_session")}>
+            Allow in this chat
+          </Button>
+          <Button disabled={busy} title={`In this folder, from now on: ${rule}`} onClick={once("allow_always")}>
+            Always allow
+          </Button>
+          <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">These two keep a rule: {rule}. Settings → Rules takes it back.</p>
+        </>
+      )}
+    </div>
   );
+}
+
+/** Who decides with the focus in the dock keeps it there: a button that goes away must not leave it nowhere. */
+function useKeptFocus(count: number) {
+  const dock = useRef<HTMLElement>(null);
+  const inside = useRef(false);
+  useEffect(() => {
+    const note = () => void (inside.current = dock.current?.contains(document.activeElement) ?? false);
+    document.addEventListener("focusin", note);
+    return () => document.removeEventListener("focusin", note);
+  }, []);
+  useEffect(() => {
+    if (inside.current && document.activeElement === document.body) dock.current?.focus({ preventScroll: true });
+  }, [count]);
+  return dock;
+}
+
+function useInView(dock: { readonly current: HTMLElement | null }, current: string | undefined, many: boolean): void {
+  useEffect(() => {
+    if (many) dock.current?.querySelector("[aria-current]")?.scrollIntoView?.({ block: "nearest" });
+  }, [dock, current, many]);
 }
 
 function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choice) => void): void {

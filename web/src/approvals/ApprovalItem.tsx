@@ -8,23 +8,13 @@ import { Fold } from "../ui/Fold";
 import type { Approval } from "../wire/nouns";
 import { RiskMark } from "./RiskMark";
 
-interface Props {
-  approval: Approval;
-  current: boolean;
-  alone: boolean;
-  onFocus: () => void;
-}
-
-export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
+/** The one that is decided next, with all there is to know about it. */
+export function ApprovalItem({ approval, alone }: { approval: Approval; alone: boolean }) {
   const { Icon, does } = lookOfTool(approval.tool);
   const reasons = approval.held ? approval.reasons.filter((reason) => !reason.startsWith("It has run")) : approval.reasons; // said once
   const changes = approval.held ? "What it changed" : "What would change";
   return (
-    <li
-      aria-current={current || undefined}
-      onClick={onFocus}
-      className={clsx("rounded-xl px-3 py-2", !alone && "border", !alone && (current ? "border-ink-3 bg-sunken/60" : "border-transparent"))}
-    >
+    <li aria-current={alone ? undefined : true} className={clsx("rounded-xl px-3 py-2", !alone && "my-1 border border-ink-3 bg-sunken/60")}>
       <div className="flex items-start gap-2">
         <Icon size={16} aria-hidden className="mt-1 shrink-0 text-ink-2" />
         <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1">
@@ -32,7 +22,7 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
             <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
           </span>
           <RiskMark risk={approval.risk} />
-          {approval.outside_plan && <span className="rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>}
+          {approval.outside_plan && <OutsidePlan />}
         </div>
       </div>
       {approval.held && (
@@ -54,13 +44,9 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
           </ul>
         </div>
       )}
-      {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{reasons.join(" · ")}</p>}
+      {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{reasons.join(" ")}</p>}
       {approval.diff ? (
-        alone ? (
-          <DiffView text={approval.diff} label={changes} />
-        ) : (
-          <Fold summary={changes}>{() => <DiffView text={approval.diff ?? ""} label={changes} />}</Fold>
-        )
+        <DiffView text={approval.diff} label={changes} />
       ) : (
         <Fold className="-ml-1.5" summary={<span className="text-xs">Parameters of {approval.tool}</span>}>
           {() => <Output text={JSON.stringify(approval.parameters, null, 2)} label="Parameters" />}
@@ -68,4 +54,28 @@ export function ApprovalItem({ approval, current, alone, onFocus }: Props) {
       )}
     </li>
   );
+}
+
+/** One that comes later, in a line; a press takes it first. The arrow keys reach it: Tab leads on to the answers. */
+export function ApprovalLine({ approval, onChoose }: { approval: Approval; onChoose: () => void }) {
+  const { Icon, does } = lookOfTool(approval.tool);
+  const subject = subjectOf(approval.parameters) || approval.resource;
+  return (
+    <li>
+      <button type="button" tabIndex={-1} onClick={onChoose} title={`${does} ${subject}`} className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11">
+        <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
+        <span className="min-w-0 flex-1 truncate">
+          {does} <code className="font-mono text-[13px]">{subject}</code>
+        </span>
+        {approval.held && <Hourglass size={14} aria-label="has run" className="shrink-0 text-warn" />}
+        {approval.network.length > 0 && <Globe size={14} aria-label="uses the network" className="shrink-0 text-warn" />}
+        {approval.outside_plan && <OutsidePlan />}
+        <RiskMark risk={approval.risk} />
+      </button>
+    </li>
+  );
+}
+
+function OutsidePlan() {
+  return <span className="shrink-0 rounded-full bg-warn-soft px-2 py-0.5 text-xs font-medium text-warn">not in the plan</span>;
 }

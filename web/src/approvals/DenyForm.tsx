@@ -12,7 +12,7 @@ export function DenyForm({ count, onDeny, onCancel }: Props) {
   const [note, setNote] = useState("");
   return (
     <form
-      className="flex flex-wrap gap-2 px-4 pb-3"
+      className="flex flex-wrap gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         onDeny(note.trim() || undefined);
@@ -30,7 +30,7 @@ export function DenyForm({ count, onDeny, onCancel }: Props) {
         maxLength={2000}
         value={note}
         onChange={({ target }) => setNote(target.value)}
-        className="min-h-9 min-w-0 flex-1 basis-56 rounded-lg border border-line-strong bg-paper px-3 text-sm placeholder:text-ink-3"
+        className="min-h-9 min-w-0 flex-1 basis-56 thumb:min-h-11 rounded-lg border border-line-strong bg-paper px-3 text-sm placeholder:text-ink-3"
       />
       <Button look="danger" type="submit" hotkey="↵">
         {count > 1 ? `Deny all ${count}` : "Deny"}

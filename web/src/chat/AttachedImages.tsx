@@ -60,7 +60,7 @@ export function ChooseImages({ onChoose }: { onChoose: (files: Iterable<File>) =
           target.value = "";
         }}
       />
-      <button type="button" aria-label="Add images" title="Add images (or paste, or drop them)" onClick={() => input.current?.click()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+      <button type="button" aria-label="Add images" title="Add images (or paste, or drop them)" onClick={() => input.current?.click()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
         <ImagePlus size={18} aria-hidden />
       </button>
     </>

@@ -5,7 +5,8 @@ import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
 import type { ChatView } from "../state/reduce";
-import { CHATS } from "../state/sidebar";
+import { CHATS, useConnection } from "../state/sidebar";
+import { tellTabs } from "../state/tabs";
 import { closeWorkflows, useOpening } from "../workflows/opening";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
@@ -38,15 +39,21 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
     void openChat(chatId);
     return () => void openChat(null);
   }, [chatId]);
+  const connection = useConnection();
+  useEffect(() => {
+    if (connection === "live" && useLive.getState().problem?.status === 0) void openChat(chatId); // the server is back
+  }, [connection, chatId]);
   const stop = useCallback(() => void attempt(acts.stop(chatId)), [chatId]);
   const compare = useCallback(() => setDialog("audit"), []);
+  const checkpoints = useCallback(() => setDialog("checkpoints"), []);
   useHotkeys({ stop, composer: focusComposer, approvals: () => document.getElementById("approvals")?.focus(), role: () => document.getElementById("role-selector")?.focus() });
-  if (live.problem) return <NoChat problem={live.problem} onSidebar={onSidebar} />;
+  if (live.problem) return <NoChat problem={live.problem} onSidebar={onSidebar} onAgain={() => void openChat(chatId)} />;
   const view = live.chatId === chatId ? live.view : null;
   const change = async (wish: { title?: string; model?: string }) => {
     if (!(await attempt(acts.changeChat(chatId, wish)))) return;
     useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
     void queries.invalidateQueries({ queryKey: CHATS });
+    tellTabs();
   };
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col">
@@ -57,16 +64,16 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         role={view?.role ?? ""}
         model={live.model}
         spent={view?.spent ?? null}
-        status={live.status}
+        alone={live.status === "reconnecting" && connection !== "reconnecting"}
         onRole={switching.choose}
         onModel={(model) => void change({ model })}
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
         onSidebar={onSidebar}
-        onCheckpoints={() => setDialog("checkpoints")}
+        onCheckpoints={checkpoints}
         onCompare={compare}
       />
-      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} /> : <Opening />}
+      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} onCheckpoints={checkpoints} /> : <Opening />}
       <Announcer view={view} />
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />

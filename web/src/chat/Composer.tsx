@@ -96,7 +96,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">
           {images && <ChooseImages onChoose={attached.add} />}
-          <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
+          <button type="button" aria-label="Workflows" title="Workflows (type / for one)" onClick={() => openWorkflows()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl text-ink-2 hover:bg-sunken hover:text-ink">
             <Workflow size={18} aria-hidden />
           </button>
           <textarea
@@ -112,14 +112,14 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
             onChange={({ target }) => write(target.value)}
             onKeyDown={onKey}
             onPaste={attached.paste}
-            className="max-h-48 min-h-10 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
+            className="max-h-48 min-h-10 thumb:min-h-11 min-w-0 flex-1 resize-none bg-transparent px-2.5 py-2 outline-none placeholder:overflow-hidden placeholder:text-ellipsis placeholder:whitespace-nowrap placeholder:text-ink-3"
           />
           {idle ? (
-            <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
+            <button type="submit" aria-label="Send" title="Send (Enter)" disabled={!words.trim() || sending} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-ink text-paper transition-opacity disabled:opacity-30">
               <ArrowUp size={18} aria-hidden />
             </button>
           ) : (
-            <button type="button" onClick={onStop} title={`Stop (${shown(keysOf("stop"))})`} className="inline-flex h-10 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
+            <button type="button" onClick={onStop} title={`Stop (${shown(keysOf("stop"))})`} className="inline-flex h-10 thumb:h-11 shrink-0 items-center gap-2 rounded-xl bg-bad-soft px-3.5 text-sm font-semibold text-bad hover:brightness-95">
               <Square size={13} fill="currentColor" aria-hidden /> Stop
             </button>
           )}

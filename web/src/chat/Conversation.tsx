@@ -19,7 +19,9 @@ import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
+import { type Send, useSending } from "./sending";
 import { Transcript } from "./Transcript";
+import { TurnChanges } from "./TurnChanges";
 import { Working } from "./Working";
 
 interface Props {
@@ -28,9 +30,10 @@ interface Props {
   onSwitch: (role: string) => void;
   onStop: () => void;
   onCompare: () => void;
+  onCheckpoints: () => void;
 }
 
-export function Conversation({ view, target, onSwitch, onStop, onCompare }: Props) {
+export function Conversation({ view, target, onSwitch, onStop, onCompare, onCheckpoints }: Props) {
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -39,12 +42,14 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare }: Prop
   const rows = useMemo(() => withDrafts(settled, view.drafts, view.role), [settled, view.drafts, view.role]);
   useSeek(target);
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
-  const render = useRows(view, runs, onCompare);
+  const [sending, send] = useSending();
+  const render = useRows(view, runs, onCompare, sending, send);
   const run = runInHand(runs, view.state);
   const tail = (
     <div className="space-y-2">
+      {view.state === "idle" && <TurnChanges messages={view.messages} onLook={onCheckpoints} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
-      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} onAgain={(words) => void attempt(acts.send(view.id, words))} />}
+      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} busy={sending !== null} onAgain={(words) => void send("again", () => acts.send(view.id, words))} />}
     </div>
   );
   const plan = planInHand(view);
@@ -80,11 +85,11 @@ function tellKept(rules: readonly unknown[]): void {
 }
 
 /** One row as its card. */
-function useRows(view: ChatView, runs: Runs, onCompare: () => void): (row: Row) => React.ReactNode {
+function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: string | null, send: Send): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
-  const execute = useCallback((id: string, edits: PlanEdits | null) => void attempt(acts.approvePlan(view.id, id, edits)), [view.id]);
-  const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void attempt(acts.answer(view.id, id, given)), [view.id]);
+  const execute = useCallback((id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits)), [view.id, send]);
+  const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)), [view.id, send]);
   return (row) => {
     switch (row.kind) {
       case "work":
@@ -99,7 +104,8 @@ function useRows(view: ChatView, runs: Runs, onCompare: () => void): (row: Row) 
             plan={row.message.message_type === "plan" ? planStanding(view, row.key) : UNPLANNED}
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
             run={runs[row.message.turn_id ?? ""] ?? null}
-            busy={view.state !== "idle"}
+            busy={view.state !== "idle" || sending === row.key}
+            sending={sending === row.key}
             onExecute={execute}
             onAnswer={answer}
             onRevise={focusComposer}

@@ -11,7 +11,7 @@ const fault = message({ id: "f", role: "system", content: "The model does not an
 
 function hint(messages: Message[], more: Partial<ChatView> = {}) {
   const [onSwitch, onAgain] = [vi.fn(), vi.fn()];
-  const shown = show(<Hint view={{ state: "idle", role: "planner", messages, ...more } as ChatView} onSwitch={onSwitch} onAgain={onAgain} />);
+  const shown = show(<Hint view={{ state: "idle", role: "planner", messages, ...more } as ChatView} busy={false} onSwitch={onSwitch} onAgain={onAgain} />);
   return { ...shown, onSwitch, onAgain };
 }
 

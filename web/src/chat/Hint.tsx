@@ -5,17 +5,18 @@ import { loose, readFault, readToolResult } from "../wire/nouns";
 
 interface Props {
   view: ChatView;
+  busy: boolean;
   onSwitch: (role: string) => void;
   onAgain: (words: string) => void;
 }
 
 /** After a role's refusal, or a turn that failed, the way out is one press away. */
-export function Hint({ view, onSwitch, onAgain }: Props) {
+export function Hint({ view, busy, onSwitch, onAgain }: Props) {
   if (view.state !== "idle") return null;
   const unanswered = failedWords(view);
   if (unanswered !== null) {
     return (
-      <Button icon={<RotateCcw size={15} aria-hidden />} onClick={() => onAgain(unanswered)}>
+      <Button icon={<RotateCcw size={15} aria-hidden />} disabled={busy} onClick={() => onAgain(unanswered)}>
         Try again
       </Button>
     );

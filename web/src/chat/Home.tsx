@@ -56,7 +56,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
       </div>
       <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
-        <p className="mt-2 mb-7 text-center text-ink-2">{look.tooltip}</p>
+        <p className="mt-2 mb-7 min-h-6 text-center text-ink-2">{look.tooltip}</p>
         <RoleChips role={role} onChoose={setRole} />
         <div className="mt-4 -mb-2">
           <Completion found={completing.found} at={completing.at} choose={completing.choose} />
@@ -90,7 +90,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
           />
           <div className="flex items-center justify-between gap-2">
             <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
-            <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
+            <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
               <ArrowUp size={18} aria-hidden />
             </button>
           </div>
@@ -98,7 +98,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <ul aria-label="Things to try" className="mt-4 flex flex-wrap justify-center gap-2">
           {examplesFor(role, onlyGuide).map((example) => (
             <li key={example}>
-              <button type="button" onClick={() => write(example)} className="rounded-full border border-line bg-surface px-3.5 py-1.5 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
+              <button type="button" onClick={() => write(example)} className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
                 {example}
               </button>
             </li>
@@ -113,7 +113,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
 function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) => void }) {
   const roles = useRoles();
   return (
-    <div role="radiogroup" aria-label="Role" onKeyDown={radioKeys(roles.map(({ name }) => name), role, onChoose)} className="flex flex-wrap justify-center gap-1 sm:-mx-6">
+    <div role="radiogroup" aria-label="Role" onKeyDown={radioKeys(roles.map(({ name }) => name), role, onChoose)} className="flex min-h-9 flex-wrap justify-center gap-1 thumb:min-h-23 sm:-mx-6">
       {roles.map(({ name }) => {
         const { Icon, title, colour, tooltip } = lookOf(roles, name);
         const chosen = name === role;
@@ -127,7 +127,7 @@ function RoleChips({ role, onChoose }: { role: string; onChoose: (role: string) 
             title={tooltip}
             data-colour={colour}
             onClick={() => onChoose(name)}
-            className={clsx("inline-flex min-h-9 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
+            className={clsx("inline-flex min-h-9 thumb:min-h-11 items-center gap-1.5 rounded-full border px-3 text-sm font-medium", chosen ? "border-role/50 bg-role-soft text-role" : "border-transparent text-ink-2 hover:bg-sunken")}
           >
             <Icon size={15} strokeWidth={2.3} aria-hidden /> {title}
           </button>

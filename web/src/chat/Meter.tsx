@@ -1,7 +1,7 @@
 // What the chat has used: tokens, their cost where the price is known, and how full the model's context is.
 import { Popover } from "radix-ui";
 import type { components } from "../wire/api.gen";
-import { costOf, fillOf, money, short, tokensOf } from "./usage";
+import { costOf, fillOf, money, short, tokensOf, usageWords } from "./usage";
 
 export type ChatUsage = components["schemas"]["ChatUsageShape"];
 
@@ -10,7 +10,7 @@ export function Meter({ usage }: { usage: ChatUsage }) {
   if (tokens === 0) return null;
   const cost = costOf(usage);
   const fill = fillOf(usage);
-  const words = [`${short(tokens)} tokens`, cost === null ? "" : money(cost)].filter(Boolean).join(", ");
+  const words = usageWords(usage);
   return (
     <Popover.Root>
       <Popover.Trigger asChild>

@@ -1,9 +1,9 @@
 import clsx from "clsx";
-import { Plus, Search, Settings } from "lucide-react";
+import { Command, Plus, Search, Settings } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
-import { useChats } from "../state/sidebar";
+import { useChats, waitingFirst } from "../state/sidebar";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import type { Chat } from "../wire/nouns";
@@ -19,6 +19,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
   const [words, setWords] = useState("");
   const chats = useChats(useDeferredValue(words.trim()));
   const list = chats.chats;
+  const [waiting, others] = waitingFirst(list);
   return (
     <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
@@ -26,24 +27,31 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         <a href="#/" onClick={onLeave} className="text-[15px] font-semibold tracking-tight">
           AnyCowork
         </a>
-        <button type="button" onClick={onPalette} className="ml-auto rounded-md border border-line-strong/70 px-1.5 py-0.5 font-mono text-[11px] text-ink-3 hover:text-ink" aria-label={`Command palette, ${shown(keysOf("palette"))}`}>
-          {shown(keysOf("palette"))}
+        <button type="button" onClick={onPalette} className="ml-auto inline-flex min-h-6 items-center justify-center rounded-md border border-line-strong/70 px-1.5 font-mono text-[11px] text-ink-3 hover:text-ink thumb:size-11 thumb:border-0" aria-label={`Command palette, ${shown(keysOf("palette"))}`}>
+          <Command size={17} aria-hidden className="hidden thumb:inline" />
+          <span className="thumb:hidden">{shown(keysOf("palette"))}</span>
         </button>
       </div>
       <div className="space-y-2 px-3 pb-2">
-        <a href="#/" onClick={onLeave} className="flex min-h-9 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper">
+        <a href="#/" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg border border-line-strong/70 bg-surface px-3 text-sm font-medium hover:bg-paper">
           <Plus size={16} aria-hidden /> New chat
         </a>
-        <label className="flex min-h-9 items-center gap-2 rounded-lg px-3 text-sm focus-within:bg-surface hover:bg-surface">
+        <label className="flex min-h-9 thumb:min-h-11 items-center gap-2 rounded-lg px-3 text-sm outline-2 outline-transparent focus-within:bg-surface focus-within:outline-(--focus) hover:bg-surface">
           <Search size={15} aria-hidden className="text-ink-3" />
           <input type="search" aria-label="Search chats" placeholder="Search" value={words} onChange={({ target }) => setWords(target.value)} className="min-w-0 flex-1 bg-transparent outline-none placeholder:text-ink-3" />
         </label>
       </div>
       <ul className="min-h-0 flex-1 space-y-0.5 overflow-y-auto px-3 pb-3">
-        {list.map((chat) => (
+        {waiting.length > 0 && <Heading>Waiting for you</Heading>}
+        {waiting.map((chat) => (
           <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
         ))}
-        {chats.isSuccess && list.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "Your chats will stand here."}</li>}
+        {waiting.length > 0 && others.length > 0 && <Heading>Other chats</Heading>}
+        {others.map((chat) => (
+          <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
+        ))}
+        {chats.isPending && <Skeleton />}
+        {chats.isSuccess && list.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
         {chats.hasNextPage && (
           <li>
             <button type="button" onClick={() => void chats.fetchNextPage()} className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface">
@@ -53,12 +61,25 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
         )}
       </ul>
       <div className="border-t border-line p-3">
-        <a href="#/settings" onClick={onLeave} className="flex min-h-9 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink">
+        <a href="#/settings" onClick={onLeave} className="flex min-h-9 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 text-sm text-ink-2 hover:bg-surface hover:text-ink">
           <Settings size={16} aria-hidden /> Settings
         </a>
       </div>
     </nav>
   );
+}
+
+function Heading({ children }: { children: string }) {
+  return <li className="px-3 pt-2 pb-1 text-xs font-medium text-ink-3">{children}</li>;
+}
+
+/** Said only where it takes a while. */
+function Skeleton() {
+  return ["w-2/3", "w-2/5", "w-1/2"].map((width) => (
+    <li key={width} aria-hidden className="late flex min-h-10 items-center px-3">
+      <span className={clsx("breathe h-3 rounded bg-line", width)} />
+    </li>
+  ));
 }
 
 function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onOpen: () => void }) {
@@ -70,7 +91,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
         onClick={onOpen}
         title={chat.title}
         aria-current={current ? "page" : undefined}
-        className={clsx("flex min-h-10 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
+        className={clsx("flex min-h-10 thumb:min-h-11 items-center gap-2.5 rounded-lg px-3 py-1.5 text-sm", current ? "bg-surface font-medium shadow-xs dark:bg-sunken" : "text-ink-2 hover:bg-surface/70 hover:text-ink")}
       >
         <span data-colour={colour} className="shrink-0 text-role">
           <Icon size={14} strokeWidth={2.3} aria-label={title} />

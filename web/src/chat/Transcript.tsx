@@ -59,7 +59,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
   };
   const { hand, press, clicked } = sticking;
   return (
-    <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1">
+    <div ref={sticking.box} role="log" aria-live="off" aria-label="Conversation" className="relative min-h-0 flex-1 overflow-hidden">
       <Folds value={folds}>
         {/* the list hears no pointer while it scrolls and a moment after: a click on what has just come into view would be lost */}
         <VList ref={list} data={items} itemSize={TYPICAL} bufferSize={AHEAD} shift={shift} onScroll={onScroll} onWheel={onWheel} onTouchMove={hand} onPointerDown={press} onKeyDown={onKeyDown} onClick={clicked} tabIndex={0} className="h-full outline-offset-[-2px] [&>*]:pointer-events-auto!">
@@ -69,7 +69,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
                 {tail}
               </div>
             ) : (
-              <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === aimed && "aimed")}>
+              <div key={item.key} id={`row-${item.key}`} aria-current={at === aimed || undefined} className={clsx("mx-auto w-full max-w-3xl px-4 py-2.5 sm:px-6", at === 0 && !hasEarlier && "pt-6", at === aimed && "aimed")}>
                 {render(item)}
               </div>
             )

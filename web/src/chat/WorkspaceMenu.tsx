@@ -20,7 +20,7 @@ export function WorkspaceMenu({ workspace, onChoose }: { workspace: string | nul
         label="Folders"
         className="max-w-[min(32rem,calc(100vw-1rem))]"
         trigger={
-          <button type="button" aria-label={`Folder: ${current}`} title={current} className="inline-flex min-h-9 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken">
+          <button type="button" aria-label={`Folder: ${current}`} title={current} className="inline-flex min-h-9 thumb:min-h-11 min-w-0 items-center gap-2 rounded-lg px-2.5 text-sm text-ink-2 hover:bg-sunken">
             <FolderClosed size={15} aria-hidden className="shrink-0" />
             <span className="truncate">{shortPath(current)}</span>
             <ChevronDown size={14} aria-hidden className="shrink-0 opacity-70" />

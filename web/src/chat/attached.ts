@@ -2,6 +2,7 @@
 import { type ClipboardEvent, type DragEvent, useState } from "react";
 import type { SentImage } from "../state/acts";
 import { say } from "../ui/toasts";
+import { unique } from "../wire/unique";
 
 export interface Attached extends SentImage {
   key: string;
@@ -30,7 +31,7 @@ export function useAttached(offered: boolean) {
     for (const file of files) {
       const against = objection(file, now);
       if (against) say(against, "problem");
-      else now = [...now, { key: crypto.randomUUID(), name: file.name, media_type: file.type as SentImage["media_type"], data: await base64(file), file }];
+      else now = [...now, { key: unique(), name: file.name, media_type: file.type as SentImage["media_type"], data: await base64(file), file }];
     }
     setImages(now);
   };

@@ -23,6 +23,14 @@ export function costOf(usage: ChatUsage): number | null {
   return usage.models.reduce<number | null>((sum, { cost }) => (sum === null || cost === null ? null : sum + cost), 0);
 }
 
+/** Tokens, and their cost where it is known; empty where nothing was used. */
+export function usageWords(usage: ChatUsage): string {
+  const tokens = tokensOf(usage);
+  const cost = costOf(usage);
+  if (tokens === 0) return "";
+  return [`${short(tokens)} tokens`, cost === null ? "" : money(cost)].filter(Boolean).join(", ");
+}
+
 export function fillOf(usage: ChatUsage): number | null {
   return usage.context_tokens ? usage.window / usage.context_tokens : null;
 }

@@ -30,6 +30,8 @@ export interface CardProps {
   /** How far the workflow is that this message belongs to. */
   run: Run | null;
   busy: boolean;
+  /** What was pressed on it is on its way. */
+  sending?: boolean;
   onExecute: (messageId: string, edits: PlanEdits | null) => void;
   onAnswer: (messageId: string, answer: { value: string } | { custom: string }) => void;
   onRevise: () => void;
@@ -53,7 +55,7 @@ function Shown(props: CardProps) {
     case "question": {
       const question = readQuestion(message.payload);
       if (!question) return plain;
-      return <QuestionCard message={message} question={question} standing={props.question} onAnswer={(answer) => props.onAnswer(message.id, answer)} />;
+      return <QuestionCard message={message} question={question} standing={props.question} sending={props.sending ?? false} onAnswer={(answer) => props.onAnswer(message.id, answer)} />;
     }
     case "review": {
       const review = readReview(message.payload);

@@ -1,51 +1,119 @@
+// What changed, file by file. Signs stand beside the colours. Of many files the first are open, as far as one page goes.
 import clsx from "clsx";
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { Copy } from "../ui/Copy";
-import { type DiffLine, readDiff } from "./diffs";
+import { Fold } from "../ui/Fold";
+import { type DiffLine, type FileDiff, readDiff } from "./diffs";
 
-const SHOWN = 200;
+const SHOWN = 200; // lines of a file
+const MANY = 30; // files
+const OPEN = 60; // lines before a file that is still open by itself
 
-/** What changed in a file. Signs stand beside the colours. */
 export function DiffView({ text, label = "Changes" }: { text: string; label?: string }) {
   const diff = useMemo(() => readDiff(text), [text]);
-  const [whole, setWhole] = useState(false);
-  const lines = diff.lines.filter(({ kind }) => kind !== "file");
-  const shown = whole ? lines : lines.slice(0, SHOWN);
+  const [only, ...others] = diff.files;
   return (
     <section aria-label={label} className="my-1.5 overflow-hidden rounded-xl border border-line bg-surface">
       <header className="flex h-8 items-center gap-3 border-b border-line pr-0.5 pl-3.5 text-xs text-ink-2">
-        <span className="font-medium">{label}</span>
+        <span className="shrink-0 font-medium">{label}</span>
+        {others.length > 0 ? <span className="shrink-0">{diff.files.length} files</span> : <Path path={only?.path ?? ""} className="text-ink-3" />}
         <DiffCount added={diff.added} removed={diff.removed} />
         <Copy text={text} label="Copy diff" className="ml-auto !size-8" />
       </header>
-      <div tabIndex={0} role="group" aria-label={`${label}, lines`} className="max-h-96 overflow-auto py-1 font-mono text-[12.5px] leading-[1.6]">
-        <div className="w-max min-w-full">
-          {shown.map((line, at) => (
-            <Line key={at} line={line} />
-          ))}
+      {others.length > 0 ? (
+        <div tabIndex={0} role="group" aria-label={`${label}, files`} className="max-h-96 overflow-auto px-1.5 py-1">
+          <Files files={diff.files} />
+          {diff.rest && <p className="px-2 py-1.5 text-sm text-ink-2">{diff.rest}</p>}
         </div>
-        {shown.length < lines.length && (
-          <button type="button" onClick={() => setWhole(true)} className="px-3.5 py-2 font-sans text-sm text-ink-2 underline underline-offset-2">
-            Show all {lines.length} lines
-          </button>
-        )}
-      </div>
+      ) : (
+        <div tabIndex={0} role="group" aria-label={`${label}, lines`} className="max-h-96 overflow-auto py-1">
+          {only && <Lines lines={only.lines} />}
+        </div>
+      )}
     </section>
   );
 }
 
 export function DiffCount({ added, removed }: { added: number; removed: number }) {
   return (
-    <span className="font-mono tabular-nums" aria-label={`${added} lines added, ${removed} removed`}>
+    <span className="shrink-0 font-mono whitespace-nowrap tabular-nums" aria-label={`${added} lines added, ${removed} removed`}>
       <span className="text-good">+{added}</span> <span className="text-bad">−{removed}</span>
     </span>
+  );
+}
+
+/** A path that does not fit is cut at its beginning: the name is at its end. */
+function Path({ path, className }: { path: string; className: string }) {
+  return (
+    <code dir="rtl" title={path} className={clsx("min-w-0 truncate text-left font-mono", className)}>
+      <bdi dir="ltr">{path}</bdi>
+    </code>
+  );
+}
+
+function Files({ files }: { files: readonly FileDiff[] }) {
+  const [all, setAll] = useState(false);
+  let before = 0;
+  const open = files.map(({ lines }) => {
+    const room = before < OPEN;
+    before += lines.length;
+    return room;
+  });
+  return (
+    <>
+      {files.slice(0, all ? undefined : MANY).map((file, at) => (
+        <Fold
+          key={at}
+          initiallyOpen={open[at] ?? false}
+          summary={
+            <span className="flex min-w-0 flex-1 items-center gap-2 text-xs">
+              <Path path={file.path} className="text-ink" />
+              <span className="ml-auto">
+                <DiffCount added={file.added} removed={file.removed} />
+              </span>
+            </span>
+          }
+        >
+          {() => (
+            <div className="overflow-x-auto">
+              <Lines lines={file.lines} />
+            </div>
+          )}
+        </Fold>
+      ))}
+      {!all && files.length > MANY && <More onClick={() => setAll(true)}>Show all {files.length} files</More>}
+    </>
+  );
+}
+
+function Lines({ lines }: { lines: readonly DiffLine[] }) {
+  const [whole, setWhole] = useState(false);
+  const shown = whole ? lines : lines.slice(0, SHOWN);
+  return (
+    <>
+      <div className="w-max min-w-full font-mono text-[12.5px] leading-[1.6]">
+        {shown.map((line, at) => (
+          <Line key={at} line={line} />
+        ))}
+      </div>
+      {shown.length < lines.length && <More onClick={() => setWhole(true)}>Show all {lines.length} lines</More>}
+    </>
+  );
+}
+
+function More({ onClick, children }: { onClick: () => void; children: ReactNode }) {
+  return (
+    <button type="button" onClick={onClick} className="px-3.5 py-2 text-sm text-ink-2 underline underline-offset-2">
+      {children}
+    </button>
   );
 }
 
 const SIGNS = { added: "+", removed: "−", same: " " } as const;
 
 function Line({ line }: { line: DiffLine }) {
-  if (line.kind === "hunk" || line.kind === "file") return <div className="px-3.5 py-0.5 text-ink-3">{line.text}</div>;
+  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm text-ink-2">{line.text}</div>;
+  if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{line.text}</div>;
   return (
     <div className={clsx("flex whitespace-pre", line.kind === "added" && "bg-added", line.kind === "removed" && "bg-removed")}>
       <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">

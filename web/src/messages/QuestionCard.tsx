@@ -14,10 +14,11 @@ interface Props {
   message: Message;
   question: Question;
   standing: QuestionStanding;
+  sending?: boolean;
   onAnswer: (answer: { value: string } | { custom: string }) => void;
 }
 
-export function QuestionCard({ message, question, standing, onAnswer }: Props) {
+export function QuestionCard({ message, question, standing, sending = false, onAnswer }: Props) {
   const open = standing.state === "open";
   return (
     <Says role={message.agent_role} at={message.created_at}>
@@ -31,7 +32,7 @@ export function QuestionCard({ message, question, standing, onAnswer }: Props) {
           <Inline text={question.question} />
         </p>
         {question.context && <div className="mt-1.5 text-sm text-ink-2"><Markdown text={question.context} /></div>}
-        {open && <Options question={question} onAnswer={onAnswer} />}
+        {open && <Options question={question} sending={sending} onAnswer={onAnswer} />}
         {standing.state === "answered" && (
           <p className="mt-3 inline-flex items-center gap-1.5 rounded-lg bg-good-soft px-2.5 py-1 text-sm text-good">
             <Check size={15} aria-hidden /> You answered: {standing.answer}
@@ -43,15 +44,16 @@ export function QuestionCard({ message, question, standing, onAnswer }: Props) {
   );
 }
 
-function Options({ question, onAnswer }: Pick<Props, "question" | "onAnswer">) {
+function Options({ question, sending, onAnswer }: Pick<Props, "question" | "sending" | "onAnswer">) {
   return (
-    <div className="mt-4 space-y-2">
+    <fieldset disabled={sending} className="mt-4 min-w-0 space-y-2 disabled:opacity-60">
+      <legend className="sr-only">Answers</legend>
       {question.options.map(({ label, value, description }) => (
         <button
           key={value}
           type="button"
           onClick={() => onAnswer({ value })}
-          className="flex w-full items-baseline gap-3 rounded-xl border border-line-strong/70 px-4 py-2.5 text-left hover:border-ink-3 hover:bg-sunken"
+          className="flex w-full items-baseline gap-3 rounded-xl border border-line-strong/70 px-4 py-2.5 text-left thumb:min-h-11 hover:border-ink-3 hover:bg-sunken"
         >
           <span className="min-w-0">
             <span className="font-medium">{label}</span>
@@ -61,7 +63,7 @@ function Options({ question, onAnswer }: Pick<Props, "question" | "onAnswer">) {
         </button>
       ))}
       {question.allow_custom && <OwnWords onAnswer={onAnswer} />}
-    </div>
+    </fieldset>
   );
 }
 

@@ -1,41 +1,99 @@
-// A unified diff as lines with their numbers. Pure.
+// A unified diff as files and their numbered lines. Pure. A hunk's own counts say where it ends: a line of a file may look like a header.
 
 export type DiffLine =
-  | { kind: "file"; text: string }
   | { kind: "hunk"; text: string }
+  | { kind: "note"; text: string }
   | { kind: "same" | "added" | "removed"; text: string; before: number | null; after: number | null };
 
-export interface Diff {
+export interface FileDiff {
+  path: string;
   lines: DiffLine[];
   added: number;
   removed: number;
 }
 
-const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
+export interface Diff {
+  files: FileDiff[];
+  added: number;
+  removed: number;
+  /** What is said of the changes that are left out; empty if none are. */
+  rest: string;
+}
+
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+
+/** Where one stands in a hunk, and how many lines of each side are still to come. */
+interface Place {
+  before: number;
+  after: number;
+  oldLeft: number;
+  newLeft: number;
+}
 
 export function readDiff(text: string): Diff {
-  const diff: Diff = { lines: [], added: 0, removed: 0 };
-  let before = 0;
-  let after = 0;
-  let inHunk = false;
+  const files: FileDiff[] = [];
+  let rest = "";
+  const place: Place = { before: 0, after: 0, oldLeft: 0, newLeft: 0 };
   for (const line of text.replace(/\n$/, "").split("\n")) {
-    const hunk = HUNK.exec(line);
-    if (hunk) {
-      [before, after, inHunk] = [Number(hunk[1]), Number(hunk[2]), true];
-      diff.lines.push({ kind: "hunk", text: line });
-    } else if (!inHunk || line.startsWith("\\")) {
-      if (line.startsWith("+++ ")) diff.lines.push({ kind: "file", text: line.slice(4) });
-    } else if (line.startsWith("+")) {
-      diff.added += 1;
-      diff.lines.push({ kind: "added", text: line.slice(1), before: null, after: after++ });
-    } else if (line.startsWith("-")) {
-      diff.removed += 1;
-      diff.lines.push({ kind: "removed", text: line.slice(1), before: before++, after: null });
-    } else if (line.startsWith("diff ") || line.startsWith("Index: ")) {
-      inHunk = false;
-    } else {
-      diff.lines.push({ kind: "same", text: line.slice(1), before: before++, after: after++ });
-    }
+    if (line.startsWith("\\")) continue; // no newline at the end of a file
+    const file = files.at(-1);
+    if (file && (place.oldLeft > 0 || place.newLeft > 0)) readLine(file, line, place);
+    else if (line.startsWith("… ")) rest = line;
+    else readHeader(files, line, place);
   }
-  return diff;
+  return { files, added: sum(files, "added"), removed: sum(files, "removed"), rest };
+}
+
+function readLine(file: FileDiff, line: string, place: Place): void {
+  const text = line.slice(1);
+  if (line.startsWith("+")) {
+    file.added += 1;
+    place.newLeft -= 1;
+    file.lines.push({ kind: "added", text, before: null, after: place.after++ });
+  } else if (line.startsWith("-")) {
+    file.removed += 1;
+    place.oldLeft -= 1;
+    file.lines.push({ kind: "removed", text, before: place.before++, after: null });
+  } else if (line === "" || line.startsWith(" ")) {
+    place.oldLeft -= 1;
+    place.newLeft -= 1;
+    file.lines.push({ kind: "same", text, before: place.before++, after: place.after++ });
+  } else {
+    [place.oldLeft, place.newLeft] = [0, 0]; // a long diff was cut here, and says so
+    file.lines.push({ kind: "note", text: line });
+  }
+}
+
+function readHeader(files: FileDiff[], line: string, place: Place): void {
+  const hunk = HUNK.exec(line);
+  const file = files.at(-1);
+  if (hunk) {
+    const at = (group: number) => Number(hunk[group] ?? 1);
+    Object.assign(place, { before: at(1), oldLeft: at(2), after: at(3), newLeft: at(4) } satisfies Place);
+    (file ?? begun(files, "")).lines.push({ kind: "hunk", text: line });
+  } else if (line.startsWith("--- ")) {
+    begun(files, named(line));
+  } else if (line.startsWith("+++ ")) {
+    if (file && line !== "+++ /dev/null") file.path = named(line);
+  } else if (line.startsWith("rename from ")) {
+    begun(files, line.slice("rename from ".length));
+  } else if (file && line.startsWith("rename to ")) {
+    file.path += ` → ${line.slice("rename to ".length)}`;
+  } else if (file && line.trim()) {
+    file.lines.push({ kind: "note", text: line }); // why there are no lines to be seen
+  }
+}
+
+function begun(files: FileDiff[], path: string): FileDiff {
+  const file: FileDiff = { path, lines: [], added: 0, removed: 0 };
+  files.push(file);
+  return file;
+}
+
+function named(header: string): string {
+  return header.slice(4).replace(/^[ab]\//, "");
+}
+
+function sum(files: readonly FileDiff[], count: "added" | "removed"): number {
+  return files.reduce((all, file) => all + file[count], 0);
 }

@@ -41,7 +41,7 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
       >
         {() => (
           <>
-            <ol className="max-h-[30vh] space-y-1.5 overflow-y-auto py-1 text-sm">
+            <ol className="max-h-[30vh] space-y-1.5 max-sm:max-h-[18vh] overflow-y-auto py-1 text-sm">
               {plan.steps.map((step) => (
                 <li key={step.id} className="flex items-start gap-2">
                   <span className="mt-0.5">

@@ -19,11 +19,11 @@ export function RoleSelector({ role, onChoose }: Props) {
       data-colour={colour}
       title={tooltip}
       aria-label={`Role: ${title}. Change role`}
-      className="inline-flex min-h-9 items-center gap-2 rounded-full border border-role/25 bg-role-soft py-1 pr-2.5 pl-3 text-sm font-semibold text-role hover:border-role/60"
+      className="inline-flex min-h-9 max-w-40 shrink-0 items-center gap-2 rounded-full border border-role/25 bg-role-soft py-1 pr-2.5 pl-3 thumb:min-h-11 sm:max-w-60 text-sm font-semibold text-role hover:border-role/60"
     >
-      <Icon size={15} strokeWidth={2.4} aria-hidden />
-      {title}
-      <ChevronDown size={14} aria-hidden className="opacity-70" />
+      <Icon size={15} strokeWidth={2.4} aria-hidden className="shrink-0" />
+      <span className="min-w-0 truncate">{title}</span>
+      <ChevronDown size={14} aria-hidden className="shrink-0 opacity-70" />
     </button>
   );
   return (
@@ -46,7 +46,7 @@ function RoleOption({ name, may, current }: { name: string; may: string; current
         <Icon size={15} strokeWidth={2.4} aria-hidden />
       </span>
       <span className="min-w-0 flex-1">
-        <span className="flex items-baseline gap-2">
+        <span className="flex flex-wrap items-baseline gap-x-2">
           <span className="font-semibold">{title}</span>
           <span className="text-xs text-ink-3">{may}</span>
         </span>

@@ -28,7 +28,7 @@ export function lookOf(roles: readonly Role[], name: string | null): RoleLook {
     title: titleOf(name ?? "agent"),
     colour: role?.colour ?? "grey",
     Icon: ICONS[role?.icon ?? "question-mark"] ?? User,
-    tooltip: role?.tooltip ?? `The definition of the role '${name ?? ""}' is gone. Choose another role to go on.`,
+    tooltip: role?.tooltip ?? (roles.length === 0 ? "" : `The definition of the role '${name ?? ""}' is gone. Choose another role to go on.`), // none at all: they are not read yet
   };
 }
 

@@ -57,8 +57,8 @@ function ProviderLine({ provider, onChoose }: { provider: Provider; onChoose: (m
           {provider.default ? (
             <span className="text-sm text-ink-2">answers by default</span>
           ) : (
-            <Button look="quiet" onClick={() => onChoose(model)}>
-              Answer by default
+            <Button onClick={() => onChoose(model)}>
+              Let it answer by default
             </Button>
           )}
         </span>

@@ -31,7 +31,7 @@ export function limitWords({ requests_per_minute, tokens_per_day, spend_per_day 
   return [
     requests_per_minute ? `${requests_per_minute.toLocaleString()} a minute` : "",
     tokens_per_day ? `${tokens_per_day.toLocaleString()} tokens a day` : "",
-    spend_per_day ? `$${spend_per_day.toLocaleString()} a day` : "",
+    spend_per_day ? `$${spend_per_day.toLocaleString(undefined, { minimumFractionDigits: 2 })} a day` : "",
   ].filter(Boolean);
 }
 

@@ -19,11 +19,12 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
   useJump(part);
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
-      <header className="flex h-14 shrink-0 items-center gap-2 px-2 sm:px-4">
+      <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
         <IconButton label="Show or hide the chats" onClick={onSidebar}>
           <PanelLeft size={18} aria-hidden />
         </IconButton>
         <h1 className="text-[15px] font-semibold">Settings</h1>
+        <Parts />
       </header>
       <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-4 pb-16 sm:px-6">
         <Section id="answers" title="Who answers" about="Models that agents think with. Keys stay in the environment: this page never sees them.">
@@ -58,6 +59,35 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
   );
 }
 
+const PARTS: readonly (readonly [id: string, title: string])[] = [
+  ["answers", "Who answers"],
+  ["folders", "Folders"],
+  ["rules", "Rules"],
+  ["keys", "Client keys"],
+  ["plugins", "Plugins"],
+  ["safety", "Safety"],
+  ["limits", "Limits"],
+  ["browser", "This browser"],
+];
+
+/** The way to each part, always in reach. A link that is followed twice leads there twice. */
+function Parts() {
+  return (
+    <nav aria-label="Parts of the settings" className="ml-2 flex min-w-0 gap-1 overflow-x-auto">
+      {PARTS.map(([id, title]) => (
+        <a
+          key={id}
+          href={`#/settings/${id}`}
+          onClick={() => document.getElementById(id)?.scrollIntoView()}
+          className="inline-flex min-h-9 shrink-0 items-center rounded-lg px-2.5 text-sm whitespace-nowrap text-ink-2 outline-offset-[-2px] hover:bg-sunken hover:text-ink thumb:min-h-11"
+        >
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
 /** Once per link: what is read later must not pull the reader back. */
 function useJump(part: string | null): void {
   const jumped = useRef<string | null>(null);
@@ -70,7 +100,7 @@ function useJump(part: string | null): void {
 
 function Section({ id, title, about, children }: { id: string; title: string; about: string; children: ReactNode }) {
   return (
-    <section id={id} aria-label={title} className="scroll-mt-4">
+    <section id={id} aria-label={title} className="scroll-mt-18">
       <h2 className="font-semibold">{title}</h2>
       <p className="mb-4 text-sm text-ink-2">{about}</p>
       {children}

@@ -33,5 +33,5 @@ it("makes a key with the limits that were named, and none with those that cannot
 it("reads limits strictly, and says them shortly", () => {
   for (const words of ["0", "-1", "x", "NaN", "Infinity", "1e13"]) expect(readLimits({ tokens_per_day: words })).toBeNull();
   expect(readLimits({ tokens_per_day: " 1000 ", spend_per_day: "" })).toEqual({ tokens_per_day: 1000 });
-  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual(["60 a minute", "$2.5 a day"]);
+  expect(limitWords({ requests_per_minute: 60, tokens_per_day: null, spend_per_day: 2.5 })).toEqual(["60 a minute", "$2.50 a day"]);
 });

@@ -90,6 +90,19 @@ async function load(chatId: string): Promise<void> {
   setTimeout(() => useLive.getState().chatId === chatId && void loadEarlier(), READ_AHEAD_MS);
 }
 
+/** Its title and its model once more: no event tells of them. A chat that is gone meanwhile is said to be. */
+export async function readHead(): Promise<void> {
+  const { chatId, view } = useLive.getState();
+  if (!chatId || !view) return;
+  try {
+    const chat = await given(api.GET("/context/{chat_id}", { params: { path: { chat_id: chatId } } }));
+    if (useLive.getState().chatId === chatId) useLive.setState({ title: chat.title, model: chat.config.model_id });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.status === 404 && useLive.getState().chatId === chatId) useLive.setState({ problem: error });
+  }
+}
+
 /** Reads back until this message is there. False if the chat does not have it. */
 export async function seek(messageId: string): Promise<boolean> {
   const there = () => useLive.getState().view?.messages.some(({ id }) => id === messageId) ?? false;

@@ -33,6 +33,14 @@ export function usePreference(name: Name): string | null {
   );
 }
 
+/** What another tab set holds in this one too. */
+export function followPreferences(): void {
+  window.addEventListener("storage", () => {
+    applyTheme();
+    watchers.forEach((watch) => watch());
+  });
+}
+
 export function applyTheme(): void {
   const chosen = preference("theme");
   const dark = chosen === "dark" || (chosen !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);

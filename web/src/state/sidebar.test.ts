@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { approval, event } from "../testing/room";
 import type { Chat } from "../wire/nouns";
 import { wordsFor } from "./notices";
-import { withHeard } from "./sidebar";
+import { waitingFirst, withHeard } from "./sidebar";
 
 const CHAT = { id: "chat", state: "idle", last_seq: 3, config: { agent_role: "planner" } } as unknown as Chat;
 
@@ -14,6 +14,12 @@ it("tells waiting from running", () => {
 
 it("lets a list that was read later win over what was heard before", () => {
   expect(withHeard(CHAT, [event("turn-started", 2, { state: "running" })]).state).toBe("idle");
+});
+
+it("puts what waits for a person first, however old it is", () => {
+  const states = ["idle", "running", "awaiting_answer", "idle", "awaiting_approval"] as const;
+  const [waiting, others] = waitingFirst(states.map((state, at) => ({ ...CHAT, id: String(at), state })));
+  expect([waiting.map(({ id }) => id), others.map(({ id }) => id)]).toEqual([["2", "4"], ["0", "1", "3"]]);
 });
 
 it("follows the role", () => {

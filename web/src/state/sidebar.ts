@@ -43,7 +43,10 @@ export function followAll(queries: QueryClient): () => void {
     onEvents: (events) => events.forEach(({ event }) => heard(queries, event)),
     onStatus: (status) => {
       // What happened while the line was down is not replayed without a number: the list is read again.
-      if (status === "live") void queries.invalidateQueries({ queryKey: CHATS });
+      if (status === "live") {
+        void queries.invalidateQueries({ queryKey: CHATS });
+        void queries.invalidateQueries({ predicate: (query) => query.state.status === "error" }); // what could not be read meanwhile
+      }
       setConnection(status);
     },
   });
@@ -74,6 +77,15 @@ export function updated(chat: Chat, event: WireEvent): Chat {
     default:
       return chat;
   }
+}
+
+/** Those that wait for a person, and the others; each in the order they came. Pure. */
+export function waitingFirst(chats: readonly Chat[]): [waiting: Chat[], others: Chat[]] {
+  return [chats.filter(waits), chats.filter((chat) => !waits(chat))];
+}
+
+export function waits({ state }: Chat): boolean {
+  return state === "awaiting_approval" || state === "awaiting_answer";
 }
 
 // --- how the line to the server is

@@ -23,7 +23,7 @@ export function Button({ look = "plain", icon, hotkey, className, children, type
     <button
       type={type}
       className={clsx(
-        "inline-flex min-h-9 items-center justify-center gap-1.5 rounded-lg px-3 py-1.5 text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-45",
+        "inline-flex min-h-9 thumb:min-h-11 items-center justify-center gap-1.5 rounded-lg px-3 py-1.5 text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-45",
         LOOKS[look],
         className,
       )}
@@ -44,7 +44,7 @@ export function IconButton({ label, children, className, ...rest }: Props & { la
       aria-label={label}
       title={label}
       className={clsx(
-        "inline-flex size-9 shrink-0 items-center justify-center rounded-lg text-ink-2 transition-colors hover:bg-sunken hover:text-ink disabled:opacity-40",
+        "inline-flex size-9 thumb:size-11 shrink-0 items-center justify-center rounded-lg text-ink-2 transition-colors hover:bg-sunken hover:text-ink disabled:opacity-40",
         className,
       )}
       {...rest}

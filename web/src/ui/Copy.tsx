@@ -1,5 +1,5 @@
 import { Check, Copy as CopyIcon } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { type MouseEvent, type ReactNode, useState } from "react";
 import { IconButton } from "./Button";
 
 interface Props {
@@ -12,15 +12,28 @@ interface Props {
 
 export function Copy({ text, label = "Copy", icon = <CopyIcon size={15} aria-hidden />, className = "" }: Props) {
   const [done, setDone] = useState(false);
-  const copy = () => {
-    void navigator.clipboard?.writeText(typeof text === "string" ? text : text()).then(() => {
-      setDone(true);
-      setTimeout(() => setDone(false), 1500);
-    });
+  const copy = async ({ currentTarget }: MouseEvent<HTMLElement>) => {
+    const words = typeof text === "string" ? text : text();
+    if (navigator.clipboard) await navigator.clipboard.writeText(words);
+    else copyByHand(words, currentTarget);
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
   };
   return (
-    <IconButton label={done ? "Copied" : label} onClick={copy} className={className}>
+    <IconButton label={done ? "Copied" : label} onClick={(event) => void copy(event)} className={className}>
       {done ? <Check size={15} aria-hidden /> : icon}
     </IconButton>
   );
+}
+
+/** Over plain HTTP there is no clipboard to write to, but what is marked can be copied. Beside the button: a dialog lets nothing outside be marked. */
+function copyByHand(words: string, beside: HTMLElement): void {
+  const field = document.createElement("textarea");
+  field.value = words;
+  field.className = "sr-only";
+  beside.after(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+  beside.focus();
 }

@@ -3,6 +3,7 @@ import clsx from "clsx";
 import { X } from "lucide-react";
 import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
 import { IconButton } from "./Button";
+import { Toaster } from "./Toaster";
 
 interface Props {
   title: string;
@@ -47,6 +48,7 @@ function Shown({ title, onClose, children, wide = false, bare = false }: Omit<Pr
         </header>
         <div className={clsx("min-h-0 overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
       </div>
+      <Toaster />
     </dialog>
   );
 }

@@ -32,7 +32,7 @@ export function Fold({ summary, children, initiallyOpen = false, className, disa
         aria-controls={open ? id : undefined}
         disabled={disabled}
         onClick={turn}
-        className="group flex min-h-8 w-full min-w-0 items-center gap-1.5 rounded-lg px-1.5 py-1 text-left text-sm text-ink-2 hover:bg-sunken hover:text-ink disabled:cursor-default disabled:hover:bg-transparent"
+        className="group flex min-h-8 thumb:min-h-10 w-full min-w-0 items-center gap-1.5 rounded-lg px-1.5 py-1 text-left text-sm text-ink-2 hover:bg-sunken hover:text-ink disabled:cursor-default disabled:hover:bg-transparent"
       >
         <ChevronRight size={14} aria-hidden className={clsx("shrink-0 text-ink-3 transition-transform", open && "rotate-90", disabled && "opacity-0")} />
         {summary}

@@ -40,7 +40,7 @@ export function Menu({ trigger, label, children, align = "start", className }: P
   );
 }
 
-const ITEM = "flex cursor-pointer items-center gap-2.5 rounded-lg px-2.5 py-2 outline-none select-none data-highlighted:bg-sunken data-disabled:opacity-45";
+const ITEM = "flex cursor-pointer items-center thumb:min-h-11 gap-2.5 rounded-lg px-2.5 py-2 outline-none select-none data-highlighted:bg-sunken data-disabled:opacity-45";
 
 export function MenuItem({ children, onSelect, danger = false }: { children: ReactNode; onSelect: () => void; danger?: boolean }) {
   const chosen = use(Chosen);

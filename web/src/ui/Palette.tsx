@@ -1,7 +1,7 @@
 // Everything by a few letters: chats, roles, places.
 import clsx from "clsx";
 import { CornerDownLeft } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useState } from "react";
 import { Dialog, wantsFocus } from "./Dialog";
 
 export interface Command {
@@ -37,7 +37,11 @@ function Chooser({ commands, onRun }: { commands: readonly Command[]; onRun: (co
   const [at, setAt] = useState(0);
   const found = matching(commands, words).slice(0, 50);
   const current = found[Math.min(at, found.length - 1)];
+  useEffect(() => {
+    if (current) document.getElementById(`palette-${current.id}`)?.scrollIntoView?.({ block: "nearest" });
+  }, [current?.id]);
   const onKey = (event: KeyboardEvent) => {
+    if (event.nativeEvent.isComposing) return;
     if (event.key === "Enter" && current) onRun(current);
     else if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
@@ -70,7 +74,7 @@ function Chooser({ commands, onRun }: { commands: readonly Command[]; onRun: (co
             role="option"
             aria-selected={command === current}
             onClick={() => onRun(command)}
-            className={clsx("flex min-h-10 cursor-pointer items-center gap-3 rounded-lg px-3 text-sm", command === current && "bg-sunken")}
+            className={clsx("flex min-h-10 thumb:min-h-11 cursor-pointer items-center gap-3 rounded-lg px-3 text-sm", command === current && "bg-sunken")}
           >
             <span className="text-ink-3">{command.icon}</span>
             <span className="min-w-0 flex-1 truncate">{command.words}</span>

@@ -1,11 +1,16 @@
 import clsx from "clsx";
 import { CircleAlert, Info, X } from "lucide-react";
+import { useEffect, useId } from "react";
 import { Button, IconButton } from "./Button";
-import { dismiss, useToasts } from "./toasts";
+import { type Toast, dismiss, offerPlace, useToasts } from "./toasts";
 
-/** Above, where nobody writes or decides: the composer and Stop stay free. */
+const NONE: readonly Toast[] = [];
+
+/** Above, where nobody writes or decides: the composer and Stop stay free. An open dialog has its own, and that one shows them. */
 export function Toaster() {
-  const toasts = useToasts((state) => state.toasts);
+  const place = useId();
+  useEffect(() => offerPlace(place), [place]);
+  const toasts = useToasts(({ toasts: all, places }) => (places.at(-1) === place ? all : NONE));
   return (
     <div role="status" className="pointer-events-none fixed inset-x-0 top-16 z-50 flex flex-col items-center gap-2 px-4">
       {toasts.map(({ id, words, kind, action }) => (
@@ -17,7 +22,7 @@ export function Toaster() {
           )}
         >
           <span className="mt-2">{kind === "problem" ? <CircleAlert size={16} className="text-bad" aria-hidden /> : <Info size={16} aria-hidden />}</span>
-          <p className="py-1.5 break-words">{words}</p>
+          <p className="min-w-0 py-1.5 break-words">{words}</p>
           {action && (
             <Button
               onClick={() => {

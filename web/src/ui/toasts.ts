@@ -17,11 +17,18 @@ export interface Action {
 const SHOWN_MS = 6_000;
 let count = 0;
 
-export const useToasts = create<{ toasts: readonly Toast[] }>(() => ({ toasts: [] }));
+/** `places` are where toasts could stand, the newest last: behind an open dialog nothing can be read or pressed. */
+export const useToasts = create<{ toasts: readonly Toast[]; places: readonly string[] }>(() => ({ toasts: [], places: [] }));
+
+/** A place for toasts that shows them until it is left, or a newer one is there. */
+export function offerPlace(place: string): () => void {
+  useToasts.setState(({ places }) => ({ places: [...places, place] }));
+  return () => useToasts.setState(({ places }) => ({ places: places.filter((one) => one !== place) }));
+}
 
 export function say(words: string, kind: Toast["kind"] = "info", action?: Action): void {
   const toast: Toast = { id: ++count, words, kind, action };
-  useToasts.setState(({ toasts }) => ({ toasts: [...toasts.slice(-2), toast] }));
+  useToasts.setState(({ toasts }) => ({ toasts: [...toasts.filter((one) => one.words !== words).slice(-2), toast] })); // the same twice is once
   setTimeout(() => dismiss(toast.id), action ? 3 * SHOWN_MS : SHOWN_MS);
 }
 
@@ -29,13 +36,17 @@ export function dismiss(id: number): void {
   useToasts.setState(({ toasts }) => ({ toasts: toasts.filter((toast) => toast.id !== id) }));
 }
 
+/** Another tab, or another person, was quicker: news, and no fault of anyone. */
+const SETTLED = new Set(["already_decided", "already_answered", "plan_already_approved"]);
+
 /** Runs what a person asked for; a refusal is shown in the server's own words. True if it was done. */
 export async function attempt(act: Promise<unknown>): Promise<boolean> {
   try {
     await act;
     return true;
   } catch (error) {
-    say(error instanceof Refusal ? error.message : "That did not work, and this page does not know why.", "problem");
+    if (!(error instanceof Refusal)) say("That did not work, and this page does not know why.", "problem");
+    else say(error.message, SETTLED.has(error.code) ? "info" : "problem");
     return false;
   }
 }

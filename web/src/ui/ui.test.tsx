@@ -1,5 +1,6 @@
-import { fireEvent, screen } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
+import { useState } from "react";
 import { expect, it, vi } from "vitest";
 import { opened, reduceAll } from "../state/reduce";
 import { approval, event, expectAccessible, show } from "../testing/room";
@@ -8,11 +9,15 @@ import { boundary } from "./Announcer";
 import { Banner } from "./Banner";
 import { Calm } from "./Calm";
 import { Copy } from "./Copy";
+import { Dialog } from "./Dialog";
 import { Fold, Folds } from "./Fold";
 import { Palette, matching } from "./Palette";
 import { Shortcuts } from "./Shortcuts";
 import { matches } from "./hotkeys";
+import { Refusal } from "../wire/client";
+import { Toaster } from "./Toaster";
 import { ago, seconds } from "./times";
+import { attempt, say, useToasts } from "./toasts";
 
 const VIEW = opened({ id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat, [], [], 0);
 
@@ -107,4 +112,46 @@ it("unfolds again what was left unfolded under the same name", async () => {
   expect(again.container.textContent).toContain("what is inside");
   again.unmount();
   expect(show(fold("two")).container.textContent).not.toContain("what is inside");
+});
+
+it("shows what it says in front of an open dialog, and on the page once that is closed", () => {
+  useToasts.setState({ toasts: [] });
+  const Page = () => {
+    const [open, setOpen] = useState(false);
+    return (
+      <>
+        <button type="button" onClick={() => setOpen(!open)}>
+          turn
+        </button>
+        <Dialog title="Settings" open={open} onClose={() => {}}>
+          <p>inside</p>
+        </Dialog>
+        <Toaster />
+      </>
+    );
+  };
+  show(<Page />);
+  const turn = screen.getByText("turn");
+  fireEvent.click(turn);
+  const undo = vi.fn();
+  act(() => say("The files are back.", "info", { label: "Undo", run: undo }));
+  expect(screen.getAllByText("The files are back.")).toHaveLength(1);
+  fireEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Undo" }));
+  expect(undo).toHaveBeenCalledOnce();
+  act(() => say("Another word."));
+  fireEvent.click(turn);
+  expect(screen.getByText("Another word.")).toBeTruthy();
+});
+
+it("calls it news, not a problem, when another tab was quicker", async () => {
+  useToasts.setState({ toasts: [] });
+  await attempt(Promise.reject(new Refusal(409, "already_decided", "This approval is allowed already.", null)));
+  await attempt(Promise.reject(new Refusal(409, "turn_running", "A turn is running.", null)));
+  expect(useToasts.getState().toasts.map(({ kind }) => kind)).toEqual(["info", "problem"]);
+});
+
+it("says the same words once, however often they are true", () => {
+  useToasts.setState({ toasts: [] });
+  for (const words of ["The server does not answer.", "Saved.", "The server does not answer."]) say(words);
+  expect(useToasts.getState().toasts.map(({ words }) => words)).toEqual(["Saved.", "The server does not answer."]);
 });

@@ -2,6 +2,7 @@
 import createClient from "openapi-fetch";
 import type { paths } from "./api.gen";
 import { loose, text } from "./nouns";
+import { unique } from "./unique";
 
 const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
 
@@ -45,7 +46,7 @@ function faultsOf(told: unknown): Record<string, string> {
 
 /** Sent with every POST: the same wish twice, after a lost answer, is done once. */
 export function once() {
-  return { "Idempotency-Key": crypto.randomUUID() };
+  return { "Idempotency-Key": unique() };
 }
 
 export { api };

@@ -1,0 +1,169 @@
+"""The page when things are not smooth: a slow server, one that is away, two tabs at once, a thumb instead of a mouse."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Page, Route, expect
+
+from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, start_chat, violations
+from support.house import at_home
+from support.scripted_model import Script, call
+from support.spec import proves
+
+PLAN = json.dumps({"type": "plan", "goal": "Write a note", "steps": [{"action": "Write `a.txt`", "paths": ["a.txt"]}]})
+WRITE = call("create_file", path="a.txt", content="first\n")
+
+
+@asynccontextmanager
+async def over_a_line(tmp_path, replies: list[Script]) -> AsyncIterator[tuple[Page, Line]]:
+    async with (
+        at_home(tmp_path, replies=replies) as guest,
+        Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
+        a_browser() as browser,
+        a_page(browser, line.url) as page,
+    ):
+        yield page, line
+
+
+@proves("UI-6")
+async def test_what_is_said_while_a_dialog_is_open_can_be_read_and_pressed(tmp_path):
+    async with over_a_line(tmp_path, [WRITE, "Written."]) as (page, line):
+        await start_chat(page, "write")
+        await page.get_by_role("button", name="Allow once").click()
+        await page.get_by_role("button", name="Look or go back").click()
+        back = page.get_by_role("dialog").get_by_role("button", name="Go back to before this")
+        await expect(back).to_be_enabled()
+        line.cut()
+        await back.click()
+        said = page.get_by_text("The server does not answer. Is it still running?")
+        await expect(said).to_have_count(1)
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Dismiss").click()
+        await expect(said).to_have_count(0)
+        await expect(page.get_by_role("dialog")).to_be_visible()
+
+
+async def test_a_double_click_executes_a_plan_once_and_complains_of_nothing(tmp_path):
+    async with at_the_page(tmp_path, replies=[PLAN, WRITE, "Done."]) as (page, _):
+        approved: list[str] = []
+
+        async def slowly(route: Route) -> None:
+            approved.append(route.request.url)
+            await asyncio.sleep(0.3)  # the answer of a slow server: both clicks come before it
+            await route.continue_()
+
+        await page.route("**/approve", slowly)
+        await start_chat(page, "plan it", role="Planner")
+        await page.get_by_role("button", name="Execute plan").dblclick()
+        await expect(page.get_by_text("Done.")).to_be_visible()
+        assert len(approved) == 1
+        await expect(page.get_by_role("button", name="Dismiss")).to_have_count(0)
+
+
+@proves("UI-6")
+async def test_a_chat_that_could_not_be_reached_opens_by_itself_and_keeps_the_draft(tmp_path):
+    async with over_a_line(tmp_path, ["Here I am."]) as (page, line):
+        await start_chat(page, "where?")
+        await expect(page.get_by_text("Here I am.")).to_be_visible()
+        await page.get_by_label("Message", exact=True).fill("half a thought")
+        chat = page.url
+        await page.goto(chat.split("#")[0] + "#/")
+        await expect(page.get_by_role("heading", name="What should be done?")).to_be_visible()
+        line.cut()
+        await expect(page.get_by_text("Reconnecting")).to_be_visible()
+        await page.goto(chat)
+        await expect(page.get_by_role("heading", name="This chat cannot be reached")).to_be_visible()
+        line.mend()
+        await expect(page.get_by_text("Here I am.")).to_be_visible()
+        await expect(page.get_by_label("Message", exact=True)).to_have_value("half a thought")
+
+
+@proves("UI-6")
+async def test_two_tabs_tell_the_same_of_a_chat(tmp_path):
+    async with at_the_page(tmp_path, replies=[WRITE, "Written."]) as (page, _):
+        await start_chat(page, "write")
+        await expect(page.get_by_label("Approvals")).to_be_visible()
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await expect(other.get_by_label("Approvals")).to_be_visible()
+        allow = "[...document.querySelectorAll('#approvals footer button')][0].click()"
+        await asyncio.gather(page.evaluate(allow), other.evaluate(allow))
+        for tab in (page, other):
+            await tab.bring_to_front()
+            await expect(tab.get_by_text("Written.")).to_be_visible()
+            await expect(tab.locator(".lucide-circle-alert")).to_have_count(0)  # nobody did anything wrong
+        await page.bring_to_front()
+        await _choose(page, "Rename")
+        await page.get_by_label("Title").fill("A name of its own")
+        await page.keyboard.press("Enter")
+        await expect(other.get_by_role("heading", level=1)).to_have_text("A name of its own")
+        await expect(other.get_by_role("navigation").get_by_text("A name of its own")).to_be_visible()
+        await _choose(page, "Delete this chat")
+        await page.get_by_role("button", name="Delete", exact=True).click()
+        await expect(other.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await expect(other.get_by_role("navigation").get_by_text("A name of its own")).to_have_count(0)
+
+
+@proves("UI-6")
+async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tmp_path):
+    batch = "\n".join(call("create_file", path=f"notes/{number}.txt", content="x\n") for number in range(12))
+    async with at_the_page(tmp_path, replies=[batch, "All of them."], viewport=PHONE) as (page, _):
+        await start_chat(page, "Write twelve notes")
+        await expect(page.get_by_label("Approvals")).to_contain_text("12 calls wait for you")
+        small = await page.evaluate(_SMALL)
+        assert small == []
+        title = await page.get_by_role("heading", level=1).bounding_box()
+        assert title is not None
+        assert title["width"] > 100
+        for name in ("Allow once", "Stop"):
+            button = await page.get_by_role("button", name=name).bounding_box()
+            assert button is not None
+            assert button["y"] > PHONE["height"] / 2
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Allow all 12").click()
+        await expect(page.get_by_label("Changed in this turn")).to_contain_text("12 files changed")
+        assert await violations(page) == []
+
+
+@proves("UI-1")
+async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
+    async with at_the_page(tmp_path, replies=[WRITE]) as (page, guest):
+        waiting = await guest.chat(role="actor")
+        await waiting.send("write")
+        for number in range(30):
+            await guest.chat(role="planner", title=f"Later {number}")
+        await page.reload()
+        lines = page.get_by_role("navigation", name="Chats").get_by_role("listitem")
+        await expect(lines.nth(0)).to_have_text("Waiting for you")
+        await expect(lines.nth(1)).to_contain_text("approve")
+
+
+@proves("UI-6")
+async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
+    """Browsers give such a page less: no randomUUID, no clipboard."""
+    async with (
+        at_home(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as guest,
+        a_browser("--host-resolver-rules=MAP house.example 127.0.0.1") as browser,
+        a_page(browser, guest.url.replace("127.0.0.1", "house.example")) as page,
+    ):
+        assert await page.evaluate("isSecureContext") is False
+        await start_chat(page, "write")
+        await page.get_by_role("button", name="Allow once").click()
+        await expect(page.get_by_text("Written.")).to_be_visible()
+        await page.get_by_role("button", name="Copy message").last.click()
+        await page.get_by_label("Message", exact=True).focus()
+        await page.keyboard.press("Control+v")
+        await expect(page.get_by_label("Message", exact=True)).to_have_value("Written.")
+
+
+async def _choose(page: Page, name: str) -> None:
+    await page.get_by_role("button", name="More about this chat").click()
+    await page.get_by_role("menuitem", name=re.compile(name)).click()
+
+
+_SMALL = """() => [...document.querySelectorAll("main > header button, #approvals > footer button, #approvals > header button, form button")]
+  .filter((button) => button.offsetParent && Math.min(button.offsetHeight, button.offsetWidth) < 44)
+  .map((button) => button.getAttribute("aria-label") || button.textContent)"""
