@@ -68,7 +68,7 @@ def _openai_call(call: Json) -> Json:
 
 def text_of(said: Said, known: frozenset[str]) -> str:
     """What is left of it when calls and results are shown as such."""
-    if not known:
+    if not known or not said.parts:  # the system prompt has no parts
         return well_formed(said.content)
     return "\n\n".join(well_formed(part.text) for part in said.parts if not _shown_apart(part, known))
 

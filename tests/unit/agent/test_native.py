@@ -48,6 +48,7 @@ async def test_a_native_call_is_the_same_call_and_its_result_goes_back_natively(
         first, second = model.requests
         assert "read_file" in [tool["function"]["name"] for tool in first["tools"]]
         assert '"tool"' not in first["messages"][0]["content"], "the prompt does not teach a second way to call"
+        assert second["messages"][0] == first["messages"][0], "the system prompt is there after a result too"
         asked, answered = second["messages"][-2:]
         assert asked["content"] == "Let me look." and answered["role"] == "tool"
         assert asked["tool_calls"][0]["id"] == answered["tool_call_id"] and "one" in answered["content"]
