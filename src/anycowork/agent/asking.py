@@ -13,7 +13,8 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.values import replace
-from anycowork.prompts.book import PromptBook, Setting
+from anycowork.prompts.book import NOT_OFFERED, Offered, PromptBook, Setting
+from anycowork.prompts.shortlist import A_REQUEST
 from anycowork.prompts.tokens import tokens
 from anycowork.prompts.window import Shown, Window
 
@@ -22,7 +23,6 @@ OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
 PATIENCE = 4  # calls that a small model makes before it may say that it cannot do what was asked
-A_REQUEST = 4  # words; fewer may be a greeting, which needs no look at the files
 FILES_HEAD = "[Files in the workspace:"
 
 
@@ -78,8 +78,12 @@ class Asking:
             max_tokens=options.max_tokens,
             temperature=ANOTHER_TEMPERATURE if circling else options.temperature,
             schema=self._schema(moment, options, circling),
-            offers=self._prompts.offers(moment.role) if options.calling is Calling.NATIVE else (),
+            offers=self._offered(moment, options).tools,
         )
+
+    def _offered(self, moment: Moment, options: ModelOptions) -> Offered:
+        native = options.calling is Calling.NATIVE
+        return self._prompts.offers(moment.role, request=moment.opening()) if native else NOT_OFFERED
 
     def _schema(self, moment: Moment, options: ModelOptions, circling: frozenset[str]) -> Json | None:
         match options.calling:
@@ -87,13 +91,15 @@ class Asking:
                 return None
             case Calling.SCHEMA:
                 if not options.brief:
-                    return self._prompts.replies(moment.role, brief=False, without=circling)
+                    return self._prompts.replies(moment.role, brief=False, without=circling, request=moment.opening())
                 without = (
                     circling
                     | moment.unfit_forms()
                     | (self._prompts.changers() | {OutputFormat.PLAN.value} if moment.asks_only() else frozenset())
                 )
-                return self._prompts.replies(moment.role, brief=True, without=without, only=self._due(moment))
+                return self._prompts.replies(
+                    moment.role, brief=True, without=without, only=self._due(moment), request=moment.opening()
+                )
             case _:
                 assert_never(options.calling)
 
@@ -119,7 +125,8 @@ class Asking:
         moment.window.extend(
             [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
         )
-        return moment.window.shown(budget=room, system=await self._told(moment, options, room))
+        system = await self._told(moment, options, room)
+        return moment.window.shown(budget=room - self._offered(moment, options).tokens, system=system)
 
     async def _with_files(self, moment: Moment, request: Message) -> Message:
         """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
@@ -143,7 +150,7 @@ class Asking:
         if moment.system_prompt is None:
             prompt_id = moment.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
-            setting = Setting(moment.workspace.root, room)
+            setting = Setting(moment.workspace.root, room, moment.opening())
             moment.system_prompt = await self._prompts.for_chat(
                 prompt_id, moment.role, setting, brief=options.brief, offered=offered
             )

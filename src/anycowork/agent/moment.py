@@ -19,6 +19,7 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.prompts.shortlist import opening_request
 from anycowork.prompts.window import Window
 
 _SHORT_FILE = 1_500  # characters
@@ -57,6 +58,7 @@ class Moment:
     _read_so_far: Mapping[str, str] = field(init=False)
     _refused: list[Call] = field(default_factory=list)
     _user_text: str = ""
+    _opening: str | None = None
 
     def __post_init__(self) -> None:
         self._read_so_far = MappingProxyType(self._read)
@@ -79,6 +81,12 @@ class Moment:
     def request(self) -> str:
         """The words that began the turn."""
         return next((m.content for m in reversed(self.history) if m.id == self.turn.message_id), "")
+
+    def opening(self) -> str:
+        """The words that began the chat: they choose among tools that are too many, and stay the same in every turn."""
+        if self._opening is None:
+            self._opening = opening_request(self.history)
+        return self._opening
 
     def seconds_at(self, now: float) -> float:
         """Time at work in this turn; waiting for a person is not in it."""

@@ -17,6 +17,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.prompts.book import Setting
+from anycowork.prompts.shortlist import opening_request
 
 routes = Routes(prefix="/v1/system-prompts", tags=["system prompts"])
 
@@ -75,7 +76,11 @@ async def enhance_system_prompt(
     rooms: House,
     role: Annotated[RoleWord | None, Query(description="Actor, unless this or a chat says another.")] = None,
     context_id: Annotated[
-        str | None, Query(max_length=200, description="Take the role of this chat, and its folder's instructions.")
+        str | None,
+        Query(
+            max_length=200,
+            description="Take the role of this chat, its folder's instructions, and what it was opened with.",
+        ),
     ] = None,
 ) -> Response:
     """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams; for a chat also
@@ -95,7 +100,8 @@ async def _setting(rooms: Rooms, context_id: str | None) -> Setting | None:
         whole = rooms.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:  # it is gone; the folder's file is there all the same
         whole = rooms.providers.context_tokens(None)
-    return Setting(chat.workspace, int(whole * (1 - ANSWER_SHARE)))
+    opening = opening_request(await rooms.store.history(chat.id))
+    return Setting(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening)
 
 
 async def _asked_role(rooms: Rooms, role: str | None, context_id: str | None) -> RoleDefinition:

@@ -1,5 +1,6 @@
 """The book of system prompts: the built-in one and those that people wrote, and what a role's whole prompt is with each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,8 +10,10 @@ from anycowork.domain.messages import Json
 from anycowork.domain.ports import InstructionFiles, SystemPrompts, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
-from anycowork.prompts.brief import brief_prompt
-from anycowork.prompts.enhance import Enhanced, enhance
+from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.brief import brief_prompt, brief_tools
+from anycowork.prompts.catalogue import catalogue
+from anycowork.prompts.enhance import TOOL_BUDGET, Enhanced, enhance, offer_tokens, offered_tools
 from anycowork.prompts.instructions import NOTHING, Section, instructions_section
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.replies import reply_schema
@@ -20,10 +23,22 @@ _CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DE
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a chat takes place, and how many tokens its model can be shown in all."""
+    """Where a chat takes place, how many tokens its model can be shown in all, and the request that it was opened with."""
 
     workspace: str
     room: int
+    request: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Tools as a provider is offered them beside the messages, and what they weigh there."""
+
+    tools: tuple[Offer, ...]
+    tokens: int
+
+
+NOT_OFFERED = Offered((), 0)
 
 
 class PromptBook:
@@ -37,23 +52,41 @@ class PromptBook:
         self._known = toolbox.specs()
 
         @lru_cache(maxsize=64)
-        def together(base: str, role: RoleDefinition, offered: bool, instructions: Section) -> Enhanced:
-            return enhance(base, role, role_text(role), toolbox.specs(), offered=offered, instructions=instructions)
+        def together(base: str, role: RoleDefinition, offered: bool, instructions: Section, request: str) -> Enhanced:
+            return enhance(
+                base,
+                role,
+                role_text(role),
+                toolbox.specs(),
+                offered=offered,
+                instructions=instructions,
+                request=request,
+            )
 
         @lru_cache(maxsize=64)
-        def shortly(base: str | None, role: RoleDefinition, instructions: Section) -> str:
-            return brief_prompt(base, role, toolbox.specs(), instructions)
+        def shortly(base: str | None, role: RoleDefinition, instructions: Section, request: str) -> str:
+            return brief_prompt(base, role, toolbox.specs(), instructions, request=request)
 
         @lru_cache(maxsize=64)
-        def replies(role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str]) -> Json:
-            return reply_schema(role, toolbox.specs(), brief=brief, without=without, only=only)
+        def replies(
+            role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str], request: str
+        ) -> Json:
+            specs = toolbox.specs()
+            others = _others(role, specs, brief=brief, request=request)
+            return reply_schema(role, specs, brief=brief, without=without, only=only, others=others)
 
         @lru_cache(maxsize=64)
-        def offers(role: RoleDefinition) -> tuple[Offer, ...]:
-            granted = (spec for spec in toolbox.specs() if role.grants(spec.permissions))
-            return tuple(Offer(spec.name, spec.description, spec.schema) for spec in granted)
+        def offers(role: RoleDefinition, request: str) -> Offered:
+            found = offered_tools(toolbox.specs(), role, request=request)
+            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in found.shown)
+            return Offered(tools, offer_tokens(found))
+
+        @lru_cache(maxsize=64)
+        def crowded(role: RoleDefinition) -> bool:
+            return _crowded(role, toolbox.specs())
 
         self._together, self._shortly, self._replies, self._offers = together, shortly, replies, offers
+        self._crowded = crowded
 
     async def all(self) -> list[SystemPrompt]:
         """The built-in one first, then the oldest."""
@@ -85,8 +118,8 @@ class PromptBook:
     async def enhanced(self, prompt: SystemPrompt, role: RoleDefinition, setting: Setting | None = None) -> Enhanced:
         """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
         instructions = await self._instructions(setting, brief=False) if setting else NOTHING
-        self._look_at_tools()
-        return self._together(prompt.content, role, False, instructions)
+        request = self._aim(role, setting.request if setting else "")
+        return self._together(prompt.content, role, False, instructions, request)
 
     async def for_chat(
         self,
@@ -100,19 +133,19 @@ class PromptBook:
         """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
-        self._look_at_tools()
+        request = self._aim(role, setting.request)
         if brief:
-            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions)
-        return self._together(chosen.content, role, offered, instructions).content
+            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions, request)
+        return self._together(chosen.content, role, offered, instructions, request).content
 
     async def _instructions(self, setting: Setting, *, brief: bool) -> Section:
         found = await self._supplied.instructions(setting.workspace) if self._supplied else None
         return instructions_section(found, room=setting.room, brief=brief)
 
-    def offers(self, role: RoleDefinition) -> tuple[Offer, ...]:
-        """The tools that the role grants, and no other, for a model that calls natively."""
-        self._look_at_tools()
-        return self._offers(role)
+    def offers(self, role: RoleDefinition, *, request: str = "") -> Offered:
+        """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
+        opening `request` speaks of."""
+        return self._offers(role, self._aim(role, request))
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
         """The names of those that the role grants."""
@@ -129,16 +162,33 @@ class PromptBook:
         brief: bool,
         without: frozenset[str] = frozenset(),
         only: frozenset[str] = frozenset(),
+        request: str = "",
     ) -> Json:
         """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
-        self._look_at_tools()
-        return self._replies(role, brief, without, only)
+        return self._replies(role, brief, without, only, self._aim(role, request))
 
-    def _look_at_tools(self) -> None:
+    def _aim(self, role: RoleDefinition, request: str) -> str:
+        """The request if it has a say in what is shown; empty as long as there is room for every tool, so that all chats share one prompt."""
         if self._known is not (found := self._specs()):
             self._known = found
-            for kept in (self._together, self._shortly, self._replies, self._offers):
+            for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
                 kept.cache_clear()
+        return request if request and self._crowded(role) else ""
+
+
+def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec]) -> bool:
+    return (
+        not catalogue(specs, role, budget_tokens=TOOL_BUDGET).whole
+        or bool(offered_tools(specs, role).left_out)
+        or bool(brief_tools(role, specs).left_out)
+    )
+
+
+def _others(role: RoleDefinition, specs: Sequence[ToolSpec], *, brief: bool, request: str) -> tuple[str, ...]:
+    """What the prompt names without describing it."""
+    if brief:
+        return brief_tools(role, specs, request=request).left_out
+    return catalogue(specs, role, budget_tokens=TOOL_BUDGET, request=request).left_out
 
 
 def _built_in() -> SystemPrompt:

@@ -8,18 +8,37 @@ from anycowork.prompts.catalogue import shortened
 from anycowork.prompts.instructions import NOTHING, Section
 from anycowork.prompts.prose import prose
 from anycowork.prompts.replies import callable_tools, needed
+from anycowork.prompts.shortlist import Shortlist, named, shortlist
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
 
 LONGEST = 90  # characters of a tool's description
+TOOL_BUDGET = 600  # tokens of all their lines; a small model reads slowly, and chooses worse among many
+_NAMES = 150
 
 
 def brief_prompt(
-    base: str | None, role: RoleDefinition, specs: Sequence[ToolSpec], instructions: Section = NOTHING
+    base: str | None,
+    role: RoleDefinition,
+    specs: Sequence[ToolSpec],
+    instructions: Section = NOTHING,
+    *,
+    request: str = "",
 ) -> str:
     """`base` is what a person wrote instead of our own opening. The same arguments give the same bytes, so that a cache of them holds."""
-    granted = callable_tools(role, specs)
-    tools = "\n".join(["Tools:", *map(_line, granted)]) if granted else ""
+    found = brief_tools(role, specs, request=request)
+    tools = "\n".join(["Tools:", *map(_line, found.shown), *_others(found)]) if found.shown else ""
     parts = (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role), instructions.text)
     return "\n\n".join(part for part in parts if part)
+
+
+def brief_tools(role: RoleDefinition, specs: Sequence[ToolSpec], *, request: str = "") -> Shortlist:
+    """Those that a small model in this role is told of."""
+    room = TOOL_BUDGET * BYTES_PER_TOKEN
+    return shortlist(callable_tools(role, specs), weight=lambda spec: size(_line(spec)) + 1, room=room, request=request)
+
+
+def _others(found: Shortlist) -> list[str]:
+    return [more] if (more := named(found.left_out, _NAMES * BYTES_PER_TOKEN)) else []
 
 
 def _line(spec: ToolSpec) -> str:

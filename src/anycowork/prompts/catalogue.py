@@ -7,39 +7,50 @@ from dataclasses import replace
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
+from anycowork.prompts.shortlist import named, ranked
 from anycowork.prompts.signature import signature
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
 
 LONGEST = 320  # characters of a description; a stranger's tool may have written a page
 SHORT = 60
+_NAMES_SHARE = 4  # a quarter of the room names what the rest does not hold
+_LEAST_NAMES = 200  # bytes, below which that quarter is better spent on one more tool
 
 
 @value
 class Catalogue:
-    """`left_out` names the granted tools for which there was no room; a tool that the role does not grant is named nowhere."""
+    """`left_out` names the granted tools for which there was no room; a tool that the role does not grant is named nowhere.
+    `whole`: no description had to be shortened for want of room, so that no request changes the text."""
 
     text: str
     shown: tuple[ToolSpec, ...]
     left_out: tuple[str, ...]
+    whole: bool
 
 
 def catalogue(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int, request: str = "") -> Catalogue:
     """The tools this role grants. Descriptions are shortened before a tool is left out, and the least important give way first.
 
-    The lower number in `priority` comes first, then the tool that shares more words with the request. Tools stand in the
-    order given, so that the text stays the same from turn to turn as long as it fits.
+    Tools stand in the order given, so that the text stays the same from turn to turn as long as it fits. What is left out can be
+    called all the same, so the last line names it, as far as the budget holds the names.
     """
-    granted = _granted(specs, role)
-    lines = _fitted(_ranked(granted, request), budget_tokens * BYTES_PER_TOKEN)
+    granted = tools_of(specs, role)
+    order = ranked(granted, request)
+    room = budget_tokens * BYTES_PER_TOKEN
+    lines = _fitted(order, room)
     shown = tuple(spec for spec in granted if spec.name in lines)
+    text = _by_category(shown, lines)
+    others = [spec.name for spec in order if spec.name not in lines]
+    more = named(others, room - size(text) - 2) if others and room // _NAMES_SHARE >= _LEAST_NAMES else ""
     return Catalogue(
-        text=_by_category(shown, lines),
+        text=f"{text}\n\n{more}" if more else text,
         shown=shown,
         left_out=tuple(spec.name for spec in granted if spec.name not in lines),
+        whole=all(line == _line(spec, LONGEST) for spec in shown for line in [lines[spec.name]]) and not others,
     )
 
 
-def _granted(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
+def tools_of(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
     """What the role grants, each described without the sentences that speak of a tool it does not."""
     excluded = [spec.name for spec in specs if not role.grants(spec.permissions)]
     # A name that is also an ordinary word ("search") names no tool where it stands in a sentence.
@@ -53,17 +64,6 @@ def _granted(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
 
 def _without(names: re.Pattern[str], description: str) -> str:
     return " ".join(sentence for sentence in re.split(r"(?<=[.!?])\s+", description) if not names.search(sentence))
-
-
-def _ranked(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
-    wanted = _words(request)
-    return sorted(
-        specs, key=lambda spec: (spec.priority, -len(wanted & _words(f"{spec.name} {spec.description}")), spec.name)
-    )
-
-
-def _words(text: str) -> set[str]:
-    return {word for word in re.findall(r"[^\W_]+", text.lower()) if len(word) > 2}
 
 
 def _fitted(ranked: Sequence[ToolSpec], room: int) -> dict[str, str]:
@@ -82,6 +82,8 @@ def _fitted(ranked: Sequence[ToolSpec], room: int) -> dict[str, str]:
 def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], room: int) -> dict[str, str]:
     kept: dict[str, str] = {}
     opened: set[str] = set()
+    names = room // _NAMES_SHARE
+    room -= names if names >= _LEAST_NAMES else 0
     for spec in ranked:
         cost = _cost(lines[spec.name]) + (0 if spec.category in opened else _heading_cost(spec.category))
         if cost > room:

@@ -2,6 +2,7 @@
 Pure; the passthrough never comes here."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from string import Template
 
@@ -10,11 +11,15 @@ from pydantic import JsonValue
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
-from anycowork.prompts.catalogue import Catalogue, catalogue
+from anycowork.prompts.catalogue import Catalogue, catalogue, tools_of
 from anycowork.prompts.instructions import NOTHING, Section
 from anycowork.prompts.prose import prose
+from anycowork.prompts.shortlist import Shortlist, named, shortlist
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
 
 TOOL_BUDGET = 2_000
+OFFER_BUDGET = 4_000  # with their schemas, as a provider is offered them: far wider than a line
+_OFFER_NAMES = 500
 
 
 @value
@@ -38,22 +43,47 @@ def enhance(
     instructions: Section = NOTHING,
 ) -> Enhanced:
     """The whole prompt of this role. `budget_tokens` bounds the tool list; the other sections are always whole. The project's own
-    instructions come last: they rank below the rest, and all that stands before them is the same in every folder.
+    instructions come last: they rank below the rest, and all that stands before them is the same in every folder. `request` is what
+    the chat was opened with; it matters only where the tools outgrow their budget.
 
     The same arguments give the same bytes, and a section that `base` holds already is not said again. `offered`: the provider shows
     the tools itself, so that the prompt does not.
     """
-    tools = catalogue(specs, role, budget_tokens=budget_tokens, request=request)
-    told = () if offered else _tool_sections(tools)
+    if offered:
+        found = offered_tools(specs, role, request=request)
+        told, left_out = _not_offered(found), found.left_out
+    else:
+        tools = catalogue(specs, role, budget_tokens=budget_tokens, request=request)
+        told, left_out = _tool_sections(tools), tools.left_out
     sections = [base, role_text, *told, prose("mermaid") if mermaid else "", instructions.text]
-    return Enhanced(content=_joined(sections), left_out=(*tools.left_out, *instructions.left_out))
+    return Enhanced(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
+
+
+def offered_tools(specs: Sequence[ToolSpec], role: RoleDefinition, *, request: str = "") -> Shortlist:
+    """Those that a provider is offered with their schemas, for a model that calls natively."""
+    return shortlist(tools_of(specs, role), weight=_offer_size, room=OFFER_BUDGET * BYTES_PER_TOKEN, request=request)
+
+
+def offer_tokens(found: Shortlist) -> int:
+    """What they weigh in a request beside its messages."""
+    return math.ceil(sum(map(_offer_size, found.shown)) / BYTES_PER_TOKEN)
+
+
+def _offer_size(spec: ToolSpec) -> int:
+    return size(spec.name) + size(spec.description) + size(json.dumps(spec.schema))
+
+
+def _not_offered(found: Shortlist) -> tuple[str, ...]:
+    """A provider takes no native call of a tool that it was not offered; the form in text is taken from every model."""
+    names = named(found.left_out, _OFFER_NAMES * BYTES_PER_TOKEN)
+    return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
 
 
 def _tool_sections(tools: Catalogue) -> tuple[str, ...]:
     if not tools.shown:
         return ()
     calling = Template(prose("calling")).substitute(example=_example(tools.shown))
-    return (f"{prose('tools')}\n\n{tools.text}", calling)
+    return (f"{prose('some_tools' if tools.left_out else 'tools')}\n\n{tools.text}", calling)
 
 
 def _example(shown: Sequence[ToolSpec]) -> str:

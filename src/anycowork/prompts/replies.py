@@ -29,6 +29,7 @@ def reply_schema(
     brief: bool = False,
     without: Collection[str] = (),
     only: Collection[str] = (),
+    others: Collection[str] = (),
 ) -> Json:
     """One branch for each form of each tool that the role grants, except those named in `without` (a tool, or `tool.parameter` for
     the forms that need it); then what the role may say, without a plan if `without` names that too: a small planner plans even
@@ -36,17 +37,25 @@ def reply_schema(
 
     With `only` a call of one of these tools is all that can be said, or the role's document if it is named, if the role grants one of them.
     With `brief` a call has its required parameters alone: what a small model adds is wrong more often than useful.
+    `others` are tools that the prompt only names: they share one branch that leaves their parameters open, so that two hundred of them make
+    no grammar of two hundred branches.
     The same arguments give the same bytes.
     """
     calls: list[JsonValue] = [
         _call(spec.name, form, brief=brief)
         for spec in (callable_tools(role, specs) if brief else specs)
-        if role.grants(spec.permissions) and spec.name not in without
+        if role.grants(spec.permissions) and spec.name not in without and spec.name not in others
         for form in (spec.forms or (spec.schema,))
         if not any(f"{spec.name}.{name}" in without for name in needed(form))
     ]
-    due = [call for call in calls if _tool_of(call) in only] + (_documents(role) if role.output in only else [])
-    return {"anyOf": due or [*calls, *([] if role.output in without else _documents(role)), _object({ANSWER: _TEXT})]}
+    open_calls = _open_call([name for name in others if name not in without], brief=brief)
+    due = [call for call in calls if _tool_of(call) in only]
+    due += _open_call([name for name in others if name in only and name not in without], brief=brief)
+    due += _documents(role) if role.output in only else []
+    return {
+        "anyOf": due
+        or [*calls, *open_calls, *([] if role.output in without else _documents(role)), _object({ANSWER: _TEXT})]
+    }
 
 
 def _tool_of(call: JsonValue) -> JsonValue:
@@ -63,13 +72,19 @@ def callable_tools(role: RoleDefinition, specs: Sequence[ToolSpec]) -> list[Tool
 
 def _call(name: str, parameters: Json, *, brief: bool) -> Json:
     return _object(
-        {
-            "tool": {"const": name},
-            "parameters": _narrowed(parameters, brief=brief),
-            # A turn ends with an answer: a small model says `true` on its first call of three.
-            "terminate": {"const": False} if brief else {"type": "boolean"},
-        }
+        {"tool": {"const": name}, "parameters": _narrowed(parameters, brief=brief), "terminate": _ends(brief=brief)}
     )
+
+
+def _open_call(names: Sequence[str], *, brief: bool) -> list[JsonValue]:
+    if not names:
+        return []
+    return [_object({"tool": {"enum": [*names]}, "parameters": {"type": "object"}, "terminate": _ends(brief=brief)})]
+
+
+def _ends(*, brief: bool) -> JsonValue:
+    """A turn ends with an answer: a small model says `true` on its first call of three."""
+    return {"const": False} if brief else {"type": "boolean"}
 
 
 def _narrowed(schema: Json, *, brief: bool) -> JsonValue:
