@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import uvicorn
 from starlette.types import ASGIApp
 
+from anycowork.connections import KEEP_ALIVE_SECONDS, Connection
 from anycowork.domain.errors import Conflict
 from anycowork.domain.values import value
 
@@ -62,6 +63,8 @@ def _config(app: ASGIApp, place: Place) -> uvicorn.Config:
         log_config=None,
         access_log=False,  # it would write tokens of the query into the log
         server_header=False,
+        http=Connection,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         lifespan="off",
         proxy_headers=False,  # whoever sends `X-Forwarded-For` would choose whose guesses are slowed down
         ws="none",
