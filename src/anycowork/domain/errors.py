@@ -274,10 +274,13 @@ class NotFound(RequestFault):
 
 
 class NoSuchWorkflow(NotFound):
-    """`near` are names that may have been meant."""
+    """`near` are names that may have been meant; `left_out` is the fault of a file that would have been this one."""
 
-    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, near: Sequence[str] = (), left_out: str = "") -> None:
         super().__init__("workflow", name)
+        if left_out:
+            self.message = f"The workflow '{name[:80]}' is left out until its file is mended: {left_out}."
+            return
         hint = (
             f"Did you mean {' or '.join(repr(one) for one in near)}?"
             if near

@@ -15,7 +15,7 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.values import value
 from anycowork.domain.workflows import Ask, Nested, Prompt, ShowChanges, Source, Step, ToolUse, Workflow
 from anycowork.workflows.definition import read_definition
-from anycowork.workflows.parameters import usage
+from anycowork.workflows.parameters import placeholders, usage
 from anycowork.workflows.sections import BadDefinition
 
 FindTool = Callable[[str], Tool | None]
@@ -66,6 +66,11 @@ class FileFault:
     line: int | None
     reason: str
 
+    @property
+    def name(self) -> str:
+        """The one that it would have had by its file's."""
+        return self.path.rpartition("/")[2].removesuffix(".md")
+
     def to_json(self) -> Json:
         return {"source": self.source.value, "path": self.path, "line": self.line, "reason": self.reason}
 
@@ -82,7 +87,8 @@ class Catalogue:
         """The one that this name means; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
         named = sorted((one for one in self.listed if one.name == name), key=lambda one: not one.trusted)
         if not named:
-            raise NoSuchWorkflow(name, self.near(name))
+            left_out = next((fault for fault in self.faults if fault.name == name), None)
+            raise NoSuchWorkflow(name, self.near(name), str(left_out) if left_out else "")
         return named[0]
 
     def near(self, name: str) -> list[str]:
@@ -143,16 +149,19 @@ def _needs(workflow: Workflow, read: Sequence[Listed], find_tool: FindTool) -> f
     needs = frozenset({Permission.READ_FILES}) if workflow.declared is None else workflow.declared
     for step in workflow.steps:
         if isinstance(step.does, ToolUse):
-            needs |= _needs_of_tool(step, step.does.tool, find_tool)
+            needs |= _needs_of_tool(step, step.does, find_tool)
         elif isinstance(step.does, Nested):
             needs |= _needs_of_nested(step, step.does, read, find_tool)
     return needs
 
 
-def _needs_of_tool(step: Step, name: str, find_tool: FindTool) -> frozenset[Permission]:
-    tool = find_tool(name)
+def _needs_of_tool(step: Step, use: ToolUse, find_tool: FindTool) -> frozenset[Permission]:
+    tool = find_tool(use.tool)
     if tool is None:
-        raise BadDefinition(step.line, f"there is no tool '{name[:80]}'")
+        raise BadDefinition(step.line, f"there is no tool '{use.tool[:80]}'")
+    if not placeholders(use.parameters) and (problems := tool.problems(use.parameters)):
+        # With values to be put in, only a run can tell.
+        raise BadDefinition(step.line, f"the call of {use.tool} does not fit: {problems[0].rstrip('.')}")
     return tool.spec.permissions
 
 
@@ -164,7 +173,18 @@ def _needs_of_nested(step: Step, nested: Nested, read: Sequence[Listed], find_to
     meant = next((one for one in reversed(named) if one.trusted), named[0]).workflow
     if any(isinstance(inner.does, Nested) for inner in meant.steps):
         raise BadDefinition(step.line, f"'{meant.name}' runs another workflow itself; one level is all there is")
+    _require_its_parameters(step, nested, meant)
     return _needs(meant, read, find_tool)
+
+
+def _require_its_parameters(step: Step, nested: Nested, meant: Workflow) -> None:
+    known = {parameter.name: parameter for parameter in meant.parameters}
+    for name in nested.given:
+        if name not in known:
+            raise BadDefinition(step.line, f"'{name}' is no parameter of '{meant.name}' (it takes: {', '.join(known)})")
+    for name, parameter in known.items():
+        if parameter.required and name not in nested.given:
+            raise BadDefinition(step.line, f"'{meant.name}' needs '{name}', which is not given to it")
 
 
 def _is_hidden(one: Listed, among: Sequence[Listed]) -> bool:

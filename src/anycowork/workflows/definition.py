@@ -4,10 +4,12 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Annotated
 
 import msgspec
 from pydantic import Field, JsonValue, StrictBool, ValidationError
+from pydantic_core import ErrorDetails
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
@@ -70,14 +72,16 @@ class _Front:
     lines: Sequence[str]
 
     def line_of(self, place: Sequence[str | int]) -> int:
-        """Where this field stands, as nearly as its words tell; the file's first line is 1."""
+        """Where this field stands, as nearly as its words tell; where it is missing, its table. The file's first line is 1."""
+        heads = [number for number, line in enumerate(self.lines) if line.lstrip().startswith("[")]
         at = 0
         if len(place) > 1 and place[0] == "parameters" and isinstance(place[1], int):
-            tables = [number for number, line in enumerate(self.lines) if line.strip() == "[[parameters]]"]
+            tables = [number for number in heads if self.lines[number].strip() == "[[parameters]]"]
             at = tables[place[1]] if place[1] < len(tables) else 0
             place = place[2:]
+        end = next((number for number in heads if number > at), len(self.lines))
         key = re.compile(rf"\s*{re.escape(str(place[0]))}\s*=") if place else None
-        for number in range(at, len(self.lines)):
+        for number in range(at, end):
             if key and key.match(self.lines[number]):
                 return number + 2
         return at + 2 if at else 1
@@ -126,10 +130,25 @@ def _read_head(front: _Front) -> Head:
         raise BadDefinition(line, f"not valid TOML: {_AT_LINE.sub('', str(error))}") from None
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise BadDefinition(front.line_of(first["loc"]), f"'{field}': {first['msg']}") from None
+        of_parameter = first["loc"][0] == "parameters" and len(first["loc"]) > 2
+        reason = _in_plain_words(first, ParameterHead if of_parameter else Head)
+        raise BadDefinition(front.line_of(first["loc"]), reason) from None
     except (ValueError, OverflowError, RecursionError):
         raise BadDefinition(1, "the front matter holds a number too large, or is nested too deep") from None
+
+
+def _in_plain_words(error: ErrorDetails, head: type[Boundary]) -> str:
+    """What is wrong with this key, and what would be right."""
+    name = next((str(word) for word in reversed(error["loc"]) if isinstance(word, str)), "")
+    match error["type"]:
+        case "extra_forbidden":
+            near = get_close_matches(name, head.model_fields, n=1)
+            meant = f"; did you mean '{near[0]}'?" if near else ""
+            return f"'{name[:60]}' is no key here (there are: {', '.join(head.model_fields)}){meant}"
+        case "missing":
+            return f"'{name}' is missing"
+        case _:
+            return f"'{name}': {error['msg'].replace('a valid array', 'a list, in [ ]')}"
 
 
 def _name(file_name: str, given: str | None, front: _Front) -> str:

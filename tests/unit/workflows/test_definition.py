@@ -103,6 +103,18 @@ FAULTS = {
     "bad toml": ('+++\ndescription = "d"\nname = \n+++\n## a\nb', 3, "not valid TOML"),
     "unknown key": (_with('colour = "red"\n'), 3, "colour"),
     "no description": ('+++\ncategory = "x"\n+++\n## a\nb', 1, "description"),
+    "misspelt key": (_with('catgory = "x"\n'), 3, "did you mean 'category'?"),
+    "description of a parameter alone": (
+        '+++\ncategory = "x"\n[[parameters]]\nname = "a"\ndescription = "d"\n+++\n## a\nb',
+        1,
+        "'description' is missing",
+    ),
+    "second parameter without a name": (
+        _with('[[parameters]]\nname = "a"\n[[parameters]]\ntype = "path"\n'),
+        5,
+        "'name' is missing",
+    ),
+    "no list": (_with('needs = "read_files"\n'), 3, "a list, in [ ]"),
     "unknown permission": (_with('needs = ["fly"]\n'), 3, "needs"),
     "bad name": (_with('name = "Über"\n'), 3, "no name"),
     "reserved name": (_with('name = "categories"\n'), 3, "taken"),

@@ -70,6 +70,41 @@ async def test_a_faulty_file_is_told_with_its_line_and_the_rest_still_loads(tmp_
         await guest.ask("GET", "/workflows/broken", expect=404)
 
 
+@proves("WFL-2", "WFL-3")
+async def test_who_asks_for_one_that_was_left_out_is_told_where_and_why(tmp_path: Path) -> None:
+    written(tmp_path, broken='+++\ndescription = "x"\n+++\n## Go\nto {{place}}\n')
+    async with at_home(tmp_path) as guest:
+        chat = await guest.chat()
+        refused = [
+            await guest.ask("GET", "/workflows/broken", expect=404),
+            await started(chat, "broken", expect=404),
+            await guest.ask("POST", f"{chat.path}/messages", {"content": "/broken"}, expect=422),
+        ]
+        for answer in refused:
+            assert "workflows/broken.md:5: '{{place}}' is no parameter" in answer["error"]["message"]
+
+
+@proves("WFL-2", "WFL-3")
+async def test_parameters_that_can_never_fit_are_told_before_anybody_runs_it(tmp_path: Path) -> None:
+    call = '```tool\n{"tool": "create_file", "parameters": %s}\n```\n'
+    asks = HEAD.replace("+++\n##", '[[parameters]]\nname = "who"\n+++\n##')
+    written(
+        tmp_path,
+        misspelt=HEAD + call % '{"pth": "a.txt", "content": "x"}',
+        filled=asks + call % '{"path": "{{who}}", "content": "x"}',
+        greet=asks + "Greet {{who}}.\n",
+        wrong_key=HEAD + "```workflow\ngreet whom=Ann\n```\n",
+        no_key=HEAD + "```workflow\ngreet\n```\n",
+    )
+    async with at_home(tmp_path) as guest:
+        told = {Path(fault["path"]).stem: (fault["line"], fault["reason"]) for fault in await faults(guest)}
+        assert told == {
+            "misspelt": (4, "the call of create_file does not fit: 'path' is missing; it is required (text)"),
+            "wrong_key": (4, "'whom' is no parameter of 'greet' (it takes: who)"),
+            "no_key": (4, "'greet' needs 'who', which is not given to it"),
+        }
+
+
 async def test_files_are_read_again_when_they_change(tmp_path: Path) -> None:
     async with at_home(tmp_path, replies=["By you."]) as guest:
         chat = await guest.chat()
