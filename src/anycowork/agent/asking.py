@@ -13,7 +13,7 @@ from anycowork.domain.messages import Json, Message
 from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.values import replace
-from anycowork.prompts.book import NOT_OFFERED, Offered, PromptBook, Setting
+from anycowork.prompts.book import NOT_OFFERED, Aim, Offered, PromptBook, Setting
 from anycowork.prompts.shortlist import A_REQUEST
 from anycowork.prompts.tokens import tokens
 from anycowork.prompts.window import Shown, Window
@@ -83,7 +83,14 @@ class Asking:
 
     def _offered(self, moment: Moment, options: ModelOptions) -> Offered:
         native = options.calling is Calling.NATIVE
-        return self._prompts.offers(moment.role, request=moment.opening()) if native else NOT_OFFERED
+        return self._prompts.offers(moment.role, self._aim(moment)) if native else NOT_OFFERED
+
+    def _aim(self, moment: Moment) -> Aim:
+        return Aim.of(moment.opening(), self._room(moment))
+
+    def _room(self, moment: Moment) -> int:
+        """Tokens that may be shown."""
+        return int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
 
     def _schema(self, moment: Moment, options: ModelOptions, circling: frozenset[str]) -> Json | None:
         match options.calling:
@@ -91,14 +98,14 @@ class Asking:
                 return None
             case Calling.SCHEMA:
                 if not options.brief:
-                    return self._prompts.replies(moment.role, brief=False, without=circling, request=moment.opening())
+                    return self._prompts.replies(moment.role, brief=False, without=circling, aim=self._aim(moment))
                 without = (
                     circling
                     | moment.unfit_forms()
                     | (self._prompts.changers() | {OutputFormat.PLAN.value} if moment.asks_only() else frozenset())
                 )
                 return self._prompts.replies(
-                    moment.role, brief=True, without=without, only=self._due(moment), request=moment.opening()
+                    moment.role, brief=True, without=without, only=self._due(moment), aim=self._aim(moment)
                 )
             case _:
                 assert_never(options.calling)
@@ -116,7 +123,7 @@ class Asking:
         return tools if looks_first else frozenset()
 
     async def _shown(self, moment: Moment, options: ModelOptions) -> Shown:
-        room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
+        room = self._room(moment)
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
         new = moment.history[len(moment.window) :]

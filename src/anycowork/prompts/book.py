@@ -11,13 +11,15 @@ from anycowork.domain.ports import InstructionFiles, SystemPrompts, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.brief import TOOL_BUDGET as BRIEF_BUDGET
 from anycowork.prompts.brief import brief_prompt, brief_tools
 from anycowork.prompts.catalogue import catalogue
-from anycowork.prompts.enhance import TOOL_BUDGET, Enhanced, enhance, offer_tokens, offered_tools
+from anycowork.prompts.enhance import OFFER_BUDGET, TOOL_BUDGET, Enhanced, enhance, offer_tokens, offered_tools
 from anycowork.prompts.instructions import NOTHING, Section, instructions_section
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.replies import reply_schema
 
+_AMPLE = 8_000  # tokens: with this much room every budget is what it is meant to be
 _CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES}
 
 
@@ -28,6 +30,30 @@ class Setting:
     workspace: str
     room: int
     request: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What tools are chosen by: the request that the chat was opened with, and a share of what its model can be shown, `room`."""
+
+    request: str = ""
+    room: int = _AMPLE
+
+    @classmethod
+    def of(cls, request: str, room: int) -> "Aim":
+        return cls(request, min(room, _AMPLE))  # all that have ample room share one prompt
+
+    @property
+    def listed(self) -> int:
+        return min(TOOL_BUDGET, self.room // 2)
+
+    @property
+    def offered(self) -> int:
+        return min(OFFER_BUDGET, self.room * 3 // 5)
+
+    @property
+    def brief(self) -> int:
+        return min(BRIEF_BUDGET, self.room // 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +78,38 @@ class PromptBook:
         self._known = toolbox.specs()
 
         @lru_cache(maxsize=64)
-        def together(base: str, role: RoleDefinition, offered: bool, instructions: Section, request: str) -> Enhanced:
+        def together(base: str, role: RoleDefinition, offered: bool, instructions: Section, aim: Aim) -> Enhanced:
             return enhance(
                 base,
                 role,
                 role_text(role),
                 toolbox.specs(),
+                budget_tokens=aim.offered if offered else aim.listed,
+                request=aim.request,
                 offered=offered,
                 instructions=instructions,
-                request=request,
             )
 
         @lru_cache(maxsize=64)
-        def shortly(base: str | None, role: RoleDefinition, instructions: Section, request: str) -> str:
-            return brief_prompt(base, role, toolbox.specs(), instructions, request=request)
+        def shortly(base: str | None, role: RoleDefinition, instructions: Section, aim: Aim) -> str:
+            specs = toolbox.specs()
+            return brief_prompt(base, role, specs, instructions, budget_tokens=aim.brief, request=aim.request)
 
         @lru_cache(maxsize=64)
-        def replies(
-            role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str], request: str
-        ) -> Json:
+        def replies(role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str], aim: Aim) -> Json:
             specs = toolbox.specs()
-            others = _others(role, specs, brief=brief, request=request)
+            others = _others(role, specs, aim, brief=brief)
             return reply_schema(role, specs, brief=brief, without=without, only=only, others=others)
 
         @lru_cache(maxsize=64)
-        def offers(role: RoleDefinition, request: str) -> Offered:
-            found = offered_tools(toolbox.specs(), role, request=request)
+        def offers(role: RoleDefinition, aim: Aim) -> Offered:
+            found = offered_tools(toolbox.specs(), role, budget_tokens=aim.offered, request=aim.request)
             tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in found.shown)
             return Offered(tools, offer_tokens(found))
 
         @lru_cache(maxsize=64)
-        def crowded(role: RoleDefinition) -> bool:
-            return _crowded(role, toolbox.specs())
+        def crowded(role: RoleDefinition, aim: Aim) -> bool:
+            return _crowded(role, toolbox.specs(), aim)
 
         self._together, self._shortly, self._replies, self._offers = together, shortly, replies, offers
         self._crowded = crowded
@@ -118,8 +144,8 @@ class PromptBook:
     async def enhanced(self, prompt: SystemPrompt, role: RoleDefinition, setting: Setting | None = None) -> Enhanced:
         """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
         instructions = await self._instructions(setting, brief=False) if setting else NOTHING
-        request = self._aim(role, setting.request if setting else "")
-        return self._together(prompt.content, role, False, instructions, request)
+        aim = self._aim(role, Aim.of(setting.request, setting.room) if setting else Aim())
+        return self._together(prompt.content, role, False, instructions, aim)
 
     async def for_chat(
         self,
@@ -133,19 +159,19 @@ class PromptBook:
         """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
-        request = self._aim(role, setting.request)
+        aim = self._aim(role, Aim.of(setting.request, setting.room))
         if brief:
-            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions, request)
-        return self._together(chosen.content, role, offered, instructions, request).content
+            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions, aim)
+        return self._together(chosen.content, role, offered, instructions, aim).content
 
     async def _instructions(self, setting: Setting, *, brief: bool) -> Section:
         found = await self._supplied.instructions(setting.workspace) if self._supplied else None
         return instructions_section(found, room=setting.room, brief=brief)
 
-    def offers(self, role: RoleDefinition, *, request: str = "") -> Offered:
+    def offers(self, role: RoleDefinition, aim: Aim) -> Offered:
         """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
-        opening `request` speaks of."""
-        return self._offers(role, self._aim(role, request))
+        opening request speaks of."""
+        return self._offers(role, self._aim(role, aim))
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
         """The names of those that the role grants."""
@@ -162,33 +188,34 @@ class PromptBook:
         brief: bool,
         without: frozenset[str] = frozenset(),
         only: frozenset[str] = frozenset(),
-        request: str = "",
+        aim: Aim = Aim(),  # noqa: B008  (it is frozen)
     ) -> Json:
         """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
-        return self._replies(role, brief, without, only, self._aim(role, request))
+        return self._replies(role, brief, without, only, self._aim(role, aim))
 
-    def _aim(self, role: RoleDefinition, request: str) -> str:
-        """The request if it has a say in what is shown; empty as long as there is room for every tool, so that all chats share one prompt."""
+    def _aim(self, role: RoleDefinition, aim: Aim) -> Aim:
+        """Without the request as long as there is room for every tool: then it has no say, and all chats share one prompt."""
         if self._known is not (found := self._specs()):
             self._known = found
             for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
                 kept.cache_clear()
-        return request if request and self._crowded(role) else ""
+        anyhow = Aim("", aim.room)
+        return aim if aim.request and self._crowded(role, anyhow) else anyhow
 
 
-def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec]) -> bool:
+def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: Aim) -> bool:
     return (
-        not catalogue(specs, role, budget_tokens=TOOL_BUDGET).whole
-        or bool(offered_tools(specs, role).left_out)
-        or bool(brief_tools(role, specs).left_out)
+        not catalogue(specs, role, budget_tokens=aim.listed).whole
+        or bool(offered_tools(specs, role, budget_tokens=aim.offered).left_out)
+        or bool(brief_tools(role, specs, budget_tokens=aim.brief).left_out)
     )
 
 
-def _others(role: RoleDefinition, specs: Sequence[ToolSpec], *, brief: bool, request: str) -> tuple[str, ...]:
+def _others(role: RoleDefinition, specs: Sequence[ToolSpec], aim: Aim, *, brief: bool) -> tuple[str, ...]:
     """What the prompt names without describing it."""
     if brief:
-        return brief_tools(role, specs, request=request).left_out
-    return catalogue(specs, role, budget_tokens=TOOL_BUDGET, request=request).left_out
+        return brief_tools(role, specs, budget_tokens=aim.brief, request=aim.request).left_out
+    return catalogue(specs, role, budget_tokens=aim.listed, request=aim.request).left_out
 
 
 def _built_in() -> SystemPrompt:

@@ -22,18 +22,21 @@ def brief_prompt(
     specs: Sequence[ToolSpec],
     instructions: Section = NOTHING,
     *,
+    budget_tokens: int = TOOL_BUDGET,
     request: str = "",
 ) -> str:
     """`base` is what a person wrote instead of our own opening. The same arguments give the same bytes, so that a cache of them holds."""
-    found = brief_tools(role, specs, request=request)
+    found = brief_tools(role, specs, budget_tokens=budget_tokens, request=request)
     tools = "\n".join(["Tools:", *map(_line, found.shown), *_others(found)]) if found.shown else ""
     parts = (base or "", prose("brief/base"), tools, prose("brief/rules"), _role(role), instructions.text)
     return "\n\n".join(part for part in parts if part)
 
 
-def brief_tools(role: RoleDefinition, specs: Sequence[ToolSpec], *, request: str = "") -> Shortlist:
+def brief_tools(
+    role: RoleDefinition, specs: Sequence[ToolSpec], *, budget_tokens: int = TOOL_BUDGET, request: str = ""
+) -> Shortlist:
     """Those that a small model in this role is told of."""
-    room = TOOL_BUDGET * BYTES_PER_TOKEN
+    room = budget_tokens * BYTES_PER_TOKEN
     return shortlist(callable_tools(role, specs), weight=lambda spec: size(_line(spec)) + 1, room=room, request=request)
 
 

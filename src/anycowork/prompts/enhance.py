@@ -19,7 +19,8 @@ from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
 
 TOOL_BUDGET = 2_000
 OFFER_BUDGET = 4_000  # with their schemas, as a provider is offered them: far wider than a line
-_OFFER_NAMES = 500
+_ENVELOPE = 80  # bytes that a provider's format puts around one
+_NAMES_SHARE = 8  # of that budget, to name what was not offered
 
 
 @value
@@ -36,13 +37,13 @@ def enhance(
     role_text: str,
     specs: Sequence[ToolSpec],
     *,
-    budget_tokens: int = TOOL_BUDGET,
+    budget_tokens: int | None = None,
     request: str = "",
     mermaid: bool = True,
     offered: bool = False,
     instructions: Section = NOTHING,
 ) -> Enhanced:
-    """The whole prompt of this role. `budget_tokens` bounds the tool list; the other sections are always whole. The project's own
+    """The whole prompt of this role. `budget_tokens` bounds the tools, listed or offered; the other sections are always whole. The project's own
     instructions come last: they rank below the rest, and all that stands before them is the same in every folder. `request` is what
     the chat was opened with; it matters only where the tools outgrow their budget.
 
@@ -50,18 +51,22 @@ def enhance(
     the tools itself, so that the prompt does not.
     """
     if offered:
-        found = offered_tools(specs, role, request=request)
-        told, left_out = _not_offered(found), found.left_out
+        found = offered_tools(specs, role, budget_tokens=budget_tokens, request=request)
+        told, left_out = _not_offered(found, budget_tokens), found.left_out
     else:
-        tools = catalogue(specs, role, budget_tokens=budget_tokens, request=request)
+        budget = TOOL_BUDGET if budget_tokens is None else budget_tokens
+        tools = catalogue(specs, role, budget_tokens=budget, request=request)
         told, left_out = _tool_sections(tools), tools.left_out
     sections = [base, role_text, *told, prose("mermaid") if mermaid else "", instructions.text]
     return Enhanced(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
 
 
-def offered_tools(specs: Sequence[ToolSpec], role: RoleDefinition, *, request: str = "") -> Shortlist:
+def offered_tools(
+    specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None, request: str = ""
+) -> Shortlist:
     """Those that a provider is offered with their schemas, for a model that calls natively."""
-    return shortlist(tools_of(specs, role), weight=_offer_size, room=OFFER_BUDGET * BYTES_PER_TOKEN, request=request)
+    budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
+    return shortlist(tools_of(specs, role), weight=_offer_size, room=budget * BYTES_PER_TOKEN, request=request)
 
 
 def offer_tokens(found: Shortlist) -> int:
@@ -70,12 +75,13 @@ def offer_tokens(found: Shortlist) -> int:
 
 
 def _offer_size(spec: ToolSpec) -> int:
-    return size(spec.name) + size(spec.description) + size(json.dumps(spec.schema))
+    return _ENVELOPE + size(spec.name) + size(spec.description) + size(json.dumps(spec.schema))
 
 
-def _not_offered(found: Shortlist) -> tuple[str, ...]:
+def _not_offered(found: Shortlist, budget_tokens: int | None) -> tuple[str, ...]:
     """A provider takes no native call of a tool that it was not offered; the form in text is taken from every model."""
-    names = named(found.left_out, _OFFER_NAMES * BYTES_PER_TOKEN)
+    budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
+    names = named(found.left_out, budget // _NAMES_SHARE * BYTES_PER_TOKEN)
     return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
 
 
