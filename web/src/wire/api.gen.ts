@@ -10568,7 +10568,7 @@ export interface operations {
             query?: {
                 /** @description Actor, unless this or a chat says another. */
                 role?: components["schemas"]["RoleName"] | null;
-                /** @description Take the role of this chat, and its folder's instructions. */
+                /** @description Take the role of this chat, its folder's instructions, and what it was opened with. */
                 context_id?: string | null;
             };
             header?: never;
