@@ -57,14 +57,15 @@ class Asking:
         if options.images:
             request = replace(request, image_bytes=await self._seen(moment, shown.messages))
         asked = listener.heard.message_id  # what it costs goes by the name of the answer
-        reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
+        named = f"{provider.name}/{model}"
+        reserve = Reserve(asked, moment.turn.id, request.purpose, named, shown.tokens)
         pending, announcements = moment.take_pending()
         change = Change(moment.chat.id, (*pending, reserve, moment.turn), announcements)
         await moment.unwritten.write(self._journal, change)
         heard = await listener.hear(provider, request)
-        spend, event = _spent(asked, heard, shown.tokens)
+        spend, event = _spent(asked, heard, shown.tokens, named)
         moment.pending.append(spend)
-        moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
+        moment.announcements.append(announce.usage(moment.turn.id, event))
         return heard
 
     def _request(self, moment: Moment, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
@@ -113,12 +114,11 @@ class Asking:
         room = int(self._providers.context_tokens(moment.chat.config.model_id) * (1 - ANSWER_SHARE))
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
-        new = moment.history[len(moment.window) :]
-        if not options.images:
-            new = [_with_notes(one) for one in new]
-        moment.window.extend(
-            [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
-        )
+        for message in moment.history[len(moment.window) :]:
+            one = message if options.images else _with_notes(message)
+            if message.id == moment.turn.message_id:
+                one = await self._with_files(moment, one)
+            moment.window.add(one)
         return moment.window.shown(budget=room, system=await self._told(moment, options, room))
 
     async def _with_files(self, moment: Moment, request: Message) -> Message:
@@ -159,7 +159,7 @@ def _with_notes(message: Message) -> Message:
     return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
-def _spent(asked: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
+def _spent(asked: str, heard: Heard, estimate: int, model: str) -> tuple[Spend, Json]:
     usage = heard.usage or UsageChunk(estimate, tokens(heard.text) + tokens(heard.reasoning))
     spend = Spend(asked, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
     return spend, {
@@ -168,4 +168,5 @@ def _spent(asked: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
         "cached": spend.cached,
         "reasoning": spend.reasoning,
         "estimated": spend.estimated,
+        "model": model,
     }
