@@ -81,7 +81,7 @@ class Importer:
         raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
         entries = [self._entry(seq, message) for seq, (message, _) in enumerate(stored, 1)]
         rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
-        messages.insert(connection, raws)
+        messages.insert_imported(connection, raws)
         records.insert(connection, rows)
         chats.advance(connection, [chats.End(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
         report.messages = len(stored)

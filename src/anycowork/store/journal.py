@@ -124,7 +124,7 @@ class SqliteJournal:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
                     seq = line.take(1)
-                    places.append((write.id, chat_id, seq, None))
+                    places.append((write.id, chat_id, seq))
                     body = encoded_message(
                         write, seq=seq, record_id=new_id(), at=at, principal=change.principal, cause=change.cause
                     )

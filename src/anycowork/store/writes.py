@@ -95,7 +95,7 @@ class Scribe:
         there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
         kept = [entry for entry in entries if entry.chat_id in there]
         position = self._next_position(connection)
-        records.insert(connection, records.pieces(kept, position=position))
+        records.insert_pieces(connection, records.pieces(kept, position=position))
         self._position = position + len(kept)
 
     def forget(self) -> None:
