@@ -57,13 +57,12 @@ class Asking:
         if options.images:
             request = replace(request, image_bytes=await self._seen(moment, shown.messages))
         asked = listener.heard.message_id  # what it costs goes by the name of the answer
-        named = f"{provider.name}/{model}"
-        reserve = Reserve(asked, moment.turn.id, request.purpose, named, shown.tokens)
+        reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
         pending, announcements = moment.take_pending()
         change = Change(moment.chat.id, (*pending, reserve, moment.turn), announcements)
         await moment.unwritten.write(self._journal, change)
         heard = await listener.hear(provider, request)
-        spend, event = _spent(asked, heard, shown.tokens, named)
+        spend, event = _spent(reserve, heard)
         moment.pending.append(spend)
         moment.announcements.append(announce.usage(moment.turn.id, event))
         return heard
@@ -159,14 +158,14 @@ def _with_notes(message: Message) -> Message:
     return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
-def _spent(asked: str, heard: Heard, estimate: int, model: str) -> tuple[Spend, Json]:
-    usage = heard.usage or UsageChunk(estimate, tokens(heard.text) + tokens(heard.reasoning))
-    spend = Spend(asked, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+def _spent(of: Reserve, heard: Heard) -> tuple[Spend, Json]:
+    usage = heard.usage or UsageChunk(of.tokens, tokens(heard.text) + tokens(heard.reasoning))
+    spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
     return spend, {
         "prompt": spend.prompt,
         "completion": spend.completion,
         "cached": spend.cached,
         "reasoning": spend.reasoning,
         "estimated": spend.estimated,
-        "model": model,
+        "model": of.model,
     }

@@ -9,7 +9,22 @@ from pydantic import JsonValue
 from anycowork.domain.events import BY_THE_HOUSE, ENVELOPE_VERSION, Draft, EventType
 from anycowork.domain.messages import Json, Message
 
-_KEYS = "at attempt call_id cause chat_id id job_id principal seq step_id task_id turn_id type v".split()
+_KEYS = [
+    "at",
+    "attempt",
+    "call_id",
+    "cause",
+    "chat_id",
+    "id",
+    "job_id",
+    "principal",
+    "seq",
+    "step_id",
+    "task_id",
+    "turn_id",
+    "type",
+    "v",
+]
 _encode = msgspec.json.Encoder(order="deterministic").encode  # keys of JSON sorted, fields as they stand in their class
 
 
