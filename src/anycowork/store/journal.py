@@ -119,27 +119,18 @@ class SqliteJournal:
         places: list[messages.Row] = []
         step = True
         for change in changes:
+            who, why = change.principal, change.cause
             step = step and _OF_A_STEP.issuperset(map(type, change.writes))
             for write in change.writes:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
                     seq = line.take(1)
                     places.append((write.id, chat_id, seq))
-                    body = encoded_message(
-                        write, seq=seq, record_id=new_id(), at=at, principal=change.principal, cause=change.cause
-                    )
+                    body = encoded_message(write, seq=seq, record_id=new_id(), at=at, principal=who, cause=why)
                     entries.append(Entry(chat_id, seq, EventType.MESSAGE, body))
             for draft in change.events:
                 seq = line.take(1)
-                body = encoded(
-                    draft,
-                    seq=seq,
-                    record_id=new_id(),
-                    chat_id=chat_id,
-                    at=at,
-                    principal=change.principal,
-                    cause=change.cause,
-                )
+                body = encoded(draft, seq=seq, record_id=new_id(), chat_id=chat_id, at=at, principal=who, cause=why)
                 entries.append(Entry(chat_id, seq, draft.type, body))
         if not entries:
             line.take(1)  # rows are ordered by the number of what brought them, so there must be one
