@@ -62,9 +62,9 @@ class Asking:
         change = Change(moment.chat.id, (*pending, reserve, moment.turn), announcements)
         await moment.unwritten.write(self._journal, change)
         heard = await listener.hear(provider, request)
-        spend, event = _spent(asked, heard, shown.tokens)
+        spend, event = _spent(reserve, heard)
         moment.pending.append(spend)
-        moment.announcements.append(announce.usage(moment.turn.id, event | {"model": f"{provider.name}/{model}"}))
+        moment.announcements.append(announce.usage(moment.turn.id, event))
         return heard
 
     def _request(self, moment: Moment, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
@@ -126,12 +126,11 @@ class Asking:
         room = self._room(moment)
         if options.brief and not len(moment.window):
             moment.window = Window(result_cap=BRIEF_RESULT)
-        new = moment.history[len(moment.window) :]
-        if not options.images:
-            new = [_with_notes(one) for one in new]
-        moment.window.extend(
-            [await self._with_files(moment, one) if one.id == moment.turn.message_id else one for one in new]
-        )
+        for message in moment.history[len(moment.window) :]:
+            one = message if options.images else _with_notes(message)
+            if message.id == moment.turn.message_id:
+                one = await self._with_files(moment, one)
+            moment.window.add(one)
         system = await self._told(moment, options, room)
         return moment.window.shown(budget=room - self._offered(moment, options).tokens, system=system)
 
@@ -173,13 +172,14 @@ def _with_notes(message: Message) -> Message:
     return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
-def _spent(asked: str, heard: Heard, estimate: int) -> tuple[Spend, Json]:
-    usage = heard.usage or UsageChunk(estimate, tokens(heard.text) + tokens(heard.reasoning))
-    spend = Spend(asked, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+def _spent(of: Reserve, heard: Heard) -> tuple[Spend, Json]:
+    usage = heard.usage or UsageChunk(of.tokens, tokens(heard.text) + tokens(heard.reasoning))
+    spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
     return spend, {
         "prompt": spend.prompt,
         "completion": spend.completion,
         "cached": spend.cached,
         "reasoning": spend.reasoning,
         "estimated": spend.estimated,
+        "model": of.model,
     }

@@ -216,19 +216,15 @@ class Moment:
 
     def circling(self) -> frozenset[str]:
         """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
-        last: Call | None = None
-        tools, again = set(), False
+        since: list[Call] = []
         for call in reversed(self.calls[-_CIRCLE:]):
-            if call.result is None:
-                continue
             if call.intent is not None and _succeeded(call):
                 break
-            if last is None:
-                last, again = call, _was_a_repeat(call)
-            elif call.parameters == last.parameters and call.tool == last.tool:
-                again = True
-            tools.add(call.tool)
-        return frozenset(tools) if again else frozenset()
+            if call.result is not None:
+                since.append(call)
+        if not since or not (_was_a_repeat(since[0]) or _comes_again(since)):
+            return frozenset()
+        return frozenset(call.tool for call in since)
 
     def _refused_before(self, call: Call) -> Call | None:
         same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
@@ -256,6 +252,14 @@ def _changed(call: Call) -> bool:
     if not _succeeded(call) or call.result is None:
         return False
     return call.intent is not None if call.tool != "execute_command" else bool(call.result.facts.get("changed"))
+
+
+def _comes_again(calls: list[Call]) -> bool:
+    """The first of them was made before, among the others."""
+    first = calls[0]
+    if [call.parameters for call in calls].count(first.parameters) == 1:
+        return False  # as nearly always
+    return any(call.tool == first.tool and call.parameters == first.parameters for call in calls[1:])
 
 
 def _was_a_repeat(call: Call) -> bool:

@@ -50,6 +50,8 @@ class Planted:
                 self._too_much = True  # then every call may stand in it
 
     def take_orders(self, text: str) -> None:
+        if "_file" not in text and "_command" not in text:  # looked for in a twentieth of the time
+            return
         orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ORDER.finditer(text)]
         self._orders += orders if len(orders) <= _MOST_ORDERS else [text]
 

@@ -61,7 +61,9 @@ class ImageBytes(Protocol):
 
 def images_of(message: Message) -> tuple[Image, ...]:
     """Those that came with it. Lenient: what cannot be read is none."""
-    stored = message.payload.get("images") if message.payload and message.role is Speaker.USER else None
+    if message.role is not Speaker.USER or not message.payload:
+        return ()
+    stored = message.payload.get("images")
     found = map(_read, stored) if isinstance(stored, list) else ()
     return tuple(image for image in found if image is not None)
 

@@ -66,7 +66,7 @@ class ApprovePlan:
 
 @value
 class Reserve:
-    """Budget set aside before a model is asked; `Spend` with the same id replaces it."""
+    """Budget set aside before a model is asked; the `Spend` of it replaces it."""
 
     id: str
     turn_id: str
@@ -77,7 +77,9 @@ class Reserve:
 
 @value
 class Spend:
-    id: str
+    """What was used of it. Refused with NotFound if nothing was set aside in its turn, with Conflict if less was."""
+
+    of: Reserve
     prompt: int
     completion: int
     cached: int = 0

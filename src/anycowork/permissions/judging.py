@@ -1,6 +1,5 @@
 """The door's rules stage: what a call touches, which rule decides it, and what holds where no rule speaks. Asks the rules' port, decides pure."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
@@ -48,7 +47,7 @@ class Judged:
 class Judge:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._indexes: OrderedDict[str, RuleIndex] = OrderedDict()
+        self._indexes: dict[str, RuleIndex] = {}
 
     async def look(self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str) -> Judged:
         touched = touched_by(prepared, workspace)
@@ -76,13 +75,12 @@ class Judge:
         return weigh(changes, index, changed_by=call.tool)
 
     def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
-        """Kept as long as the rules are the very same object."""
-        index = self._indexes.pop(chat_id, None)
+        """Kept as long as the rules are the very same object. When there are too many, the one made first goes."""
+        index = self._indexes.get(chat_id)
         if index is None or index.rules is not rules:
-            index = RuleIndex(rules)
-        self._indexes[chat_id] = index
-        if len(self._indexes) > _MOST_INDEXES:
-            self._indexes.popitem(last=False)
+            index = self._indexes[chat_id] = RuleIndex(rules)
+            if len(self._indexes) > _MOST_INDEXES:
+                del self._indexes[next(iter(self._indexes))]
         return index
 
 

@@ -45,9 +45,11 @@ def weighed(message: Message, *, ratio: float, result_cap: int, whole: Message |
     one = said(shown)
     if one is None:
         return Weighed(whole or message, shown, None, 0)
-    # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
-    note = tokens(TURN_OVER, ratio) + FRAME if _from_the_person(shown) else 0
-    return Weighed(whole or message, shown, one, tokens(one.content, ratio) + FRAME + note + image_tokens(one))
+    weight = tokens(one.content, ratio) + FRAME
+    if _from_the_person(shown):
+        # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
+        weight += tokens(TURN_OVER, ratio) + FRAME + image_tokens(one)
+    return Weighed(whole or message, shown, one, weight)
 
 
 def fitting(

@@ -1,6 +1,6 @@
 """What of a chat a model is shown: all of it as long as it fits, else what `fitting.py` keeps. Pure: what is stored is never changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from anycowork.domain.asking import Part, Said
 from anycowork.domain.messages import Message
@@ -47,16 +47,19 @@ class Window:
     def __len__(self) -> int:
         return self._length
 
-    def extend(self, messages: Sequence[Message]) -> None:
-        self._length += len(messages)
+    def add(self, message: Message) -> None:
+        self._length += 1
+        if is_summary(message):
+            self._begin_anew()
+        item = weighed(message, ratio=self._ratio, result_cap=self._result_cap)
+        if item.said is not None:
+            self._items.append(item)
+            self._whole.add(item.shown, item.said)
+            self._tokens += item.tokens
+
+    def extend(self, messages: Iterable[Message]) -> None:
         for message in messages:
-            if is_summary(message):
-                self._begin_anew()
-            item = weighed(message, ratio=self._ratio, result_cap=self._result_cap)
-            if item.said is not None:
-                self._items.append(item)
-                self._whole.add(item.shown, item.said)
-                self._tokens += item.tokens
+            self.add(message)
 
     def _begin_anew(self) -> None:
         """What came before is not shown any more; it is stored as ever."""

@@ -18,6 +18,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.times import stored_time
 from anycowork.domain.values import value
 from anycowork.store import chats, messages, records
+from anycowork.store.envelopes import encoded
 from anycowork.store.records import Entry
 from anycowork.store.writer import Writer
 
@@ -80,7 +81,7 @@ class Importer:
         raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
         entries = [self._entry(seq, message) for seq, (message, _) in enumerate(stored, 1)]
         rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
-        messages.insert(connection, raws)
+        messages.insert_imported(connection, raws)
         records.insert(connection, rows)
         chats.advance(connection, [chats.End(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
         report.messages = len(stored)
@@ -126,8 +127,8 @@ class Importer:
         draft = Draft(
             EventType.MESSAGE, {"message": {**message.to_json(), "seq": seq}}, principal=self.principal, cause="import"
         )
-        envelope = draft.envelope(seq=seq, record_id=self.clock.new_id(), chat_id=message.chat_id, at=self.clock.now())
-        return Entry(message.chat_id, seq, EventType.MESSAGE, msgspec.json.encode(envelope, order="sorted"))
+        body = encoded(draft, seq=seq, record_id=self.clock.new_id(), chat_id=message.chat_id, at=self.clock.now())
+        return Entry(message.chat_id, seq, EventType.MESSAGE, body)
 
 
 _CHAT_FIELDS = {"id", "title", "workspace", "config", "created_at", "updated_at", "messages", "state", "last_seq"}

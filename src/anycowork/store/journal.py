@@ -7,18 +7,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 
-import msgspec
-
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
-from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
-from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call
 from anycowork.store import messages
+from anycowork.store.envelopes import encoded, encoded_message
 from anycowork.store.lines import Line, Lines
 from anycowork.store.pieces import Delta, Drop, Piece, Pieces
 from anycowork.store.records import Entry
@@ -34,11 +33,9 @@ Placed = Done[int] | Failed
 Kept = Done[None] | Failed
 
 log = logging.getLogger(__name__)
-_canonical = msgspec.json.Encoder(order="sorted").encode
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, Snapshot})
 _REMEMBERED = frozenset({Turn, SetChat, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
-_OF_A_MESSAGE = Draft(EventType.MESSAGE, {})  # who, why and where are filled in
 
 
 class SqliteJournal:
@@ -117,45 +114,28 @@ class SqliteJournal:
     # --- numbering
 
     def _number(self, changes: Sequence[Change], line: Line) -> Numbered:
-        chat_id, at, first = changes[0].chat_id, self._clock.now(), line.next_seq
+        chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), line.next_seq, self._clock.new_id
         entries: list[Entry] = []
         places: list[messages.Row] = []
         step = True
         for change in changes:
+            who, why = change.principal, change.cause
             step = step and _OF_A_STEP.issuperset(map(type, change.writes))
             for write in change.writes:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
                     seq = line.take(1)
-                    places.append((write.id, chat_id, seq, None))
-                    entries.append(self._entry_of_message(write, change, seq, at))
+                    places.append((write.id, chat_id, seq))
+                    body = encoded_message(write, seq=seq, record_id=new_id(), at=at, principal=who, cause=why)
+                    entries.append(Entry(chat_id, seq, EventType.MESSAGE, body))
             for draft in change.events:
                 seq = line.take(1)
-                body = _canonical(self._envelope(draft, change, seq, at))
+                body = encoded(draft, seq=seq, record_id=new_id(), chat_id=chat_id, at=at, principal=who, cause=why)
                 entries.append(Entry(chat_id, seq, draft.type, body))
         if not entries:
             line.take(1)  # rows are ordered by the number of what brought them, so there must be one
         writes = changes[0].writes if len(changes) == 1 else tuple(chain.from_iterable(one.writes for one in changes))
         return Numbered(chat_id, writes, tuple(entries), tuple(places), first, line.next_seq, at, step)
-
-    def _entry_of_message(self, message: Message, change: Change, seq: int, at: str) -> Entry:
-        told = message.to_json()
-        told["seq"] = seq
-        envelope = self._envelope(_OF_A_MESSAGE, change, seq, at)
-        envelope["message"] = told
-        for name in ("turn_id", "job_id", "task_id"):
-            envelope[name] = told[name]
-        return Entry(change.chat_id, seq, EventType.MESSAGE, _canonical(envelope))
-
-    def _envelope(self, draft: Draft, change: Change, seq: int, at: str) -> Json:
-        return draft.envelope(
-            seq=seq,
-            record_id=self._clock.new_id(),
-            chat_id=change.chat_id,
-            at=at,
-            principal=change.principal,
-            cause=change.cause,
-        )
 
     # --- showing
 

@@ -17,11 +17,16 @@ from anycowork.store.columns import unpacked
 Connection = sqlite3.Connection
 Cursor = int | str | None
 
-Row = tuple[str, str, int, bytes | None]
-"""id, chat_id, seq, raw"""
+Row = tuple[str, str, int]
+"""id, chat_id, seq"""
 
 
 def insert(connection: Connection, rows: Sequence[Row]) -> None:
+    connection.executemany("INSERT INTO messages (id, chat_id, seq) VALUES (?, ?, ?)", rows)
+
+
+def insert_imported(connection: Connection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
+    """With what each was before it came to us."""
     connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
 
 

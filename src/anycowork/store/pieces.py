@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-import msgspec
-
 from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.values import value
+from anycowork.store.envelopes import encoded
 from anycowork.store.records import Entry
 
 LARGEST_PIECE = 1024
@@ -31,8 +30,7 @@ class Delta:
         draft = Draft(
             self.kind, {"message_id": self.message_id, "offset": self.offset, "text": self.text}, turn_id=self.turn_id
         )
-        envelope = draft.envelope(seq=self.seq, record_id=self.id, chat_id=self.chat_id, at=self.at)
-        body = msgspec.json.encode(envelope, order="sorted")
+        body = encoded(draft, seq=self.seq, record_id=self.id, chat_id=self.chat_id, at=self.at)
         return Entry(self.chat_id, self.seq, self.kind, body, self.message_id)
 
     def record(self) -> Record:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from anycowork.domain.errors import NotFound
 from anycowork.domain.journal import Reserve, Spend
@@ -24,35 +25,90 @@ class UsageTotals:
     estimated: bool = False
 
 
-_RESERVE = "INSERT INTO usage (chat_id, id, turn_id, purpose, model, reserved) VALUES (?, ?, ?, ?, ?, ?)"
-_SPEND = (
-    "UPDATE usage SET prompt = ?, completion = ?, cached = ?, reasoning = ?, estimated = ?, settled = 1 WHERE id = ?"
+_COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
+_MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COUNTED)
+_BEGIN = (
+    f"INSERT INTO usage ({', '.join(_COUNTED)}, newest, filled, chat_id, turn_id, model, purpose, first)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    f" ON CONFLICT (chat_id, turn_id, model, purpose) DO UPDATE SET {_MORE},"
+    " newest = CASE WHEN excluded.newest = '' THEN usage.newest ELSE excluded.newest END,"
+    " filled = CASE WHEN excluded.newest = '' THEN usage.filled ELSE excluded.filled END"
+)
+_GO_ON = (
+    f"UPDATE usage SET {', '.join(f'{name} = {name} + ?' for name in _COUNTED)}, newest = ?, filled = ?"
+    " WHERE chat_id = ? AND turn_id = ? AND model = ? AND purpose = ?"
 )
 
-
-def reserve(connection: Connection, rows: Sequence[tuple[str, Reserve]]) -> None:
-    """What is set aside, each in its chat."""
-    connection.executemany(
-        _RESERVE, [(chat, one.id, one.turn_id, one.purpose, one.model, one.tokens) for chat, one in rows]
-    )
+Put = tuple[str, Reserve | Spend]
+"""What is set aside or used, in its chat."""
 
 
-def spend(connection: Connection, writes: Sequence[Spend]) -> None:
-    """Raises: NotFound if nothing was set aside for one of them."""
-    rows = [(one.prompt, one.completion, one.cached, one.reasoning, int(one.estimated), one.id) for one in writes]
-    if connection.executemany(_SPEND, rows).rowcount == len(rows):
-        return
-    for one in writes:
-        if connection.execute("SELECT id FROM usage WHERE id = ?", (one.id,)).fetchone() is None:
-            raise NotFound("reservation", one.id)
+def put(connection: Connection, puts: Sequence[Put]) -> None:
+    """What a turn used of a model stands in one row: what its last request used and what its next one sets aside are written as one.
+
+    Raises: NotFound if nothing was set aside for what is used; IntegrityError if less was.
+    """
+    begun: dict[_Key, _Sum] = {}
+    going_on: dict[_Key, _Sum] = {}
+    for chat_id, write in puts:
+        of = write.of if isinstance(write, Spend) else write
+        key = (chat_id, of.turn_id, of.model, of.purpose)
+        summed = going_on.get(key) or begun.get(key)
+        if summed is None:
+            summed = _Sum()
+            (going_on if of is not write else begun)[key] = summed
+        summed.add(write)
+    if begun:
+        connection.executemany(_BEGIN, [(*summed.row(), *key, summed.first) for key, summed in begun.items()])
+    rows = [(*summed.row(), *key) for key, summed in going_on.items()]
+    if rows and connection.executemany(_GO_ON, rows).rowcount != len(rows):
+        raise NotFound("reservation", " or ".join(summed.first for summed in going_on.values()))
+
+
+_Key = tuple[str, str, str, str]
+
+
+@dataclass(slots=True)
+class _Sum:
+    """What is added to a row."""
+
+    first: str = ""
+    requests: int = 0
+    reserved: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: int = 0
+    newest: str = ""
+    filled: int = 0
+
+    def add(self, write: Reserve | Spend) -> None:
+        match write:
+            case Reserve():
+                self.first = self.first or write.id
+                self.requests += 1
+                self.reserved += write.tokens
+            case Spend():
+                self.first = self.first or write.of.id
+                self.reserved -= write.of.tokens
+                self.prompt += write.prompt
+                self.completion += write.completion
+                self.cached += write.cached
+                self.reasoning += write.reasoning
+                self.estimated += write.estimated
+                self.newest, self.filled = write.of.id, write.prompt + write.completion
+            case _:
+                assert_never(write)
+
+    def row(self) -> tuple[int | str, ...]:
+        counted = (self.requests, self.reserved, self.prompt, self.completion, self.cached, self.reasoning)
+        return (*counted, self.estimated, self.newest, self.filled)
 
 
 def totals(connection: Connection, chat_id: str) -> UsageTotals:
     row = connection.execute(
-        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN settled = 0 THEN reserved ELSE 0 END), 0), COALESCE(SUM(prompt), 0),"
-        " COALESCE(SUM(completion), 0), COALESCE(SUM(cached), 0), COALESCE(SUM(reasoning), 0), COALESCE(MAX(estimated), 0)"
-        " FROM usage WHERE chat_id = ?",
-        (chat_id,),
+        f"SELECT {', '.join(f'COALESCE(SUM({name}), 0)' for name in _COUNTED)} FROM usage WHERE chat_id = ?", (chat_id,)
     ).fetchone()
     requests, reserved, prompt, completion, cached, reasoning, estimated = row
     return UsageTotals(requests, reserved, prompt, completion, cached, reasoning, bool(estimated))
@@ -60,20 +116,19 @@ def totals(connection: Connection, chat_id: str) -> UsageTotals:
 
 def of_chat(connection: Connection, chat_id: str) -> ChatUsage:
     newest = connection.execute(
-        "SELECT prompt + completion FROM usage WHERE chat_id = ? AND settled = 1 ORDER BY id DESC LIMIT 1", (chat_id,)
+        "SELECT filled FROM usage WHERE chat_id = ? AND newest <> '' ORDER BY newest DESC LIMIT 1", (chat_id,)
     ).fetchone()
     return ChatUsage(_models(connection, "chat_id = ?", chat_id), window=newest[0] if newest else 0)
 
 
 def of_turn(connection: Connection, chat_id: str, turn_id: str) -> tuple[ModelUsage, ...]:
-    return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)  # the index is the chat's
+    return _models(connection, "chat_id = ? AND turn_id = ?", chat_id, turn_id)
 
 
 def _models(connection: Connection, where: str, *of: str) -> tuple[ModelUsage, ...]:
     """Per model, the one that was asked first standing first."""
     rows = connection.execute(
-        "SELECT model, COUNT(*), SUM(CASE WHEN settled = 0 THEN reserved ELSE 0 END), SUM(prompt), SUM(completion),"
-        f" SUM(cached), SUM(reasoning), MAX(estimated) FROM usage WHERE {where} GROUP BY model ORDER BY MIN(id)",
+        f"SELECT model, {', '.join(f'SUM({name})' for name in _COUNTED)} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)",
         of,
     ).fetchall()
     return tuple(

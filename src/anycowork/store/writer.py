@@ -19,8 +19,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Generic[T]):
+class Done(NamedTuple, Generic[T]):
     """It is durable; `value` is what the work returned."""
 
     value: T

@@ -95,7 +95,7 @@ class Scribe:
         there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
         kept = [entry for entry in entries if entry.chat_id in there]
         position = self._next_position(connection)
-        records.insert(connection, records.pieces(kept, position=position))
+        records.insert_pieces(connection, records.pieces(kept, position=position))
         self._position = position + len(kept)
 
     def forget(self) -> None:
@@ -114,10 +114,8 @@ class Scribe:
                     pass  # the record is its only copy
                 case Call():
                     sheet.calls.append((write, first))
-                case Spend():
-                    sheet.spends.append(write)
-                case Reserve():
-                    sheet.reserves.append((chat_id, write))
+                case Spend() | Reserve():
+                    sheet.usage.append((chat_id, write))
                 case Turn():
                     self._put(connection, write, first)
                 case RemoveChat():
@@ -166,7 +164,7 @@ class Scribe:
 class _Sheet:
     """The rows of a group of changes that are written together at its end."""
 
-    __slots__ = ("_ends", "calls", "messages", "position", "records", "reserves", "spends")
+    __slots__ = ("_ends", "calls", "messages", "position", "records", "usage")
 
     def __init__(self, position: int) -> None:
         self.position = position
@@ -176,8 +174,7 @@ class _Sheet:
         self.records: list[records.Row] = []
         self.messages: list[messages.Row] = []
         self.calls: list[calls.Put] = []
-        self.reserves: list[tuple[str, Reserve]] = []
-        self.spends: list[Spend] = []
+        self.usage: list[usage.Put] = []
         self._ends: dict[str, chats.End] = {}
 
     def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
@@ -197,10 +194,8 @@ class _Sheet:
             messages.insert(connection, self.messages)
         if self.calls:
             calls.put(connection, self.calls)
-        if self.reserves:
-            usage.reserve(connection, self.reserves)
-        if self.spends:
-            usage.spend(connection, self.spends)
+        if self.usage:
+            usage.put(connection, self.usage)
         records.insert(connection, self.records)
         chats.advance(connection, self._ends.values())
         self._clear()

@@ -12,14 +12,13 @@ from support.scripted_model import call
 SHORT, LONG = 2, 7
 
 # Each message once and its row in `messages`, three records for the call and two for its result, the call with its result,
-# what is set aside for the model and what it used, and where the chat stands. No turn: it only goes on.
+# what the model used with what is set aside for it next, and where the chat stands. No turn: it only goes on.
 OF_A_STEP = {
     "BEGIN": 1,
     "COMMIT": 1,
     "INSERT INTO records": 5,
     "INSERT INTO messages": 2,
     "INSERT INTO calls": 1,
-    "INSERT INTO usage": 1,
     "UPDATE usage": 1,
     "UPDATE chats": 1,
 }

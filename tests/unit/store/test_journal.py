@@ -315,12 +315,35 @@ async def test_a_stale_lease_refuses_the_whole_change(tmp_path: Path) -> None:
 async def test_what_is_reserved_counts_until_it_is_spent(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         await database.journal.write(
-            add_chat("c1", Reserve("u1", "t1", "answer", "m", 100), Reserve("u2", "t1", "answer", "m", 50))
+            add_chat("c1", first := Reserve("u1", "t1", "answer", "m", 100), Reserve("u2", "t1", "answer", "m", 50))
         )
-        await database.journal.write(Change("c1", (Spend("u1", 10, 20, 3, 4, estimated=True),)))
+        await database.journal.write(Change("c1", (Spend(first, 10, 20, 3, 4, estimated=True),)))
         totals = await database.store.usage("c1")
         assert (totals.requests, totals.reserved, totals.prompt, totals.completion) == (2, 50, 10, 20)
         assert (totals.cached, totals.reasoning, totals.estimated) == (3, 4, True)
+
+
+async def test_nothing_is_spent_that_was_not_set_aside(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        reserve = Reserve("u1", "t1", "answer", "m", 100)
+        await database.journal.write(add_chat("c1", reserve))
+        await database.journal.write(Change("c1", (Spend(reserve, 10, 20),)))
+        with pytest.raises(Conflict):
+            await database.journal.write(Change("c1", (message("m1"), Spend(reserve, 10, 20))))
+        assert await database.store.history("c1") == []
+        assert (await database.store.usage("c1")).prompt == 10
+
+
+async def test_what_a_turn_used_is_told_by_model_in_the_order_they_were_asked(tmp_path: Path) -> None:
+    async with opened(tmp_path) as database:
+        asked = [Reserve(f"u{n}", "t1", "turn", model, 100) for n, model in enumerate(("b", "a", "b"))]
+        await database.journal.write(add_chat("c1", *asked))
+        for n, reserve in enumerate(asked, start=1):
+            await database.journal.write(Change("c1", (Spend(reserve, n, 0), Reserve(f"v{n}", "t2", "turn", "a", 7))))
+        used = await database.store.turn_usage("c1", "t1")
+        assert [(one.model, one.requests, one.reserved, one.prompt) for one in used] == [("b", 2, 0, 4), ("a", 1, 0, 2)]
+        assert (await database.store.usage("c1")).reserved == 21
+        assert (await database.store.chat_usage("c1")).window == 3
 
 
 async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_path: Path) -> None:

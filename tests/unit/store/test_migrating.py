@@ -12,8 +12,9 @@ import pytest
 
 from anycowork.domain.audit import START, link
 from anycowork.domain.events import Draft, EventType, Record
-from anycowork.domain.journal import Change, RemoveChat
+from anycowork.domain.journal import Change, RemoveChat, Reserve
 from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.usage import ModelUsage
 from anycowork.domain.values import replace
 from anycowork.store.schema import MIGRATIONS, migrate
 from support.spec import proves
@@ -60,6 +61,21 @@ async def test_snapshots_of_an_older_database_keep_their_order_their_paths_and_t
         later = await store.snapshot("c1", "s3")
         assert later is not None and later.position == 5
         assert [change.before.id for change in await store.changes_since(before)] == ["s1", "s3"]
+
+
+@proves("MIG-2")
+async def test_what_chats_of_an_older_database_used_is_told_as_before(tmp_path: Path) -> None:
+    _with_usage_by_request(tmp_path / "anycowork.db", tmp_path)
+    async with opened(tmp_path) as database:
+        used = await database.store.chat_usage("c1")
+        assert used.window == 33, "what the newest settled request filled"
+        assert used.models == (
+            ModelUsage("b/two", 3, 70, 31, 5, 1, 0, estimated=True),
+            ModelUsage("a/one", 1, 0, 10, 1, 0, 2, estimated=False),
+        )
+        assert await database.store.turn_usage("c1", "t2") == (ModelUsage("b/two", 1, 0, 30, 3, 1, 0, estimated=True),)
+        await database.journal.write(Change("c1", (Reserve("u9", "t2", "turn", "b/two", 5),)))
+        assert (await database.store.usage("c1")).reserved == 75
 
 
 async def test_a_position_is_never_given_again_when_the_newest_records_are_removed(tmp_path: Path) -> None:
@@ -176,6 +192,33 @@ def _with_older_snapshots(path: Path, folder: Path) -> None:
             " VALUES (?, ?, 'file', 'h', 420, 1, 0, 0, 0)",
             (id_, b"a.txt"),
         )
+    connection.execute("INSERT INTO house (opened_at, closed_at) VALUES ('then', 'later')")
+    connection.commit()
+    connection.close()
+
+
+def _with_usage_by_request(path: Path, folder: Path) -> None:
+    """As the releases before kept it: a row for every request, the third of them broken off."""
+    before = folder / "migrations"
+    before.mkdir()
+    for file in sorted(MIGRATIONS.glob("000*.sql")):
+        shutil.copy(file, before)
+    migrate(path, migrations=before)
+    connection = sqlite3.connect(path)
+    connection.execute(
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, created_by, created_at, updated_at)"
+        " VALUES ('c1', 'A', 'a', '/w', '{}', 'idle', 3, 'person:ann', 'then', 'then')"
+    )
+    connection.executemany(
+        "INSERT INTO usage (id, chat_id, turn_id, purpose, model, reserved, prompt, completion, cached, reasoning, estimated, settled)"
+        " VALUES (?, 'c1', ?, 'turn', ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            ("u1", "t1", "b/two", 50, 1, 2, 0, 0, 0, 1),
+            ("u2", "t1", "a/one", 60, 10, 1, 0, 2, 0, 1),
+            ("u3", "t1", "b/two", 70, 0, 0, 0, 0, 0, 0),
+            ("u4", "t2", "b/two", 80, 30, 3, 1, 0, 1, 1),
+        ],
+    )
     connection.execute("INSERT INTO house (opened_at, closed_at) VALUES ('then', 'later')")
     connection.commit()
     connection.close()
