@@ -33,6 +33,7 @@ class CommandLimits:
     file_size: int = 4 * _GIB
     scratch: int = 1 * _GIB  # /tmp, the home folder and /dev/shm, each
     free_space: int = 256 * _MIB  # what must stay free on the disk that takes the writes
+    free_files: int = 20_000  # how many more files it must be able to take, unless it is made for few
 
 
 def limited_shell(bash: str, limits: CommandLimits, command: str, *, tether: int, unneeded: int) -> list[str]:

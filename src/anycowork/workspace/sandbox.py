@@ -152,8 +152,10 @@ class Sandbox:
             yield Launch(argv, (*given.all(), tether.read_end, status.read_end), given_stdin, status, latch)
 
     def is_short_of_room(self, stage: Stage) -> bool:
-        """Whether the disk that takes the command's writes is nearly full."""
-        return shutil.disk_usage(stage.upper).free < self.limits.free_space
+        """Whether the disk that takes the command's writes is nearly full, of bytes or of files."""
+        found = os.statvfs(stage.upper)
+        free_files = min(self.limits.free_files, found.f_files // 20)  # 0 where a file system does not count them
+        return found.f_bavail * found.f_frsize < self.limits.free_space or found.f_favail < free_files
 
     def trial(self) -> str | None:
         """Runs `true` as commands are run; None if that works, else what went wrong. Blocking."""

@@ -7,7 +7,6 @@ server is root) cannot enter the data folder, so its stage lies in a folder of o
 
 import os
 import secrets
-import shutil
 import stat
 import threading
 import time
@@ -21,6 +20,7 @@ from anycowork.domain.values import value
 from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.orphans import end_orphans
 from anycowork.workspace.packfile import opened, sync_folder
+from anycowork.workspace.removing import remove_folder
 
 _SHORTEST_SLEEP = 0.0005
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, where there are sandboxes; it ticks every 1 to 10 ms
@@ -223,16 +223,7 @@ def remove_stage(folder: Path) -> None:
 
 def remove_tree(folder: Path) -> None:
     """All of it, whatever modes a command gave its folders. Follows no links; what cannot be removed is left for the next sweep."""
-    waiting = [folder] if os.geteuid() != 0 else []  # root needs no rights; anyone else must first take them back
-    while waiting:
-        path = waiting.pop()
-        try:
-            path.chmod(0o700)
-            with os.scandir(path) as entries:
-                waiting += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-        except OSError:
-            continue
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(str(folder), ignoring=OSError)
 
 
 def next_tick() -> int:
