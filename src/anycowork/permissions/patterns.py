@@ -73,9 +73,11 @@ def _as_regex(pattern: str) -> str:
     first, *others = _between_spans(names)
     if last == "**":
         return first + "".join(f"(?>(?:[^/]+/)*?{stretch})" for stretch in others) + ".*"
-    *middle, ending = others or [None]
+    if not others:
+        return first + _name_regex(last)
+    *middle, ending = others
     spans = "".join(f"(?>(?:[^/]+/)*?{stretch})" for stretch in middle)
-    return first + spans + ("" if ending is None else f"(?:[^/]+/)*{ending}") + _name_regex(last)
+    return f"{first}{spans}(?:[^/]+/)*{ending}{_name_regex(last)}"
 
 
 def _between_spans(names: list[str]) -> list[str]:

@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def remove_folder(name: str, parent: int | None = None, *, ignoring: type[OSError] | tuple[()] = ()) -> None:
+def remove_folder(name: str, parent: int | None = None, *, ignoring: tuple[type[OSError], ...] = ()) -> None:
     """Each folder inside is first moved up, so that none is ever more than one level down: neither the stack nor descriptors nor the
     longest path set a limit to that. What meets an error to be ignored is left there. Raises: OSError.
     """
-    with suppress(ignoring):
+    with suppress(*ignoring):
         _take_rights(name, parent)
         with _opened(name, parent) as top:
             waiting = _emptied_of_files(top, ignoring)
@@ -21,15 +21,15 @@ def remove_folder(name: str, parent: int | None = None, *, ignoring: type[OSErro
         os.rmdir(name, dir_fd=parent)
 
 
-def _flattened(name: str, top: int, ignoring: type[OSError] | tuple[()]) -> list[str]:
+def _flattened(name: str, top: int, ignoring: tuple[type[OSError], ...]) -> list[str]:
     """What was inside and stands beside it now; it is gone itself."""
     moved: list[str] = []
-    with suppress(ignoring):
+    with suppress(*ignoring):
         _take_rights(name, top)
         with _opened(name, top) as folder:
             for inner in _emptied_of_files(folder, ignoring):
                 new_name = f".{secrets.token_hex(8)}"
-                with suppress(ignoring):
+                with suppress(*ignoring):
                     _take_rights(inner, folder)  # a folder that is moved is written to: it learns where it lies
                     os.rename(inner, new_name, src_dir_fd=folder, dst_dir_fd=top)
                     moved.append(new_name)
@@ -37,14 +37,15 @@ def _flattened(name: str, top: int, ignoring: type[OSError] | tuple[()]) -> list
     return moved
 
 
-def _emptied_of_files(folder: int, ignoring: type[OSError] | tuple[()]) -> list[str]:
+def _emptied_of_files(folder: int, ignoring: tuple[type[OSError], ...]) -> list[str]:
     """The folders that are left in it."""
-    folders, others = [], []
+    folders: list[str] = []
+    others: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
     for name in others:
-        with suppress(ignoring):
+        with suppress(*ignoring):
             os.unlink(name, dir_fd=folder)
     return folders
 

@@ -223,7 +223,7 @@ def remove_stage(folder: Path) -> None:
 
 def remove_tree(folder: Path) -> None:
     """All of it, whatever modes a command gave its folders. Follows no links; what cannot be removed is left for the next sweep."""
-    remove_folder(str(folder), ignoring=OSError)
+    remove_folder(str(folder), ignoring=(OSError,))
 
 
 def next_tick() -> int:
