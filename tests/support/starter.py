@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+from anycowork.workspace.bwrap import HOME
 from anycowork.workspace.jail import Jail
 from support.hands import Bench
 
@@ -33,7 +34,10 @@ async def held_back(bench: Bench, command: str) -> None:
             process = subprocess.Popen(
                 launch.argv, stdin=launch.stdin, pass_fds=launch.fds, env={}, cwd="/", start_new_session=True
             )
-            await launch.status.told()
+            first, _ = await launch.status.told()
+            # Named before it is woken; from its first mount on it is awake, and goes no further than the latch.
+            while HOME not in Path(f"/proc/{first}/mountinfo").read_text():
+                await asyncio.sleep(0.005)
             sys.stdout.write("held\n")
             sys.stdout.flush()
             process.wait()
