@@ -206,6 +206,7 @@ async def _furnish(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
     await rollback.settle_after_crash()
+    await asyncio.to_thread(contained.staging.end_orphans)
     left = await asyncio.to_thread(contained.staging.left_behind)  # before a turn that is due begins anew
     await settle_after_crash(store, settler, keeper)
     await asyncio.to_thread(contained.staging.sweep, left, waiting=await waiting_stages(store))

@@ -17,7 +17,7 @@ from support.spec import proves
 
 # Of these, build/ is ignored by git, and one name is awkward.
 NAMES = st.sampled_from(["a.txt", "d", "d/e.txt", "d/f", "d/f/g", "build", "build/out.o", "l", "é 'n\"\n$x"])
-MODES = st.sampled_from(["600", "644", "755", "1777", "500"])
+MODES = st.sampled_from(["600", "644", "444", "755", "1777", "500", "700"])
 TEXTS = st.text(alphabet="ab é\n", max_size=20)
 
 
@@ -34,6 +34,11 @@ DEEDS = st.one_of(
     _deed("mv -T {} {}"),
     _deed("mkdir -p {}"),
     _deed('rm -rf {}; mkdir "$_"'),
+    _deed('rm -rf {}; echo a file now > "$_"'),
+    _deed("mkdir -p {}/empty/emptier"),
+    _deed("mv -f {} {}/"),
+    _deed("a={}; b={}; mv -T $a swap && mv -T $b $a; mv -T swap $b"),
+    _deed("ln -f {} {}"),
     _deed("ln -sfn {} {}"),
     _deed("cp -a {} {}"),
     _deed("touch -d 2001-01-01 {}"),

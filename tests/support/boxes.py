@@ -18,7 +18,7 @@ SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratc
 def sandbox_in(folder: Path, limits: CommandLimits = SMALL, layer: Layer = Layer.OVERLAY) -> Sandbox:
     toolchains = [] if Path("/usr/bin/python3").exists() else [sys.base_prefix]
     staging = Staging(folder / "staging", folder / "shared")
-    return Sandbox(_bwrap(), staging, limits=limits, toolchains=toolchains, layer=layer)
+    return Sandbox(bubblewrap(), staging, limits=limits, toolchains=toolchains, layer=layer)
 
 
 def running(marker: str) -> list[int]:
@@ -41,7 +41,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 @cache
-def _bwrap() -> str:
+def bubblewrap() -> str:
     found = look_for_bubblewrap()
     assert found is not None and found.overlay and found.works, "these tests need bubblewrap with --overlay"
     return found.path

@@ -6,11 +6,12 @@ from functools import lru_cache
 from anycowork.domain.errors import Invalid
 
 _WILD = re.compile(r"[*?]")
+_MOST_LOOSE = 2
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """`src/` and `src/**` are all below, `*` stays in its folder. `.` and the like name nothing."""
-    regex = path_regex(pattern)
+    """`src/` and `src/**` are all below, `*` stays in its folder. `.` and the like name nothing, nor does what would take long to try."""
+    regex = None if _is_slow(pattern) else path_regex(pattern)
     return regex is not None and re.fullmatch(regex, plain(path), re.DOTALL) is not None
 
 
@@ -50,11 +51,65 @@ def require_path_pattern(pattern: str) -> None:
             f"'{pattern[:80]}' holds '.' or '..' as a folder; paths are compared from the workspace's root, as in '/src/*'.",
             param="resource",
         )
+    if _is_slow(pattern):
+        raise Invalid(
+            f"'{pattern[:80]}' has '**' within a name and more than {_MOST_LOOSE} wildcards, which takes too long to compare. "
+            "Let '**' stand for whole folders, as in '/src/**/*.py'.",
+            param="resource",
+        )
     if "" in parts[:-1] or "\n" in pattern or path_regex(pattern) is None:
         raise Invalid(f"'{pattern[:80]}' is no path pattern; write it like '/src/*' or '/src/**'.", param="resource")
 
 
 def _as_regex(pattern: str) -> str:
+    """No stretch is tried in more ways than one, so that no name, however it was chosen, makes matching slow.
+
+    Between two `**` stands a fixed number of whole names: the first place where they fit is as good as any later one. The same
+    holds within a name for what stands between two `*`.
+    """
+    if _is_loose(pattern):
+        return _as_loose_regex(pattern)
+    *names, last = re.sub(r"(?:\*\*/)+", "**/", pattern).split("/")
+    first, *others = _between_spans(names)
+    if last == "**":
+        return first + "".join(f"(?>(?:[^/]+/)*?{stretch})" for stretch in others) + ".*"
+    if not others:
+        return first + _name_regex(last)
+    *middle, ending = others
+    spans = "".join(f"(?>(?:[^/]+/)*?{stretch})" for stretch in middle)
+    return f"{first}{spans}(?:[^/]+/)*{ending}{_name_regex(last)}"
+
+
+def _between_spans(names: list[str]) -> list[str]:
+    stretches = [""]
+    for name in names:
+        if name == "**":
+            stretches.append("")
+        else:
+            stretches[-1] += _name_regex(name) + "/"
+    return stretches
+
+
+def _name_regex(name: str) -> str:
+    first, *others = (re.escape(part).replace(r"\?", "[^/]") for part in name.split("*"))
+    if not others:
+        return first
+    *middle, last = others
+    return f"(?>{first}{''.join(f'(?>[^/]*?{part})' for part in middle)}[^/]*{last}(?![^/]))"
+
+
+def _is_loose(pattern: str) -> bool:
+    """Whether a `**` is not a name of its own, as in `src/**.py`: then it goes over names and parts of names alike."""
+    return any("**" in name and name != "**" for name in pattern.split("/"))
+
+
+@lru_cache(maxsize=4096)
+def _is_slow(pattern: str) -> bool:
+    """A loose one can be tried in as many ways as its wildcards have lengths."""
+    return _is_loose(plain(pattern.strip())) and len(re.findall(r"\*+", pattern)) > _MOST_LOOSE
+
+
+def _as_loose_regex(pattern: str) -> str:
     parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     meaning = {"**/": r"(?:[^/]+/)*", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
     return "".join(meaning.get(part, re.escape(part)) for part in parts)

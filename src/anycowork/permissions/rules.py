@@ -91,7 +91,7 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
             return Decided(
                 Effect.ASK,
                 None,
-                f"The rule '{rule.title()}' allows it, but '{path}' steers tools, editors or agents, and no rule names it.",
+                f"The rule '{rule.title()}' allows it, but '{_legible(path)}' steers tools, editors or agents, and no rule names it.",
             )
         return Decided(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     return default
@@ -134,9 +134,9 @@ def weigh(changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = 
     for item in changes:
         tool, path = _tool_for(item), f"/{item.path}"
         if rule := _about_path(index, (tool, changed_by), path, Effect.DENY):
-            return Weighed(Effect.DENY, f"The rule '{rule.title()}' denies changing '{path}'.")
+            return Weighed(Effect.DENY, f"The rule '{rule.title()}' denies changing '{_legible(path)}'.")
         if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
-            asking = Weighed(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{path}'.")
+            asking = Weighed(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{_legible(path)}'.")
         if _names(index, tool, path):
             named.add(item.path)
     return replace(asking or Weighed(), named=frozenset(named))
@@ -290,3 +290,8 @@ def _check_command(rule: Rule) -> list[str]:
     if rule.effect is Effect.ALLOW and pattern.tail and pattern.words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
         return [f"'{pattern.words[-1]}' can run any program, so this rule allows nearly everything."]
     return []
+
+
+def _legible(path: str) -> str:
+    """A command chooses the names of its files: a new line or a mark of direction in one would say something else than is so."""
+    return path if path.isprintable() else path.encode("unicode_escape").decode("ascii")

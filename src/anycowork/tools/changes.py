@@ -120,7 +120,7 @@ def _reasons(objection: Objection | None, weighed: Weighed, hands: Hands) -> tup
     """Why a person is asked about changes that are there already; empty if nobody is."""
     found = []
     if objection is not None:
-        found.append(f"It changed what steers tools, editors or agents: {', '.join(objection.paths[:10])}.")
+        found.append(objection.asks)
     if weighed.effect is Effect.ASK:
         found.append(weighed.why)
     if hands.asks_at_commit:

@@ -18,6 +18,7 @@ from anycowork.tools.child import Bounds, Ended, run_child
 from anycowork.workspace.checking import CHANGING
 from anycowork.workspace.jail import working_folder
 from anycowork.workspace.paths import Place
+from anycowork.workspace.stage import remove_tree
 
 
 async def run_unsandboxed(
@@ -53,7 +54,7 @@ async def _private_home() -> AsyncIterator[str]:
     try:
         yield home
     finally:
-        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        await asyncio.to_thread(remove_tree, Path(home))
 
 
 def _bash() -> str:

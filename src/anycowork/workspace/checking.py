@@ -8,7 +8,7 @@ from pathlib import Path
 from anycowork.domain.roles import Permission
 from anycowork.domain.values import value
 from anycowork.workspace.delta import LINK, Delta, PathChange
-from anycowork.workspace.pathclass import PathClass, class_of, never_reason
+from anycowork.workspace.pathclass import PathClass, class_of, is_stored_by_git, never_reason
 from anycowork.workspace.paths import Place, shown
 
 _NEEDED = {
@@ -29,11 +29,15 @@ class Why(StrEnum):
 
 @value
 class Objection:
-    """Why nothing of the delta is committed; `says` names the paths, the reason and the way out."""
+    """Why nothing of the delta is committed; `says` names the paths, the reason and the way out.
+
+    `asks` is for the person whose word could overrule it.
+    """
 
     why: Why
     paths: tuple[str, ...]
     says: str
+    asks: str = ""
 
 
 def objection_to(
@@ -109,13 +113,28 @@ def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
 def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
     asked = [place for place in delta.paths() if class_of(place.parts) is PathClass.ASKED and not named(place.path)]
     if not asked:
-        return None
+        return _loses_history(delta, named)
     says = (
         f"{_told(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
         "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
         "or run the command as a step of an approved plan that names the file in its paths."
     )
-    return Objection(Why.NEEDS_WORD, tuple(place.path for place in asked), says)
+    asks = f"It changed what steers tools, editors or agents: {_told(asked)}."
+    return Objection(Why.NEEDS_WORD, tuple(place.path for place in asked), says, asks)
+
+
+def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
+    """Going back does not touch what is git's, so what git has stored is there for good or not at all."""
+    there = (change.place for change in delta.changes if change.before is not None)
+    lost = [place for place in there if is_stored_by_git(place.parts) and not named(place.path)]
+    if not lost:
+        return None
+    says = (
+        f"{_told(lost)}: there git keeps commits, and no undo brings them back, so removing or changing them needs a person's word. "
+        "None of the command's changes was kept. Leave tidying up to a person ('git gc')."
+    )
+    asks = f"It removed or changed commits that git keeps, which no undo brings back: {_told(lost)}."
+    return Objection(Why.NEEDS_WORD, tuple(place.path for place in lost), says, asks)
 
 
 def _needed(change: PathChange) -> frozenset[Permission]:

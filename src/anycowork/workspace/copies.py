@@ -17,7 +17,7 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.workspace.delta import FOLDER, MOST_PATHS, Delta, Scanner, UnusableDelta, look, names_in
-from anycowork.workspace.paths import Place, shown
+from anycowork.workspace.paths import DEEPEST, Place, shown
 from anycowork.workspace.stage import Stage, next_tick, remove_tree
 
 _CHUNK = 1 << 20
@@ -175,16 +175,20 @@ def _size_of(folder: int, most: int) -> int:
     return size
 
 
-def _everything_in(folder: int) -> Iterator[os.stat_result]:
+def _everything_in(folder: int, depth: int = 0) -> Iterator[os.stat_result]:
+    if depth > DEEPEST:
+        raise _refused(f"it has folders more than {DEEPEST} deep. Remove the deepest of them")
     for name in names_in(folder):
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         yield found
         if stat.S_ISDIR(found.st_mode):
             with _opened(name, folder) as inner:
-                yield from _everything_in(inner)
+                yield from _everything_in(inner, depth + 1)
 
 
 def _copy_folder(source: int, target: int, place: Place, copied: Copied) -> None:
+    if len(place.parts) > DEEPEST:
+        raise _refused(f"'{shown(place.path, 60)}' was made too deep meanwhile. Remove it")
     names = []
     for name in names_in(source):
         inner = place.child(name)

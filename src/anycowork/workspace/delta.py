@@ -14,10 +14,10 @@ from hashlib import sha256
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.workspace.jail import kind_of
-from anycowork.workspace.paths import LONGEST_PATH, Place, shown
+from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, Place, shown
 
 MOST_PATHS = 100_000
-DEEPEST = 200
+MOST_BYTES = 16 << 30  # as files say of themselves: one with a hole is read like any other
 _CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -110,6 +110,7 @@ class Scanner:
     def __init__(self) -> None:
         self.delta = Delta()
         self._seen = 0
+        self._bytes = 0
 
     def scanned(self, upper: str, root: str) -> Delta:
         """Raises: UnusableDelta."""
@@ -182,6 +183,7 @@ class Scanner:
         found: os.stat_result,
         lower: os.stat_result | None,
     ) -> None:
+        self._weigh(found)
         with _readable(name, above, found):
             mark = mark_of(name, above, found)
         kind = LINK if stat.S_ISLNK(found.st_mode) else FILE
@@ -218,6 +220,7 @@ class Scanner:
             links=lower.st_nlink,
         )
         if not stat.S_ISDIR(lower.st_mode):
+            self._weigh(lower)
             readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
             mark = mark_of(name, below, lower) if readable else ""
             return PathChange(place, replace(state, mark=mark), None, newest=lower.st_ctime_ns)
@@ -228,6 +231,15 @@ class Scanner:
         mark = _listing_mark(listing, depth=len(place.parts))
         newest = max([lower.st_ctime_ns, *(found.st_ctime_ns for _, found in listing)])
         return PathChange(place, replace(state, mark=mark), None, tuple(inner for inner, _ in listing), newest)
+
+    def _weigh(self, found: os.stat_result) -> None:
+        """Before it is read."""
+        self._bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
+        if self._bytes > MOST_BYTES:
+            raise UnusableDelta(
+                f"What the command changed has more than {MOST_BYTES:,} bytes, too many to be looked at; none of its changes was kept. "
+                "Let it do less at a time."
+            )
 
     def _count(self, place: Place) -> None:
         self._seen += 1
@@ -285,7 +297,12 @@ def _listing_mark(listing: list[tuple[Place, os.stat_result]], *, depth: int) ->
 
 
 def _below(name: str, folder: int, place: Place) -> Iterator[tuple[Place, os.stat_result]]:
-    """Everything in the folder `name`, sorted, folders before what is in them."""
+    """Everything in the folder `name`, sorted, folders before what is in them. Raises: UnusableDelta if that is too deep."""
+    if len(place.parts) > DEEPEST:
+        raise UnusableDelta(
+            f"The command removed or replaced folders more than {DEEPEST} deep, which could not be looked at exactly; none of its "
+            "changes was kept. Remove the deepest of them by hand."
+        )
     fd = os.open(name, _FOLDER, dir_fd=folder)
     try:
         for inner in names_in(fd):

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from anycowork.domain.tools import PathIntent
 from anycowork.workspace.delta import FILE, LINK
+from anycowork.workspace.removing import remove_folder
 from anycowork.workspace.syscalls import rename_without_replacing
 
 _CHUNK = 1 << 20
@@ -33,20 +33,9 @@ def remove(name: str, parent: int) -> None:
     if found is None:
         return
     if stat.S_ISDIR(found.st_mode):
-        _open_folders(name, parent)
-        shutil.rmtree(name, dir_fd=parent)
+        remove_folder(name, parent)
     else:
         os.unlink(name, dir_fd=parent)
-
-
-def _open_folders(name: str, parent: int) -> None:
-    """A removed folder may be closed to its owner; the command could remove it, so we must."""
-    if os.geteuid() == 0:
-        return
-    os.chmod(name, 0o700, dir_fd=parent)
-    with opened(name, parent) as fd, os.scandir(fd) as entries:
-        for entry in [entry for entry in entries if entry.is_dir(follow_symlinks=False)]:
-            _open_folders(entry.name, fd)
 
 
 def prepare(name: str, staged: int, item: PathIntent) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.workspace.paths import Place, lexical_parts, shown
+from anycowork.workspace.paths import DEEPEST, Place, lexical_parts, shown
 from anycowork.workspace.syscalls import (
     RESOLVE_BENEATH,
     RESOLVE_NO_MAGICLINKS,
@@ -109,7 +109,9 @@ class Jail:
             return sorted(entry.name for entry in entries)
 
     def make_folders(self, place: Place) -> None:
-        """Makes the folder at `place` and those above it. Raises: WrongKind if one of them is no folder."""
+        """Makes the folder at `place` and those above it. Raises: WrongKind if one of them is no folder; ToolFault if they are too deep."""
+        if len(place.parts) > DEEPEST:
+            raise ToolFault(f"'{shown(place.path, 60)}' is more than {DEEPEST} folders deep. Use fewer.")
         for depth in range(1, len(place.parts) + 1):
             step = Place(place.parts[:depth])
             if self.stat(step) is not None:

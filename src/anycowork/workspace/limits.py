@@ -16,6 +16,12 @@ from anycowork.workspace.packfile import opened
 
 _MIB = 1 << 20
 _GIB = 1 << 30
+# Bubblewrap's first process in the sandbox ties itself to the one outside and then takes on the filter that the command has already.
+_UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewhere it is soon enough nearly always
+    'mapfile -t own < /proc/self/status; [[ "${own[*]} " =~ Seccomp_filters:.[0-9]+\\  ]]; '
+    'until mapfile -t own < /proc/1/status; [[ "${own[*]} " == *"${BASH_REMATCH[0]}"* ]]; do :; done; unset own'
+)
+UNTIED = 125  # the exit code of a command that did not begin, for the server was gone
 
 
 @value
@@ -27,10 +33,11 @@ class CommandLimits:
     file_size: int = 4 * _GIB
     scratch: int = 1 * _GIB  # /tmp, the home folder and /dev/shm, each
     free_space: int = 256 * _MIB  # what must stay free on the disk that takes the writes
+    free_files: int = 20_000  # how many more files it must be able to take, unless it is made for few
 
 
-def limited_shell(bash: str, limits: CommandLimits, command: str) -> list[str]:
-    """Bash that gives itself the limits, for good, and then runs the command.
+def limited_shell(bash: str, limits: CommandLimits, command: str, *, tether: int, unneeded: int) -> list[str]:
+    """Bash that gives itself the limits, for good, and then runs the command; or ends, if nobody holds the other end of its tether.
 
     Inside the namespace: there a limit on processes counts the command's own alone, not everything else of that user. Both stand on
     one line, which bash reads as a whole before it runs any of it: a command that does not parse runs without limits by not running.
@@ -42,7 +49,9 @@ def limited_shell(bash: str, limits: CommandLimits, command: str) -> list[str]:
         "f": limits.file_size // 1024,
     }
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in wishes.items()]
-    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, ":", command])]
+    # Nothing is ever written to a tether, so what can be read is its end.
+    tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {tether} && exit {UNTIED}", f"exec {tether}<&- {unneeded}<&-"]
+    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, ":", command])]
 
 
 # --- cgroups, where we may make them

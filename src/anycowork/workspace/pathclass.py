@@ -19,11 +19,23 @@ class PathClass(Enum):
 _GIT_CONTROL = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir", re.IGNORECASE)
 
 
+# What git works out anew from the others.
+_GIT_INDEXES = re.compile(r"info(/.*)?|pack/(multi-pack-index.*|.*\.(rev|bitmap|mtimes|keep|promisor|idx))", re.DOTALL)
+
+
 def class_of(parts: tuple[str, ...]) -> PathClass:
     """By name alone; whether an entry's kind or removal makes it worse is `never_reason`'s."""
     if _in_git_control(parts):
         return PathClass.NEVER
     return PathClass.ASKED if steers(parts) else PathClass.PLAIN
+
+
+def is_stored_by_git(parts: tuple[str, ...]) -> bool:
+    """What commits consist of, or a folder of it. Git never changes such a file, and removes one only when it tidies up."""
+    for at, (part, inner) in enumerate(pairwise(parts)):
+        if folds_to_git(part) and inner.casefold() == "objects":
+            return not _GIT_INDEXES.fullmatch("/".join(parts[at + 2 :]))
+    return False
 
 
 def never_reason(

@@ -8,6 +8,7 @@ from anycowork.domain.values import value
 
 LONGEST_PATH = 4096
 LONGEST_NAME = 255
+DEEPEST = 200  # folders above one another that tools make, and that are looked through as a whole
 
 # Ignored by HFS+ when it compares names, so that ".g<one of these>it" opens ".git" there.
 _INVISIBLE = dict.fromkeys(

@@ -24,7 +24,7 @@ from anycowork.workspace.limits import CommandLimits, counted, limited_shell
 from anycowork.workspace.masks import Mask, mask_words
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
-from anycowork.workspace.started import Latch, SandboxFailed, Status
+from anycowork.workspace.started import Latch, SandboxFailed, Status, Tether
 from anycowork.workspace.transaction import Transaction
 
 _BASH = "/bin/bash"
@@ -134,6 +134,7 @@ class Sandbox:
             given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
             status = things.enter_context(Status.opened())
             latch = things.enter_context(Latch.made()) if held_back else None
+            tether = things.enter_context(Tether.made())
             around = Around(
                 root=root,
                 stage=stage,
@@ -146,12 +147,15 @@ class Sandbox:
             )
             given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
             words = bwrap_words(program, around, self.limits, given)
-            argv = [*prefix, *_as_runner(stage.runner), *words, *limited_shell(_BASH, self.limits, command)]
-            yield Launch(argv, given.all(), given_stdin, status, latch)
+            shell = limited_shell(_BASH, self.limits, command, tether=tether.read_end, unneeded=status.read_end)
+            argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
+            yield Launch(argv, (*given.all(), tether.read_end, status.read_end), given_stdin, status, latch)
 
     def is_short_of_room(self, stage: Stage) -> bool:
-        """Whether the disk that takes the command's writes is nearly full."""
-        return shutil.disk_usage(stage.upper).free < self.limits.free_space
+        """Whether the disk that takes the command's writes is nearly full, of bytes or of files."""
+        found = os.statvfs(stage.upper)
+        free_files = min(self.limits.free_files, found.f_files // 20)  # 0 where a file system does not count them
+        return found.f_bavail * found.f_frsize < self.limits.free_space or found.f_favail < free_files
 
     def trial(self) -> str | None:
         """Runs `true` as commands are run; None if that works, else what went wrong. Blocking."""

@@ -7,7 +7,6 @@ server is root) cannot enter the data folder, so its stage lies in a folder of o
 
 import os
 import secrets
-import shutil
 import stat
 import threading
 import time
@@ -19,7 +18,9 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.workspace.etc import etc_key, make_etc
+from anycowork.workspace.orphans import end_orphans
 from anycowork.workspace.packfile import opened, sync_folder
+from anycowork.workspace.removing import remove_folder
 
 _SHORTEST_SLEEP = 0.0005
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, where there are sandboxes; it ticks every 1 to 10 ms
@@ -90,7 +91,9 @@ class Staging:
 
     def __init__(self, private: Path, shared: Path | None = None) -> None:
         self._private = private
-        self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}")
+        # One for each data folder: a server takes what it finds there for its own, and sweeps it.
+        data = sha256(os.fsencode(private.absolute())).hexdigest()[:12]
+        self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}-{data}")
         self._furnished: dict[Runner, Path] = {}
         self._furnishing = threading.Lock()  # programs of several chats begin in several threads
 
@@ -150,6 +153,10 @@ class Staging:
     def held(self) -> list[Path]:
         """All that wait for a person."""
         return self._in(_HELD)
+
+    def end_orphans(self) -> int:
+        """Ends what earlier servers left running, as long as this one has begun nothing. How many there were."""
+        return end_orphans(base for base in (self._private, self._shared) if _is_ours(base))
 
     def left_behind(self) -> list[Path]:
         """What there is of earlier servers, as long as this one has begun nothing."""
@@ -216,16 +223,7 @@ def remove_stage(folder: Path) -> None:
 
 def remove_tree(folder: Path) -> None:
     """All of it, whatever modes a command gave its folders. Follows no links; what cannot be removed is left for the next sweep."""
-    waiting = [folder] if os.geteuid() != 0 else []  # root needs no rights; anyone else must first take them back
-    while waiting:
-        path = waiting.pop()
-        try:
-            path.chmod(0o700)
-            with os.scandir(path) as entries:
-                waiting += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-        except OSError:
-            continue
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(str(folder), ignoring=(OSError,))
 
 
 def next_tick() -> int:

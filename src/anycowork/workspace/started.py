@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ class SandboxFailed(ToolFault):
 
 @dataclass(slots=True)
 class Latch:
-    """What a command is held back by until it is opened. Should the server die, it opens by itself: then nobody gives it network."""
+    """What a command is held back by until it is opened. Should the server die, it opens by itself, and the tether ends the command."""
 
     read_end: int
     _write_end: int
@@ -42,8 +43,33 @@ class Latch:
 
 
 @dataclass(slots=True)
+class Tether:
+    """What a command is tied to the server by: a pipe whose other end only the server holds, and never writes to.
+
+    Bubblewrap ties its processes to their parents one after the other, and one that is tied to a parent that is dead already outlives
+    it. So the command itself looks, once all of them are tied, whether there is still a server; without one it does not begin.
+    """
+
+    read_end: int
+
+    @classmethod
+    @contextmanager
+    def made(cls) -> "Iterator[Tether]":
+        read_end, write_end = os.pipe()
+        try:
+            yield cls(read_end)
+        finally:
+            os.close(write_end)
+            os.close(read_end)
+
+
+@dataclass(slots=True)
 class Status:
-    """What bubblewrap tells of itself: the process that all others of the command die with, its network, and whether the command began."""
+    """What bubblewrap tells of itself: the process that all others of the command die with, its network, and whether the command began.
+
+    Bubblewrap is given both ends: were the server's the only one to read from, then bubblewrap would die of speaking to a dead server,
+    and leave its child asleep, waiting for a word that never comes.
+    """
 
     read_end: int
     write_end: int
@@ -75,10 +101,11 @@ class Status:
         return self._process, self._network
 
     async def all_gone(self) -> None:
-        """Returns when no process of the command is left. Raises: SandboxFailed if they will not die."""
+        """Ends what is left of the command and returns when it is gone. Raises: SandboxFailed if that will not die."""
         self._take()
         if self._init is None:
             return
+        _end(self._init)  # bubblewrap may have died before it had tied this one to itself
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
         loop.add_reader(self._init, ended.set)
@@ -127,3 +154,10 @@ class Status:
                 pass  # over already
             self._process, self._network = told["child-pid"], told.get("net-namespace", 0)
             self._named.set()
+
+
+def _end(process: int) -> None:
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass  # gone already; or somebody else's, whom bubblewrap's end has ended

@@ -19,6 +19,7 @@ from anycowork.workspace.delta import FILE, FOLDER, Delta, PathChange, UnusableD
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.masks import Mask, cover
 from anycowork.workspace.paths import Place, shown
+from anycowork.workspace.paths import shown as legible  # 'shown' is a parameter's name in here
 from anycowork.workspace.stage import Stage, Staging, remove_stage, remove_tree, runner_for
 
 _MOST_HELD = 32
@@ -269,7 +270,10 @@ def _what_differs(found: tuple[PathIntent, ...], shown: tuple[PathIntent, ...]) 
     now = {item.path: (item.after, item.mode, item.kind) for item in found}
     if all(now.get(item.path) == (item.after, item.mode, item.kind) for item in shown) and len(found) == len(shown):
         earlier = {item.path: item.before for item in shown}
-        named = ", ".join(f"'{item.path}'" for item in found if item.before != earlier[item.path]) or "a file's mode"
+        named = (
+            ", ".join(f"'{legible(item.path)}'" for item in found if item.before != earlier[item.path])
+            or "a file's mode"
+        )
         return f"While the command's changes waited, somebody else changed what it changed too: {named}."
     return "The command's changes, or the files beneath them, are no longer what the person was shown."
 

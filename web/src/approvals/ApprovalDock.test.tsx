@@ -32,6 +32,22 @@ it("names tool, thing, risk and reason", async () => {
   await expectAccessible(container);
 });
 
+it.each([
+  ["a mark that turns words round", "echo \u202Esafe", "echo ⟨U+202E⟩safe"],
+  ["a letter without width", "r\u200Bm x", "r⟨U+200B⟩m x"],
+  ["a terminal's order", "echo \u001B[2Jx", "echo ⟨U+001B⟩[2Jx"],
+  ["a second line", "true\nrm -r x", "true\nrm -r x"],
+])("shows %s in a command", (_, command, seen) => {
+  dock(approval({ tool: "execute_command", parameters: { command } }));
+  const code = screen.getByText((__, element) => element?.tagName === "CODE" && element.textContent === seen);
+  expect(code.className).toContain("whitespace-pre-wrap");
+});
+
+it("shows what is hidden in a change", () => {
+  dock(approval({ diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\u2066 // \u202Eeurt\n" }));
+  expect(screen.getByText("new⟨U+2066⟩ // ⟨U+202E⟩eurt")).toBeTruthy();
+});
+
 it("says of changes that wait that the command has run, and shows them", () => {
   dock(approval({ tool: "execute_command", parameters: { command: "make" }, held: true, reasons: ["It has run, and its changes wait for your word."], diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n" }));
   expect(screen.getByText("Keep what it changed?")).toBeTruthy();

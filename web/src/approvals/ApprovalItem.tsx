@@ -4,6 +4,7 @@ import { Globe, Hourglass } from "lucide-react";
 import { DiffView } from "../messages/DiffView";
 import { Output } from "../messages/Output";
 import { lookOfTool, subjectOf } from "../messages/tools";
+import { visible } from "../messages/visible";
 import { Fold } from "../ui/Fold";
 import type { Approval } from "../wire/nouns";
 import { RiskMark } from "./RiskMark";
@@ -19,7 +20,7 @@ export function ApprovalItem({ approval, alone }: { approval: Approval; alone: b
         <Icon size={16} aria-hidden className="mt-1 shrink-0 text-ink-2" />
         <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1">
           <span className="min-w-0 break-all">
-            <span className="font-medium">{does}</span> <code className="font-mono text-[13px]">{subjectOf(approval.parameters) || approval.resource}</code>
+            <span className="font-medium">{does}</span> <code className="font-mono text-[13px] whitespace-pre-wrap">{visible(subjectOf(approval.parameters) || approval.resource)}</code>
           </span>
           <RiskMark risk={approval.risk} />
           {approval.outside_plan && <OutsidePlan />}
@@ -38,18 +39,18 @@ export function ApprovalItem({ approval, alone }: { approval: Approval; alone: b
           <ul aria-labelledby={`reach-${approval.id}`} className="min-w-0">
             {approval.network.map((host) => (
               <li key={host} className="font-mono text-[13px] leading-6 break-all">
-                {host}
+                {visible(host)}
               </li>
             ))}
           </ul>
         </div>
       )}
-      {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{reasons.join(" ")}</p>}
+      {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{visible(reasons.join(" "))}</p>}
       {approval.diff ? (
         <DiffView text={approval.diff} label={changes} />
       ) : (
         <Fold className="-ml-1.5" summary={<span className="text-xs">Parameters of {approval.tool}</span>}>
-          {() => <Output text={JSON.stringify(approval.parameters, null, 2)} label="Parameters" />}
+          {() => <Output text={visible(JSON.stringify(approval.parameters, null, 2))} label="Parameters" />}
         </Fold>
       )}
     </li>

@@ -4,6 +4,7 @@ import { type ReactNode, useMemo, useState } from "react";
 import { Copy } from "../ui/Copy";
 import { Fold } from "../ui/Fold";
 import { type DiffLine, type FileDiff, readDiff } from "./diffs";
+import { visible } from "./visible";
 
 const SHOWN = 200; // lines of a file
 const MANY = 30; // files
@@ -112,15 +113,15 @@ function More({ onClick, children }: { onClick: () => void; children: ReactNode 
 const SIGNS = { added: "+", removed: "−", same: " " } as const;
 
 function Line({ line }: { line: DiffLine }) {
-  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm text-ink-2">{line.text}</div>;
-  if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{line.text}</div>;
+  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm text-ink-2">{visible(line.text)}</div>;
+  if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{visible(line.text)}</div>;
   return (
     <div className={clsx("flex whitespace-pre", line.kind === "added" && "bg-added", line.kind === "removed" && "bg-removed")}>
       <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
         {line.after ?? line.before}
       </span>
       <span className="w-4 shrink-0 text-ink-3 select-none">{SIGNS[line.kind]}</span>
-      <span className="pr-4">{line.text || " "}</span>
+      <span className="pr-4">{visible(line.text) || " "}</span>
     </div>
   );
 }
