@@ -64,7 +64,7 @@ async def test_a_server_killed_just_before_bubblewrap_begins_leaves_nothing_behi
     assert written(tmp_path) == []
 
 
-@proves("OPS-2", "NET-1")
+@proves("OPS-2", "TOOL-4")
 async def test_a_command_held_back_by_a_server_that_is_killed_never_begins(tmp_path: Path, marker: str) -> None:
     with started("held_back", tmp_path, bubblewrap(), f"echo ran > made; sleep {marker}") as server:
         assert server.stdout is not None and server.stdout.readline() == "held\n"
