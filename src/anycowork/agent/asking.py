@@ -14,8 +14,9 @@ from anycowork.domain.ports import Hidden, Journal
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.values import replace
 from anycowork.prompts.book import NOT_OFFERED, Aim, Offered, PromptBook, Setting
+from anycowork.prompts.fitting import RESULT_CAP
 from anycowork.prompts.shortlist import A_REQUEST
-from anycowork.prompts.tokens import tokens
+from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import Shown, Window
 
 ANSWER_SHARE = 0.25  # of the context is kept free for the answer
@@ -40,6 +41,7 @@ class Asking:
     ) -> None:
         self._journal = journal
         self._providers = providers
+        self._ratios = TokenRatios()
         self._prompts = prompts
         self._hidden = hidden
         self._image_bytes = image_bytes
@@ -52,16 +54,20 @@ class Asking:
         """Raises: ProviderFault, Runaway."""
         provider, model = self._providers.find(moment.chat.config.model_id)
         options = self._providers.options(moment.chat.config.model_id)
-        shown = await self._shown(moment, options)
+        name = f"{provider.name}/{model}"
+        shown = await self._shown(moment, options, ratio=self._ratios.of(name))
         request = self._request(moment, model, shown, options)
         if options.images:
             request = replace(request, image_bytes=await self._seen(moment, shown.messages))
         asked = listener.heard.message_id  # what it costs goes by the name of the answer
-        reserve = Reserve(asked, moment.turn.id, request.purpose, f"{provider.name}/{model}", shown.tokens)
+        reserve = Reserve(asked, moment.turn.id, request.purpose, name, shown.tokens)
         pending, announcements = moment.take_pending()
         change = Change(moment.chat.id, (*pending, reserve, moment.turn), announcements)
         await moment.unwritten.write(self._journal, change)
         heard = await listener.hear(provider, request)
+        if heard.usage and not request.image_bytes:  # what an image weighs says nothing of words
+            estimated = shown.tokens / moment.window.ratio + self._offered(moment, options).tokens
+            self._ratios.learn(name, estimated=estimated, reported=heard.usage.prompt)
         spend, event = _spent(reserve, heard)
         moment.pending.append(spend)
         moment.announcements.append(announce.usage(moment.turn.id, event))
@@ -122,10 +128,10 @@ class Asking:
         looks_first = not moment.calls and len(moment.request().split()) >= A_REQUEST
         return tools if looks_first else frozenset()
 
-    async def _shown(self, moment: Moment, options: ModelOptions) -> Shown:
+    async def _shown(self, moment: Moment, options: ModelOptions, *, ratio: float) -> Shown:
         room = self._room(moment)
-        if options.brief and not len(moment.window):
-            moment.window = Window(result_cap=BRIEF_RESULT)
+        if not len(moment.window):
+            moment.window = Window(ratio=ratio, result_cap=BRIEF_RESULT if options.brief else RESULT_CAP)
         for message in moment.history[len(moment.window) :]:
             one = message if options.images else _with_notes(message)
             if message.id == moment.turn.message_id:

@@ -4,13 +4,12 @@ import math
 from collections.abc import Iterable
 
 from anycowork.domain.asking import Said
-from anycowork.domain.values import value
 
 BYTES_PER_TOKEN = 4
 FRAME = 4  # what a provider's chat format adds around one message
 
 _WEIGHT = 0.3
-_LOWEST, _HIGHEST = 0.25, 4.0
+_HIGHEST = 4.0
 
 
 def tokens(text: str, ratio: float = 1.0) -> int:
@@ -33,15 +32,21 @@ def size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-@value
-class TokenRatio:
-    """One model's true tokens per estimated token, as learnt so far: a running average that forgets slowly."""
+class TokenRatios:
+    """Each model's true tokens per estimated token, as its answers taught: a running average that forgets slowly."""
 
-    value: float = 1.0
+    def __init__(self) -> None:
+        self._learnt: dict[str, float] = {}
 
-    def fed(self, *, estimated: int, reported: int) -> "TokenRatio":
-        """The ratio after one more answer: `estimated` is `request_tokens` of what was sent at ratio 1, `reported` the usage's prompt tokens."""
+    def of(self, model: str) -> float:
+        return self._learnt.get(model, 1.0)
+
+    def learn(self, model: str, *, estimated: float, reported: int) -> None:
+        """From one more answer: `estimated` is what was sent, weighed at ratio 1, `reported` the usage's prompt tokens.
+
+        A report below the estimate teaches nothing: some count only what their cache did not hold, and who is shown too much fails.
+        """
         if estimated <= 0 or reported <= 0:
-            return self
-        seen = min(max(reported / estimated, _LOWEST), _HIGHEST)
-        return TokenRatio((1 - _WEIGHT) * self.value + _WEIGHT * seen)
+            return
+        seen = min(max(reported / estimated, 1.0), _HIGHEST)
+        self._learnt[model] = (1 - _WEIGHT) * self.of(model) + _WEIGHT * seen

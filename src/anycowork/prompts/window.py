@@ -34,7 +34,7 @@ class Window:
     """A history that only grows: each message is put into words, weighed and placed once, however often the whole is shown."""
 
     def __init__(self, *, ratio: float = 1.0, result_cap: int = RESULT_CAP) -> None:
-        self._ratio = ratio
+        self.ratio = ratio
         self._result_cap = result_cap
         self._length = 0
         self._items: list[Weighed] = []
@@ -51,7 +51,7 @@ class Window:
         self._length += 1
         if is_summary(message):
             self._begin_anew()
-        item = weighed(message, ratio=self._ratio, result_cap=self._result_cap)
+        item = weighed(message, ratio=self.ratio, result_cap=self._result_cap)
         if item.said is not None:
             self._items.append(item)
             self._whole.add(item.shown, item.said)
@@ -69,7 +69,7 @@ class Window:
     def shown(self, *, budget: int, system: str = "") -> Shown:
         """As `optimize_history_by_tokens`."""
         if self._system.text is not system:
-            self._system = _System(system, tokens(system, self._ratio) + FRAME if system else 0)
+            self._system = _System(system, tokens(system, self.ratio) + FRAME if system else 0)
         told = self._system
         if told.tokens + self._tokens <= budget:  # nearly always; then nothing has to give way
             return Shown((*told.said, *self._whole.turns), told.tokens + self._tokens)
@@ -78,7 +78,7 @@ class Window:
 
     def _within(self, room: int) -> tuple[list[Said], int]:
         if self._fitting is None or self._fitting.budget != room:
-            self._fitting, self._fitted = Fitting(budget=room, ratio=self._ratio, result_cap=self._result_cap), 0
+            self._fitting, self._fitted = Fitting(budget=room, ratio=self.ratio, result_cap=self._result_cap), 0
         self._fitting.extend(self._items[self._fitted :])
         self._fitted = len(self._items)
         conversation, weight = Conversation(), 0
@@ -88,7 +88,7 @@ class Window:
                 weight += item.tokens
         if not self._fitting.left_out:
             return conversation.turns, weight
-        return _with_note(conversation.turns), weight + tokens(LEFT_OUT, self._ratio) + FRAME
+        return _with_note(conversation.turns), weight + tokens(LEFT_OUT, self.ratio) + FRAME
 
 
 @value

@@ -10,7 +10,7 @@ from anycowork.domain.asking import Said
 from anycowork.domain.messages import Message, MessageType
 from anycowork.prompts.conversation import TURN_OVER, conversation, said
 from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fitting
-from anycowork.prompts.tokens import FRAME, TokenRatio, request_tokens, tokens
+from anycowork.prompts.tokens import FRAME, TokenRatios, request_tokens, tokens
 from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
 from unit.prompts.chats import answer, call, heard, histories, result, words
@@ -229,22 +229,26 @@ def test_a_token_is_four_bytes_of_utf8(text: str, counted: int) -> None:
 
 
 def test_the_ratio_moves_three_tenths_of_the_way_to_what_an_answer_reports() -> None:
-    once = TokenRatio().fed(estimated=100, reported=200)
-    assert once.value == pytest.approx(1.3)
-    assert once.fed(estimated=100, reported=200).value == pytest.approx(1.51)
+    ratios = TokenRatios()
+    ratios.learn("a/m", estimated=100, reported=200)
+    assert ratios.of("a/m") == pytest.approx(1.3)
+    ratios.learn("a/m", estimated=100, reported=200)
+    assert ratios.of("a/m") == pytest.approx(1.51) and ratios.of("b/m") == 1.0
 
 
 @pytest.mark.parametrize(("estimated", "reported"), [(0, 10), (10, 0), (-1, 5)])
 def test_a_report_that_says_nothing_teaches_nothing(estimated: int, reported: int) -> None:
-    assert TokenRatio(1.2).fed(estimated=estimated, reported=reported) == TokenRatio(1.2)
+    ratios = TokenRatios()
+    ratios.learn("m", estimated=estimated, reported=reported)
+    assert ratios.of("m") == 1.0
 
 
 @given(st.lists(st.tuples(st.integers(1, 10_000), st.integers(1, 10_000_000)), max_size=20))
-def test_no_report_drives_the_ratio_out_of_reason(reports: list[tuple[int, int]]) -> None:
-    ratio = TokenRatio()
+def test_no_report_drives_the_ratio_out_of_reason_or_below_the_estimate(reports: list[tuple[int, int]]) -> None:
+    ratios = TokenRatios()
     for estimated, reported in reports:
-        ratio = ratio.fed(estimated=estimated, reported=reported)
-    assert 0.25 <= ratio.value <= 4.0
+        ratios.learn("m", estimated=estimated, reported=reported)
+    assert 1.0 <= ratios.of("m") <= 4.0
 
 
 def text_of(shown: tuple[Said, ...]) -> str:
