@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.agent import toolrunner
+from anycowork.agent import verdicts
 from anycowork.agent.planted import Planted
 from anycowork.api import auth, hosts
 from anycowork.domain.principals import SCOPES, PrincipalKind, Scope
@@ -158,7 +158,7 @@ DOOR = [
     Mechanism(
         "a plan's budget",
         go_on_when_the_budget_is_spent,
-        without(toolrunner, "overdrawn", lambda budget, spent: None),
+        without(verdicts, "overdrawn", lambda budget, spent: None),
     ),
     Mechanism(
         "binding approvals", change_the_file_after_it_was_shown, without(gate, "bind", lambda *given: "whatever")

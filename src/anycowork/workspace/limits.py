@@ -17,9 +17,10 @@ from anycowork.workspace.packfile import opened
 _MIB = 1 << 20
 _GIB = 1 << 30
 # Bubblewrap's first process in the sandbox ties itself to the one outside and then takes on the filter that the command has already.
-_UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewhere it is soon enough nearly always
-    'mapfile -t own < /proc/self/status; [[ "${own[*]} " =~ Seccomp_filters:.[0-9]+\\  ]]; '
-    'until mapfile -t own < /proc/1/status; [[ "${own[*]} " == *"${BASH_REMATCH[0]}"* ]]; do :; done; unset own'
+_UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewhere, and after many looks, it is soon enough nearly always
+    'mapfile -t own 2>/dev/null < /proc/self/status; [[ "${own[*]} " =~ Seccomp_filters:.[0-9]+\\  ]]; '
+    "for ((looks = 0; looks < 2000; looks++)); do mapfile -t own 2>/dev/null < /proc/1/status; "
+    '[[ "${own[*]} " == *"${BASH_REMATCH[0]}"* ]] && break; done; unset own looks'
 )
 UNTIED = 125  # the exit code of a command that did not begin, for the server was gone
 
