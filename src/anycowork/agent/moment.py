@@ -185,8 +185,7 @@ class Moment:
         ran = any(call.tool == "execute_command" for call in self.calls)
         changed = any(_changed(call) for call in self.calls)
         if self.plan:
-            wanted = any(step.paths or step.commands for step in self.plan.steps)
-            return not_begun(wanted=wanted, ran=ran, changed=changed, role=self.role)
+            return not_begun(self.plan, ran=ran, changed=changed, role=self.role)
         return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
 
     def missing(self) -> list[str]:

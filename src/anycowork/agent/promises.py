@@ -6,12 +6,13 @@ It knows English only and errs on the side of silence: what it does not recognis
 import re
 from collections.abc import Callable
 
+from anycowork.domain.plan import Plan
 from anycowork.domain.roles import OutputFormat, Permission, RoleDefinition
 
 _RUNS = re.compile(r"\b(run|execute)\b", re.I)
 _CHANGES = re.compile(
     r"\b(create|write|add|append|insert|rename|replace|change|set|fix|repair|correct|update|delete|remove|move|copy|sort|make|put|save|swap"
-    r"|convert|give(?! (me|us)\b))\b",
+    r"|convert|turn|switch|enable|disable|raise|lower|increase|reduce|wrap|split|merge|round|drop|give(?! (me|us)\b))\b",
     re.I,
 )
 _MAKES = re.compile(r"\b(create|write|make|design|save)\b", re.I)
@@ -19,6 +20,7 @@ _QUESTION = re.compile(
     r"\s*(what|where|which|who|why|how|when|is|are|does|do|can|could|did|was|has|have|explain|describe|tell|show|summari[sz]e)\b",
     re.I,
 )
+_COUNTS = re.compile(r"\bhow (many|much)\b|\b(the|in) (sum|total|average)\b|\bcome to\b", re.I)
 _TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
 _PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
@@ -28,6 +30,9 @@ _EMPTY = re.compile(
 )  # a file that is meant to have nothing in it is not told from one that lacks something
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
 
+_WRITES = frozenset(
+    {"write", "create", "delete", "create_file", "update_file", "move_file", "delete_file"}
+)  # as plans name them
 _RUNNERS = frozenset({"execute_command"})
 _CHANGERS = frozenset({"create_file", "update_file", "move_file", "delete_file"}) | _RUNNERS
 _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
@@ -47,10 +52,11 @@ def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -
         return _RUNNERS  # whoever is there to try things has not tried, however it was asked
     if _PLANS.match(request) and role.output is OutputFormat.PLAN:
         return frozenset({OutputFormat.PLAN.value})
-    if _QUESTION.match(request):
-        return frozenset()
+    may_run = Permission.EXECUTE_COMMANDS in role.permissions
+    if _QUESTION.match(request):  # a number is counted by a program, not by a model
+        return _RUNNERS if _COUNTS.search(request) and not ran and may_run else frozenset()
     runs, changes = _RUNS.search(request), None if asks_only(request) else _CHANGES.search(request)
-    to_run = runs if not ran and Permission.EXECUTE_COMMANDS in role.permissions else None
+    to_run = runs if not ran and may_run else None
     to_change = changes if not changed and _MAY_CHANGE & role.permissions else None
     if to_run and not (to_change and to_change.start() < to_run.start()):
         return _RUNNERS  # "save what it prints": first things first, as the request has them
@@ -61,9 +67,12 @@ def _only_runs(role: RoleDefinition) -> bool:
     return _MAY_CHANGE & role.permissions == {Permission.EXECUTE_COMMANDS}
 
 
-def not_begun(*, wanted: bool, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
-    """As `not_tried`, for a plan that names files or commands."""
-    return _CHANGERS if wanted and not (ran or changed) and _MAY_CHANGE & role.permissions else frozenset()
+def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
+    """As `not_tried`, for an approved plan: a change where it needs one, a try where it names commands."""
+    writes = any(_WRITES & {*step.tools_needed} for step in plan.steps)
+    wanted = any(step.paths or step.commands for step in plan.steps)
+    begun = changed or (ran and not writes)
+    return _CHANGERS if wanted and not begun and _MAY_CHANGE & role.permissions else frozenset()
 
 
 def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:

@@ -3,6 +3,7 @@
 import pytest
 
 from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
+from anycowork.domain.plan import Plan, PlanStep
 from anycowork.permissions.roles import BUILT_IN
 
 ROLES = {role.name: role for role in BUILT_IN}
@@ -19,6 +20,11 @@ ROLES = {role.name: role for role in BUILT_IN}
         ("Delete the logs.", True, True, set()),
         ("Run it, but do not change anything.", True, False, set()),
         ("Summarise the notes.", False, False, set()),
+        ("Turn debug off in app.yaml.", False, False, {"update_file"}),
+        ("How many orders are from Oslo?", False, False, {"execute_command"}),  # counted, not guessed
+        ("How many orders are from Oslo?", True, False, set()),
+        ("What do the amounts come to?", False, False, {"execute_command"}),
+        ("What does total.py do?", False, False, set()),
         ("Make the background white.", False, False, {"update_file"}),
         ("Give greeting the default 'Hi'.", False, False, {"update_file"}),
         ("Give me the names.", False, False, set()),
@@ -87,9 +93,21 @@ def test_a_plain_question_asks_for_no_change(request_: str, only: bool):
     assert asks_only(request_) is only
 
 
+def plan(*, paths: tuple[str, ...] = (), tools_needed: tuple[str, ...] = ()) -> Plan:
+    step = PlanStep(id="1", step_number=1, action="Do it.", paths=paths, tools_needed=tools_needed)
+    return Plan(goal="It is done.", steps=(step,))
+
+
 def test_a_plan_that_names_files_is_begun_by_doing_something():
     actor, planner = ROLES["actor"], ROLES["planner"]
-    assert "update_file" in not_begun(wanted=True, ran=False, changed=False, role=actor)
-    assert not_begun(wanted=True, ran=True, changed=False, role=actor) == frozenset()
-    assert not_begun(wanted=False, ran=False, changed=False, role=actor) == frozenset()
-    assert not_begun(wanted=True, ran=False, changed=False, role=planner) == frozenset()
+    named = plan(paths=("a.py",))
+    assert "update_file" in not_begun(named, ran=False, changed=False, role=actor)
+    assert not_begun(named, ran=True, changed=False, role=actor) == frozenset()
+    assert not_begun(plan(), ran=False, changed=False, role=actor) == frozenset()
+    assert not_begun(named, ran=False, changed=False, role=planner) == frozenset()
+
+
+def test_a_plan_that_needs_a_change_is_not_begun_by_looking():
+    writes = plan(paths=("a.py",), tools_needed=("read", "write"))
+    assert "update_file" in not_begun(writes, ran=True, changed=False, role=ROLES["actor"])
+    assert not_begun(writes, ran=True, changed=True, role=ROLES["actor"]) == frozenset()
