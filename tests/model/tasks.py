@@ -5,6 +5,7 @@ one of them has been looked at for the sake of a prompt, it belongs to `former_t
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,6 +75,10 @@ def says(outcome: Outcome, *words: str) -> bool:
 
 def says_any(outcome: Outcome, *words: str) -> bool:
     return any(word.lower() in outcome.answer.lower() for word in words)
+
+
+def says_number(outcome: Outcome, number: int, word: str = "") -> bool:
+    return re.search(rf"\b({word or number}|{number})\b", outcome.answer, re.IGNORECASE) is not None
 
 
 CALC = "def add(a, b):\n    return a + b\n"

@@ -15,7 +15,7 @@ ALL = (*TUNE, *FORMER, *REPORT)
 
 def test_every_task_has_a_name_of_its_own_and_says_what_it_is_for():
     assert len({task.name for task in ALL}) == len(ALL)
-    assert Counter(task.half for task in ALL) == {"tune": 60, "report": 15}
+    assert Counter(task.half for task in ALL) == {"tune": 75, "report": 15}
 
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: task.name)
