@@ -30,9 +30,9 @@ _EMPTY = re.compile(
 )  # a file that is meant to have nothing in it is not told from one that lacks something
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
 
-_WRITES = frozenset(
-    {"write", "create", "delete", "create_file", "update_file", "move_file", "delete_file"}
-)  # as plans name them
+_WRITES = re.compile(
+    r"(write|create|delete|update|edit|modify|move)", re.I
+)  # a tool or a permission, as plans name them
 _RUNNERS = frozenset({"execute_command"})
 _CHANGERS = frozenset({"create_file", "update_file", "move_file", "delete_file"}) | _RUNNERS
 _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
@@ -69,7 +69,7 @@ def _only_runs(role: RoleDefinition) -> bool:
 
 def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
     """As `not_tried`, for an approved plan: a change where it needs one, a try where it names commands."""
-    writes = any(_WRITES & {*step.tools_needed} for step in plan.steps)
+    writes = any(_WRITES.search(needed) for step in plan.steps for needed in step.tools_needed)
     wanted = any(step.paths or step.commands for step in plan.steps)
     begun = changed or (ran and not writes)
     return _CHANGERS if wanted and not begun and _MAY_CHANGE & role.permissions else frozenset()

@@ -107,7 +107,8 @@ def test_a_plan_that_names_files_is_begun_by_doing_something():
     assert not_begun(named, ran=False, changed=False, role=planner) == frozenset()
 
 
-def test_a_plan_that_needs_a_change_is_not_begun_by_looking():
-    writes = plan(paths=("a.py",), tools_needed=("read", "write"))
+@pytest.mark.parametrize("needed", ["write", "write_files", "create files", "update_file"])
+def test_a_plan_that_needs_a_change_is_not_begun_by_looking(needed: str):
+    writes = plan(paths=("a.py",), tools_needed=("read", needed))
     assert "update_file" in not_begun(writes, ran=True, changed=False, role=ROLES["actor"])
     assert not_begun(writes, ran=True, changed=True, role=ROLES["actor"]) == frozenset()
