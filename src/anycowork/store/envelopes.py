@@ -7,9 +7,8 @@ from anycowork.domain.events import BY_THE_HOUSE, ENVELOPE_VERSION, Draft, Event
 from anycowork.domain.messages import Json, Message
 
 _sorted = msgspec.json.Encoder(order="sorted").encode
-_as_it_stands = msgspec.json.Encoder(
-    order="deterministic"
-).encode  # JSON inside is sorted, fields stand as in their class
+# JSON inside is sorted; the fields of a struct stand as in their class.
+_as_it_stands = msgspec.json.Encoder(order="deterministic").encode
 
 
 def encoded(

@@ -169,11 +169,11 @@ def _with_two_copies(path: Path, folder: Path) -> None:
     connection.close()
 
 
-def _with_older_snapshots(path: Path, folder: Path) -> None:
-    """As the releases before kept them: one change of one file, with both its sides."""
+def _with_a_chat_of_then(path: Path, folder: Path, migrations: str) -> sqlite3.Connection:
+    """A database that knows only these migrations, with one chat in it."""
     before = folder / "migrations"
     before.mkdir()
-    for file in sorted(MIGRATIONS.glob("000[1-7]-*.sql")):
+    for file in sorted(MIGRATIONS.glob(migrations)):
         shutil.copy(file, before)
     migrate(path, migrations=before)
     connection = sqlite3.connect(path)
@@ -181,6 +181,12 @@ def _with_older_snapshots(path: Path, folder: Path) -> None:
         "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, created_by, created_at, updated_at)"
         " VALUES ('c1', 'A', 'a', '/w', '{}', 'idle', 3, 'person:ann', 'then', 'then')"
     )
+    return connection
+
+
+def _with_older_snapshots(path: Path, folder: Path) -> None:
+    """As the releases before kept them: one change of one file, with both its sides."""
+    connection = _with_a_chat_of_then(path, folder, "000[1-7]-*.sql")
     for position, id_, moment in ((3, "s1", "before"), (4, "s2", "after")):
         connection.execute(
             "INSERT INTO snapshots (position, id, chat_id, change_id, workspace, moment, files, additions, deletions, diff_size, created_at)"
@@ -199,16 +205,7 @@ def _with_older_snapshots(path: Path, folder: Path) -> None:
 
 def _with_usage_by_request(path: Path, folder: Path) -> None:
     """As the releases before kept it: a row for every request, the third of them broken off."""
-    before = folder / "migrations"
-    before.mkdir()
-    for file in sorted(MIGRATIONS.glob("000*.sql")):
-        shutil.copy(file, before)
-    migrate(path, migrations=before)
-    connection = sqlite3.connect(path)
-    connection.execute(
-        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, created_by, created_at, updated_at)"
-        " VALUES ('c1', 'A', 'a', '/w', '{}', 'idle', 3, 'person:ann', 'then', 'then')"
-    )
+    connection = _with_a_chat_of_then(path, folder, "000*.sql")
     connection.executemany(
         "INSERT INTO usage (id, chat_id, turn_id, purpose, model, reserved, prompt, completion, cached, reasoning, estimated, settled)"
         " VALUES (?, 'c1', ?, 'turn', ?, ?, ?, ?, ?, ?, ?, ?)",
