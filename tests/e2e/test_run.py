@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -254,13 +256,30 @@ def test_a_slip_in_the_settings_is_told_when_the_server_starts(desk: Desk) -> No
 @proves("SEC-2", "OPS-2")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk, number: signal.Signals) -> None:
-    with desk.serving("--workspace", str(desk.workspace)) as server:
+    with _hearing_hang_ups(signal.SIG_DFL), desk.serving("--workspace", str(desk.workspace)) as server:
         server.process.send_signal(number)
         out, err = server.process.communicate(timeout=30)
     assert server.process.returncode == 0
     assert server.token not in server.banner + out + err
     assert str(desk.workspace) in server.banner and "Sandbox" in server.banner
     assert not (desk.data / "server.json").exists()
+
+
+@proves("OPS-2")
+def test_a_server_started_with_nohup_outlives_its_terminal(desk: Desk) -> None:
+    with _hearing_hang_ups(signal.SIG_IGN), desk.serving() as server:
+        server.process.send_signal(signal.SIGHUP)
+        assert server.get("/healthz")["status"] == "ok"
+
+
+@contextmanager
+def _hearing_hang_ups(how: signal.Handlers) -> Iterator[None]:
+    """What is started now inherits it, however the tests themselves were started."""
+    before = signal.signal(signal.SIGHUP, how)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @proves("NEW-1", "CLI-1")

@@ -105,11 +105,11 @@ async def _taken(house: Recorded, tool: str, first: str, second: str) -> Snapsho
         parameters["content"] = second
     elif tool == "move_file":
         parameters["to"] = second
-    if tool == "update_file":
-        house.bench.read.clear()
-        if (house.root / first).is_file() and not (house.root / first).is_symlink():
-            await house.bench.call("read_file", path=first)
     try:
+        if tool == "update_file":
+            house.bench.read.clear()
+            if (house.root / first).is_file() and not (house.root / first).is_symlink():
+                await house.bench.call("read_file", path=first)
         if not await house.call(tool, **parameters):
             return None
     except OutsideWorkspace:  # a name, or a link on the way, that no tool follows
