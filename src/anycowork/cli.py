@@ -70,6 +70,18 @@ Examples:
     anycowork run "List the open TODOs" --json | jq .type
 """
 
+CHAT_HELP = """Talk in the terminal: the same chat, with plans, questions, approvals and diffs.
+
+It joins the running server, or starts one for as long as you stay. The chat is kept, and is on the web page too.
+
+Examples:
+
+\b
+    anycowork chat
+    anycowork chat --role planner --workspace ~/project
+    anycowork chat --continue
+"""
+
 IMPORT_HELP = """Take in chats that were stored elsewhere.
 
 Whatever can be read is kept as it came; whatever cannot is named, and the exit code is 1. The same file twice changes nothing.
@@ -159,6 +171,24 @@ def run(
         "as_json": as_json,
     }
     raise carried_out(context, request or [], places, **how)
+
+
+@app.command(help=CHAT_HELP)
+def chat(
+    context: typer.Context,
+    chat_id: Annotated[
+        str | None, typer.Argument(help="A chat to go on with. [a new one]", metavar="CHAT_ID", show_default=False)
+    ] = None,
+    newest: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the folder's newest chat.")] = False,
+    workspace: WorkspaceOrHere = None,
+    role: Role = None,
+    model: Model = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.terminal.opening import chat as talk
+
+    flags = over(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    raise typer.Exit(talk(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
 
 
 @app.command("import", help=IMPORT_HELP)

@@ -1,0 +1,216 @@
+"""What stands above the line for typing while the house waits for a person: calls to allow, a question, a plan.
+
+A key decides only while its dock has the focus, and not in the first moment: it may have been meant for something else.
+Whoever types words that decide nothing is typing, and is taken to the line for it.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.widgets import Label, OptionList, Static
+from textual.widgets.option_list import Option
+
+from anycowork.commands.console import harmless
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+from anycowork.terminal.cards import approval_text
+
+GUARD_SECONDS = 0.4
+SOMETHING_ELSE = "\0something else"  # no value of a model's: those are words
+
+
+@value
+class Decision:
+    """`with_note` if the person wants to say why."""
+
+    approvals: tuple[str, ...]
+    decision: str
+    with_note: bool = False
+
+
+class Dock(Vertical, can_focus=True):
+    """Hears keys for as long as it has the focus."""
+
+    class Typed(Message):
+        """A key that decides nothing here."""
+
+        def __init__(self, character: str) -> None:
+            super().__init__()
+            self.character = character
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id, classes="dock")
+        self.display = False
+        self._heeds_from = 0.0
+
+    def hold_back(self) -> None:
+        """Something new is shown: a key that is on its way was not meant for it."""
+        self._heeds_from = time.monotonic() + GUARD_SECONDS
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character and event.is_printable and event.key not in self._bindings.key_to_bindings:
+            event.stop()
+            self.post_message(self.Typed(event.character))
+
+    @property
+    def heeds(self) -> bool:
+        return time.monotonic() >= self._heeds_from
+
+
+class ApprovalDock(Dock):
+    """Calls that wait for a word: one in full, the others counted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "decide('allow_once')", "Allow", show=False),
+        Binding("s", "decide('allow_session')", "In this chat", show=False),
+        Binding("a", "decide('allow_always')", "Always", show=False),
+        Binding("n", "decide('deny')", "Deny", show=False),
+        Binding("N,shift+n", "deny_with_note", "Deny and say why", show=False),
+        Binding("Y,shift+y", "allow_all", "Allow all", show=False),
+        Binding("left,up", "turn(-1)", show=False),
+        Binding("right,down", "turn(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+    ]
+
+    class Decided(Message):
+        def __init__(self, decision: Decision) -> None:
+            super().__init__()
+            self.decision = decision
+
+    def __init__(self) -> None:
+        super().__init__(id="approvals")
+        self._open: list[Json] = []
+        self._at = 0
+
+    def compose(self) -> ComposeResult:
+        yield Label(id="approval-head", markup=False)
+        with VerticalScroll(can_focus=False):
+            yield Static(id="approval")
+        yield Label(id="approval-keys", classes="keys", markup=False)
+
+    def show(self, approvals: Sequence[Json]) -> None:
+        before = [one.get("id") for one in self._open]
+        self._open = list(approvals)
+        self._at = min(self._at, max(0, len(self._open) - 1))
+        if before != [one.get("id") for one in self._open]:
+            self.hold_back()
+        self._draw()
+
+    def action_turn(self, by: int) -> None:
+        if self._open:
+            self._at = (self._at + by) % len(self._open)
+            self._draw()
+
+    def action_page(self, by: int) -> None:
+        place = self.query_one(VerticalScroll)
+        place.scroll_page_down() if by > 0 else place.scroll_page_up()
+
+    def action_decide(self, decision: str) -> None:
+        self._decide([self._open[self._at]] if self._open else [], decision)
+
+    def action_allow_all(self) -> None:
+        self._decide(self._open, "allow_once")
+
+    def action_deny_with_note(self) -> None:
+        self._decide([self._open[self._at]] if self._open else [], "deny", with_note=True)
+
+    def _decide(self, approvals: Sequence[Json], decision: str, *, with_note: bool = False) -> None:
+        if approvals and self.heeds:
+            ids = tuple(str(one["id"]) for one in approvals)
+            self.post_message(self.Decided(Decision(ids, decision, with_note)))
+
+    def _draw(self) -> None:
+        if not self._open:
+            return
+        current, many = self._open[self._at], len(self._open)
+        head = (
+            "May the agent do this?"
+            if many == 1
+            else f"May the agent do this?  {self._at + 1} of {many}, ← → for the others"
+        )
+        self.query_one("#approval-head", Label).update(head)
+        self.query_one("#approval", Static).update(approval_text(current))
+        rule = current.get("proposed_rule")
+        keys = f"y allow once   {'Y allow all   ' if many > 1 else ''}n deny   N deny and say why"
+        if isinstance(rule, dict):
+            covered = f"{harmless(str(rule.get('tool')))} {harmless(str(rule.get('resource')))}"
+            keys += f"\ns allow in this chat, a always:  {covered}"
+        self.query_one("#approval-keys", Label).update(keys)
+
+
+class QuestionDock(Dock):
+    """A question of the agent's, with its options."""
+
+    class Answered(Message):
+        """`value` is an option's; None if the person wants to use their own words."""
+
+        def __init__(self, value: str | None) -> None:
+            super().__init__()
+            self.value = value
+
+    def __init__(self) -> None:
+        super().__init__(id="question")
+        self.can_focus = False  # its list has the focus
+
+    def compose(self) -> ComposeResult:
+        yield Label(id="question-words", markup=False)
+        yield OptionList(id="question-options", markup=False)
+
+    def show(self, question: Json) -> None:
+        self.hold_back()
+        self.query_one("#question-words", Label).update(harmless(str(question.get("question"))))
+        options = self.query_one(OptionList)
+        options.clear_options()
+        found = question.get("options")
+        offered = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        for option in offered:
+            words = Text(harmless(str(option.get("label"))))
+            if option.get("description"):
+                words.append(f"  {harmless(str(option['description']))}", style="dim")
+            options.add_option(Option(words, id=str(option.get("value"))))
+        if question.get("allow_custom"):
+            options.add_option(Option("Something else …", id=SOMETHING_ELSE))
+        values = [option.get("value") for option in offered]
+        options.highlighted = values.index(question["default"]) if question.get("default") in values else 0
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if self.heeds:
+            self.post_message(self.Answered(None if event.option_id == SOMETHING_ELSE else event.option_id))
+
+
+class PlanDock(Dock):
+    """A plan that waits: approve it, change it, or go on talking."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "choose('approve')", "Approve and carry out", show=False),
+        Binding("e", "choose('edit')", "Edit", show=False),
+        Binding("n,escape", "choose('talk')", "Go on talking", show=False),
+    ]
+
+    class Chosen(Message):
+        def __init__(self, choice: str) -> None:
+            super().__init__()
+            self.choice = choice
+
+    def __init__(self) -> None:
+        super().__init__(id="plan")
+
+    def compose(self) -> ComposeResult:
+        yield Label("The plan above waits for you. Approving it switches to the actor.", markup=False)
+        yield Label("y approve and carry out   e edit first   n go on talking", classes="keys", markup=False)
+
+    def action_choose(self, choice: str) -> None:
+        if self.heeds:
+            self.post_message(self.Chosen(choice))
+
+    def on_show(self, event: events.Show) -> None:
+        self.hold_back()

@@ -1,0 +1,70 @@
+"""Where a person types: Enter sends, Ctrl+J makes a new line, the arrows bring back what was sent before."""
+
+from textual import events
+from textual.message import Message
+from textual.widgets import TextArea
+
+
+class Composer(TextArea):
+    class Sent(Message):
+        def __init__(self, words: str) -> None:
+            super().__init__()
+            self.words = words
+
+    def __init__(self) -> None:
+        super().__init__(
+            id="composer",
+            soft_wrap=True,
+            tab_behavior="focus",
+            show_line_numbers=False,
+            compact=True,
+            placeholder="Say what you want done. Enter sends, Ctrl+J makes a new line.",
+        )
+        self.cursor_blink = False  # it would draw twice a second, for ever
+        self._said: list[str] = []
+        self._back = 0
+
+    def give_back(self, words: str) -> None:
+        """They were not taken: they stand here again, unless something else does by now."""
+        self._said.remove(words)
+        if not self.text:
+            self.text = words
+            self.move_cursor(self.document.end)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            self._handled(event)
+            self._send(self.text.strip())
+        elif event.key in ("ctrl+j", "shift+enter"):
+            self._handled(event)
+            self.insert("\n")
+        elif event.key == "up" and self._may_go_back():
+            self._handled(event)
+            self._recall(self._back + 1)
+        elif event.key == "down" and self._back:
+            self._handled(event)
+            self._recall(self._back - 1)
+        else:
+            await super()._on_key(event)
+
+    def _send(self, words: str) -> None:
+        """The line is empty at once: what comes of it may ask for a key."""
+        if words:
+            self._said.append(words)
+            self._back = 0
+            self.text = ""
+            self.post_message(self.Sent(words))
+
+    def _may_go_back(self) -> bool:
+        """Only where no unsent words would be lost."""
+        unsent = bool(self.text) and (not self._back or self.text != self._said[-self._back])
+        return not unsent and self._back < len(self._said)
+
+    def _recall(self, back: int) -> None:
+        self._back = back
+        self.text = self._said[-back] if back else ""
+        self.move_cursor(self.document.end)
+
+    def _handled(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()

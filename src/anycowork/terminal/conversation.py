@@ -1,0 +1,99 @@
+"""The messages on the screen, and the words that are still coming."""
+
+from typing import ClassVar
+
+from rich.console import RenderableType
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from anycowork.commands.console import harmless
+from anycowork.domain.messages import Json
+from anycowork.terminal.cards import Card, card_of, thought_card
+
+TAIL = 6_000  # characters of a growing answer that are drawn
+
+
+class CardView(Static):
+    """One card. One that leaves something out is opened and closed by Enter or a click."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "fold", "Open or close", show=False)]
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card.short, classes=f"card {card.look}", markup=False)
+        self._card, self._open = card, False
+        self.can_focus = card.whole is not None
+
+    def action_fold(self) -> None:
+        if self._card.whole is not None:
+            self._open = not self._open
+            self.update(self._card.whole if self._open else self._card.short)
+
+    def on_click(self) -> None:
+        self.action_fold()
+
+
+class Growing(Static):
+    """An answer while it comes: plain words, as they are not all there."""
+
+    def __init__(self) -> None:
+        super().__init__(classes="card agent", markup=False)
+        self._thought = self._said = ""
+
+    def grow(self, offset: int, text: str, *, thinking: bool) -> None:
+        if thinking:
+            self._thought = self._thought[:offset] + text
+        else:
+            self._said = self._said[:offset] + text
+        self.update(self._drawn())
+
+    def _drawn(self) -> RenderableType:
+        if self._said:
+            return Text(harmless(self._said[-TAIL:]))
+        last = " ".join(self._thought.split())[-100:]
+        return Text(f"thinking … {harmless(last)}", style="dim italic")
+
+
+class Conversation(VerticalScroll):
+    """Keeps to its end, unless somebody scrolled up to read."""
+
+    def __init__(self) -> None:
+        super().__init__(id="conversation")
+        self._growing: dict[str, Growing] = {}
+        self._shown: set[str] = set()
+
+    def on_mount(self) -> None:
+        self.anchor()
+
+    def show(self, message: Json) -> None:
+        """A message takes the place of the words that grew into it. One that stands here already is not shown again."""
+        id_ = str(message.get("id"))
+        if id_ in self._shown:
+            return
+        self._shown.add(id_)
+        views = [CardView(card) for card in (thought_card(message), card_of(message)) if card]
+        grown = self._growing.pop(id_, None)
+        if grown is None:
+            self.mount(*views)
+            return
+        if views:
+            self.mount(*views, after=grown)
+        grown.remove()
+
+    def grow(self, message_id: str, offset: int, text: str, *, thinking: bool) -> None:
+        if message_id in self._shown:
+            return
+        if message_id not in self._growing:
+            self._growing[message_id] = Growing()
+            self.mount(self._growing[message_id])
+        self._growing[message_id].grow(offset, text, thinking=thinking)
+
+    def note(self, words: str, look: str = "note") -> None:
+        self.mount(CardView(Card(look, Text(harmless(words)))))
+
+    def end_growing(self) -> None:
+        """The turn is over: what has not become a message by now never will."""
+        for unfinished in self._growing.values():
+            unfinished.remove()
+        self._growing.clear()

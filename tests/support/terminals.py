@@ -1,0 +1,100 @@
+"""A person before the chat in a terminal: the real screen without a terminal under it, over HTTP to a real house."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pydantic import SecretStr
+from textual.pilot import Pilot
+from textual.widgets import Label, Static
+
+from anycowork.commands.client import HouseClient
+from anycowork.terminal.asking import Dock
+from anycowork.terminal.composer import Composer
+from anycowork.terminal.conversation import CardView
+from anycowork.terminal.screen import ChatScreen
+from anycowork.terminal.talk import open_talk
+from support.house import TOKEN, Chat, Guest, at_home
+from support.scripted_model import Script
+
+PATIENCE = 10.0
+SIZE = (100, 40)
+
+
+class Person:
+    def __init__(self, guest: Guest, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
+        self.guest = guest
+        self.screen = screen
+        self.pilot = pilot
+        self.chat_id = chat_id
+        self.chat = Chat(guest, {"id": chat_id})
+        self.workspace = guest.workspace
+
+    async def say(self, words: str) -> None:
+        composer = self.screen.query_one(Composer)
+        composer.focus()
+        composer.text = words
+        await self.pilot.press("enter")
+
+    async def press(self, *keys: str) -> None:
+        """As soon as what waits has the focus and heeds keys: it does not in the first moment."""
+        await self.until(
+            lambda: all(dock.heeds and dock.has_focus_within for dock in self._waiting()),
+            told=lambda: (
+                f"{self.screen.focused!r} has the focus; {self._waiting()!r} waits; line {self.screen.query_one(Composer).text!r}"
+            ),
+        )
+        await self.pilot.press(*keys)
+
+    def _waiting(self) -> list[Dock]:
+        return [dock for dock in self.screen.query(Dock) if dock.display]
+
+    async def sees(self, *words: str) -> None:
+        """Waits until all of them stand on the screen, in the cards or in what waits."""
+        await self.until(lambda: all(one in self.seen() for one in words), told=lambda: f"{words} in:\n{self.seen()}")
+
+    async def until(self, true: Callable[[], bool], *, told: Callable[[], str] = lambda: "it never came true") -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not true():
+                    await self.pilot.pause(0.02)  # the screen draws on its own time; there is no event for it
+        except TimeoutError:
+            raise AssertionError(told()) from None
+
+    def seen(self) -> str:
+        """Every word that is drawn now, of all cards and of what waits."""
+        shown = [
+            *self.screen.screen.query(CardView),
+            *self.screen.screen.query(Static),
+            *self.screen.screen.query(Label),
+        ]
+        return "\n".join(self._drawn(one) for one in dict.fromkeys(shown) if _is_displayed(one))
+
+    def _drawn(self, widget: Static) -> str:
+        lines = [widget.render_line(y) for y in range(widget.size.height)]
+        return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+def _is_displayed(widget: Static) -> bool:
+    return all(one.display for one in widget.ancestors_with_self if hasattr(one, "display"))
+
+
+@asynccontextmanager
+async def before_a_screen(
+    guest: Guest, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
+) -> AsyncIterator[Person]:
+    async with HouseClient(guest.url, SecretStr(TOKEN)) as client:
+        talk = await open_talk(client, workspace=guest.workspace, role=role, model=None, chat_id=chat_id, newest=newest)
+        screen = ChatScreen(talk)
+        async with screen.run_test(size=SIZE, notifications=True) as pilot:
+            yield Person(guest, screen, pilot, talk.chat_id)
+
+
+@asynccontextmanager
+async def at_a_terminal(
+    tmp_path: Path, *, replies: Iterable[Script] = (), role: str | None = None
+) -> AsyncIterator[Person]:
+    """A new chat in a house of its own."""
+    async with at_home(tmp_path, replies=replies) as guest, before_a_screen(guest, role=role) as person:
+        yield person
