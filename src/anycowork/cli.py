@@ -173,7 +173,7 @@ def run(
     raise carried_out(context, request or [], places, **how)
 
 
-@app.command(help=CHAT_HELP)
+@app.command(help=CHAT_HELP, short_help="Talk in the terminal.")
 def chat(
     context: typer.Context,
     chat_id: Annotated[

@@ -32,6 +32,16 @@ class Terminal:
         self.written = b""
         os.write(self._side, keys)
 
+    def press_until(self, key: bytes, words: str) -> None:
+        """Again and again: a key does nothing in the first moment after something asks."""
+        for _ in range(60):
+            self.type(key)
+            while select.select([self._side], [], [], 0.5)[0]:
+                self.written += self._read()
+                if words.encode() in self.written:
+                    return
+        raise AssertionError(f"{words!r} never came: {self.written[-2000:]!r}")
+
     def read_until(self, words: str) -> None:
         until = time.monotonic() + WHOLE_PROCESS
         while words.encode() not in self.written:
@@ -55,13 +65,13 @@ class Terminal:
 
 
 @contextmanager
-def terminal(desk: Desk, *words: str) -> Iterator[Terminal]:
+def terminal(desk: Desk, *words: str, **environ: str) -> Iterator[Terminal]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     process = subprocess.Popen(
         [sys.executable, "-m", "anycowork.cli", *words],
         cwd=desk.workspace,
-        env=desk.environ(TERM="xterm-256color", COLORTERM="truecolor"),
+        env=desk.environ(TERM="xterm-256color", COLORTERM="truecolor", **environ),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -104,6 +114,20 @@ def test_ctrl_c_twice_leaves_and_the_chat_is_taken_up_again(tmp_path: Path) -> N
         assert at.process.wait(WHOLE_PROCESS) == 0
     with terminal(desk, "chat", "--continue") as at:
         at.read_until("reviewer")
+
+
+@proves("CLI-2", "PLN-3")
+def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with terminal(desk, "chat", "--role", "planner", EDITOR="sed -i s/hello/hallo/g") as at:
+        at.read_until("A new chat in")
+        at.type(b"create hello.txt with hi\r")
+        at.read_until("approve and carry out")
+        at.press_until(b"e", "The plan has 1 step now.")
+        at.type(b"\r")
+        at.read_until("hallo.txt")
+        at.read_until("Created")
+    assert [path.name for path in desk.workspace.iterdir()] == ["hallo.txt"]
 
 
 @proves("CLI-2")

@@ -249,7 +249,12 @@ class ChatScreen(App[None]):
             self.notify("Nothing was changed.", markup=False)
             return
         choices = [Choice("approve", "Approve it as you wrote it, and carry it out"), Choice("keep", "Not yet")]
-        if await self.push_screen_wait(ChooseScreen(f"The plan has {len(steps)} steps now.", choices)) == "approve":
+        if (
+            await self.push_screen_wait(
+                ChooseScreen(f"The plan has {len(steps)} {'step' if len(steps) == 1 else 'steps'} now.", choices)
+            )
+            == "approve"
+        ):
             await self._tried(self._talk.approve(str(plan["message_id"]), steps))
 
     async def action_stop(self) -> None:
