@@ -64,7 +64,7 @@ Examples:
 \b
     anycowork run "What does this project do?" --workspace ~/project
     anycowork run "Plan a clean-up of the notes" --role planner > plan.json
-    anycowork run --approved-plan plan.json --workspace ~/notes
+    anycowork run "Clean up the notes" --approved-plan plan.json
     anycowork run "/explain_code src/app.py"
     anycowork run - < request.txt
     anycowork run "List the open TODOs" --json | jq .type

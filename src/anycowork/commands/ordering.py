@@ -57,8 +57,6 @@ def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | Non
         raise Invalid(
             'Say what to do: anycowork run "…" (or - to read it from standard input), or name a plan with --approved-plan FILE.'
         )
-    if plan_file is not None and words:
-        raise Invalid("An approved plan says itself what to do: give a request or --approved-plan, not both.")
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
         raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
 
