@@ -86,6 +86,23 @@ async def test_a_connection_rests_longer_than_the_clients_that_keep_it():
     assert KEEP_ALIVE_SECONDS > 60
 
 
+@proves("SEC-1")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"garbage\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nno colon\r\n\r\n",
+        b"POST /context HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_gets_an_error_of_the_usual_shape(tmp_path, raw):
+    async with at_home(tmp_path) as guest, line(guest) as (reader, writer):
+        writer.write(raw)
+        got = Exchange.read(await reader.read())
+    assert (got.status, got.complete) == (400, True)
+    assert set(json.loads(got.body)["error"]) == {"code", "message", "param", "type"}
+
+
 def _post(length: int | None, *, expect: str = "") -> bytes:
     said = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
     return (
