@@ -29,7 +29,7 @@ from anycowork.words.options import (
     folder,
     over,
 )
-from anycowork.words.running import How, carried_out
+from anycowork.words.running import How, ToldToPrograms, carried_out
 
 app = typer.Typer(
     add_completion=False,
@@ -132,7 +132,7 @@ def serve(
     raise typer.Exit(_serve(over(context, {**flags, "open_browser": False if no_open else None})))
 
 
-@app.command(help=RUN_HELP)
+@app.command(help=RUN_HELP, cls=ToldToPrograms)
 def run(
     context: typer.Context,
     request: Annotated[

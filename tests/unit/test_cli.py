@@ -235,6 +235,18 @@ def test_a_wrong_word_is_told_to_programs_as_a_result(tmp_path: Path) -> None:
     assert "missing.json cannot be read" in result["error"] and done.stderr == ""
 
 
+@proves("CLI-1")
+@pytest.mark.parametrize("words", [("run", "x"), ("workflow", "run", "explain_code")])
+@pytest.mark.parametrize(("flags", "said"), [(("--bogus",), "--bogus"), (("--max-cost", "much"), "--max-cost")])
+def test_a_flag_that_cannot_be_read_is_told_to_programs_as_a_result(
+    tmp_path: Path, words: tuple[str, ...], flags: tuple[str, ...], said: str
+) -> None:
+    done = anycowork_cli(*words, "--json", *flags, cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert (result["type"], result["status"], result["exit_code"], done.returncode) == ("result", "usage", 2, 2)
+    assert said in result["error"] and done.stderr == ""
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_no_character_is_too_much_for_a_terminal(tmp_path: Path, encoding: str) -> None:
     done = anycowork_cli("doctor", cwd=tmp_path, environ={"PYTHONIOENCODING": encoding}, encoding=encoding)
