@@ -362,7 +362,8 @@ class Streams:
         self._hub = hub
 
     def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]:
-        return follow(chat_id, after, records_after=self._store.records_after, hub=self._hub)
+        store = self._store
+        return follow(chat_id, after, records_after=store.records_after, last_number=store.last_number, hub=self._hub)
 
     def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
         store = self._store

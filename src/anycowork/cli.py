@@ -29,7 +29,7 @@ from anycowork.words.options import (
     folder,
     over,
 )
-from anycowork.words.running import How, carried_out
+from anycowork.words.running import How, ToldToPrograms, carried_out
 
 app = typer.Typer(
     add_completion=False,
@@ -64,7 +64,7 @@ Examples:
 \b
     anycowork run "What does this project do?" --workspace ~/project
     anycowork run "Plan a clean-up of the notes" --role planner > plan.json
-    anycowork run --approved-plan plan.json --workspace ~/notes
+    anycowork run "Clean up the notes" --approved-plan plan.json
     anycowork run "/explain_code src/app.py"
     anycowork run - < request.txt
     anycowork run "List the open TODOs" --json | jq .type
@@ -144,7 +144,7 @@ def serve(
     raise typer.Exit(_serve(over(context, {**flags, "open_browser": False if no_open else None})))
 
 
-@app.command(help=RUN_HELP)
+@app.command(help=RUN_HELP, cls=ToldToPrograms)
 def run(
     context: typer.Context,
     request: Annotated[

@@ -46,6 +46,9 @@ class Connection(HttpToolsProtocol):
         self._forget_deadline()
         super().on_headers_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        self._turn_away(b"400 Bad Request", "This is no HTTP request that can be read.")
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_deadline()
         super().connection_lost(exc)

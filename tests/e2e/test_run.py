@@ -130,6 +130,20 @@ def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: Desk, mode
 
 
 @proves("CLI-1")
+def test_a_request_and_an_approved_plan_go_together(attached: Desk, model: ScriptedModel, server: Served) -> None:
+    """The request says what the plan is for; the plan says what is done and allowed."""
+    (attached.workspace / "plan.json").write_text(json.dumps(PLAN))
+    model.replies += [call("create_file", path="hello.txt", content="Hello."), "Greeted."]
+    done = attached.type("run", "Greet the world", "--approved-plan", "plan.json", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (done.returncode, result["status"], result["text"]) == (0, "done", "Greeted.")
+    said = server.get(f"/context/{result['context_id']}/messages")["messages"]
+    assert [message["message_type"] for message in said[:3]] == ["text", "plan", "text"]
+    assert said[0]["content"] == "Greet the world"
+    assert any("Greet the world" in str(message["content"]) for message in model.requests[-1]["messages"])
+
+
+@proves("CLI-1")
 def test_a_provider_that_refuses_ends_with_code_five(attached: Desk, model: ScriptedModel) -> None:
     model.replies += [HttpError(401, {"error": {"message": "bad key"}})]
     done = attached.type("run", "Hello")

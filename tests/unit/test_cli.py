@@ -46,7 +46,7 @@ def test_help_names_every_command_and_gives_examples(tmp_path: Path) -> None:
     for word in ("serve", "run", "workflow", "doctor", "version"):
         assert f"\n  {word} " in overview.stdout
         assert anycowork_cli(word, "--help", cwd=tmp_path).returncode == 0
-    assert "anycowork run --approved-plan plan.json" in anycowork_cli("run", "--help", cwd=tmp_path).stdout
+    assert "--approved-plan plan.json" in anycowork_cli("run", "--help", cwd=tmp_path).stdout
 
 
 def test_help_loads_none_of_the_heavy_libraries(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
         (("run", "x", "--timeout", "soon"), "--timeout"),
         (("run", "x", "--max-cost", "-1"), "max-cost"),
         (("run", "x", "--workspace", "missing"), "missing is no folder"),
-        (("run", "x", "--approved-plan", "plan.json"), "not both"),
+        (("run", "x", "--approved-plan", "missing.json"), "cannot be read"),
         (("run", "--approved-plan", "missing.json"), "cannot be read"),
         (("run", "--approved-plan", "broken.json"), "not JSON"),
         (("run", "--approved-plan", "other.json"), "no valid plan"),
@@ -233,6 +233,18 @@ def test_a_wrong_word_is_told_to_programs_as_a_result(tmp_path: Path) -> None:
     result = json.loads(done.stdout)
     assert (result["type"], result["status"], result["exit_code"], done.returncode) == ("result", "usage", 2, 2)
     assert "missing.json cannot be read" in result["error"] and done.stderr == ""
+
+
+@proves("CLI-1")
+@pytest.mark.parametrize("words", [("run", "x"), ("workflow", "run", "explain_code")])
+@pytest.mark.parametrize(("flags", "said"), [(("--bogus",), "--bogus"), (("--max-cost", "much"), "--max-cost")])
+def test_a_flag_that_cannot_be_read_is_told_to_programs_as_a_result(
+    tmp_path: Path, words: tuple[str, ...], flags: tuple[str, ...], said: str
+) -> None:
+    done = anycowork_cli(*words, "--json", *flags, cwd=tmp_path)
+    result = json.loads(done.stdout)
+    assert (result["type"], result["status"], result["exit_code"], done.returncode) == ("result", "usage", 2, 2)
+    assert said in result["error"] and done.stderr == ""
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -96,7 +96,10 @@ def test_a_run_ends_when_it_has_cost_more_than_allowed() -> None:
 
 
 @proves("CLI-1")
-def test_a_cost_that_cannot_be_known_counts_as_too_much() -> None:
-    assert "price of p/other is not known" in (Spending(100.0, PROVIDERS).take(usage("p/other", 1, 1)) or "")
+def test_a_price_that_is_not_known_counts_as_the_dearest() -> None:
+    spending = Spending(1.0, PROVIDERS)
+    assert spending.take(usage("p/other", prompt=2000, completion=1000)) is None
+    assert "price of p/other is not known" in (spending.take(usage("p/other", prompt=1000, completion=0)) or "")
+    assert Spending(0.0, PROVIDERS).take(usage("p/other", 1, 0)) is not None
     assert Spending(None, PROVIDERS).take(usage("p/other", 1, 1)) is None
     assert Spending(0.0, PROVIDERS).take(usage("guide/guide", 9, 9)) is None

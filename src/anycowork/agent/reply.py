@@ -209,9 +209,12 @@ def _objects_in(text: str) -> list[_Found]:
 
 
 def _is_call_attempt(value: Json, *, alone: bool) -> bool:
-    """An object with a tool in it. In running prose one that has neither parameters nor terminate is only data."""
-    if "tool" not in value or "steps" in value:
+    """An object with a tool in it, or one that is the whole reply and has all but that. In running prose one that has neither
+    parameters nor terminate is only data."""
+    if "steps" in value:
         return False
+    if "tool" not in value:
+        return alone and "parameters" in value and "terminate" in value
     return alone or "parameters" in value or "terminate" in value
 
 

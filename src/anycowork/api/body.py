@@ -11,6 +11,8 @@ from anycowork.domain.errors import RequestFault, TooLarge
 
 MAX_DEPTH = 64
 READ_SECONDS = 30.0
+LINGER_SECONDS = 5.0
+_UNREAD = "body_unread"  # in the scope: more of a refused body is on its way
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 
@@ -55,15 +57,16 @@ async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
     """The body as it came, whatever it says. Raises: TooLarge, TooSlow, ClientGone."""
     declared = header(scope, b"content-length") or "0"
     if not declared.isdecimal() or int(declared) > max_bytes:
+        scope[_UNREAD] = header(scope, b"expect") is None  # who asks first has sent nothing yet
         raise _too_large(max_bytes)
     try:
         async with asyncio.timeout(READ_SECONDS):
-            return await _collect(receive, max_bytes)
+            return await _collect(scope, receive, max_bytes)
     except TimeoutError:
         raise TooSlow(f"The body did not arrive within {READ_SECONDS:.0f} seconds.") from None
 
 
-async def _collect(receive: Receive, max_bytes: int) -> bytes:
+async def _collect(scope: Scope, receive: Receive, max_bytes: int) -> bytes:
     parts: list[bytes] = []
     size, more = 0, True
     while more:
@@ -73,6 +76,7 @@ async def _collect(receive: Receive, max_bytes: int) -> bytes:
         part, more = message.get("body", b""), message.get("more_body", False)
         size += len(part)
         if size > max_bytes:
+            scope[_UNREAD] = more
             raise _too_large(max_bytes)
         parts.append(part)
     return b"".join(parts)
@@ -82,6 +86,34 @@ def _too_large(max_bytes: int) -> TooLarge:
     return TooLarge(
         f"The body is larger than {max_bytes} bytes. Send less, or put large content into a file of the workspace."
     )
+
+
+def past_the_rest(scope: Scope, receive: Receive, send: Send) -> Send:
+    """Sends an answer at once, but ends it only when the rest of a refused body has come, or has taken too long.
+
+    Most clients listen after they have sent everything. Closed before that, the connection is reset under them, and the answer is lost.
+    """
+    if not scope.get(_UNREAD, False):
+        return send
+
+    async def lingering(message: Message) -> None:
+        if message["type"] != "http.response.body" or message.get("more_body", False):
+            await send(message)
+            return
+        await send({**message, "more_body": True})
+        await _forget_the_rest(receive)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    return lingering
+
+
+async def _forget_the_rest(receive: Receive) -> None:
+    try:
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (await receive()).get("more_body", False):
+                pass
+    except TimeoutError:
+        return  # the connection is closed now, whoever still sends
 
 
 def body_of(scope: Scope) -> bytes:

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from anycowork.api.body import past_the_rest
 from anycowork.api.methods import allowed_methods
 from anycowork.api.wire import send_json
 from anycowork.domain.boundary import reason_of
@@ -214,4 +215,5 @@ class ErrorShield:
             if started:
                 return  # The server sees an unfinished answer and closes the connection.
             answer = answer_to(error)
-            await send_json(send, answer.status, answer.to_json(), answer.headers)
+            sending = past_the_rest(scope, receive, send)
+            await send_json(sending, answer.status, answer.to_json(), answer.headers)

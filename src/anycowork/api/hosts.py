@@ -43,7 +43,9 @@ class Neighbourhood:
         _check_origin(scope, header(scope, b"host") or "", by_cookie=by_cookie)
 
     def check_host(self, scope: Scope) -> None:
-        """Raises: WrongHost."""
+        """Raises: WrongHost, also for a request that names two: who else reads it may believe the other."""
+        if sum(name == b"host" for name, _ in scope["headers"]) > 1:
+            raise WrongHost("This request names two hosts. Send one Host header.")
         name = _name_of(header(scope, b"host") or "")
         if name in self.names or (self.literals and _is_address(name)):
             return

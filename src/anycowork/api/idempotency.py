@@ -1,5 +1,6 @@
 """`Idempotency-Key`: a request sent twice is done once, and answered twice alike. The key is durable before the effect, the answer after."""
 
+import asyncio
 import hashlib
 import logging
 import re
@@ -16,6 +17,7 @@ log = logging.getLogger("anycowork.api")
 
 _KEY = re.compile(r"[!-~]{1,200}")
 _PASSTHROUGH = "/v1/"
+TWIN_SECONDS = 10.0
 _REPEATED = (b"idempotent-replay", b"true")
 
 
@@ -38,7 +40,7 @@ class Idempotency:
     def __init__(self, app: ASGIApp, receipts: Receipts) -> None:
         self._app = app
         self._receipts = receipts
-        self._in_flight: set[tuple[str, str]] = set()
+        self._in_flight: dict[tuple[str, str], asyncio.Event] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal, key = scope.get("principal"), _key_of(scope)
@@ -46,16 +48,25 @@ class Idempotency:
             await self._app(scope, receive, send)
             return
         mark = (principal.label(), key)
-        if mark in self._in_flight:
-            raise KeyInFlight(
-                "A request with this Idempotency-Key is being worked on. Ask again in a moment.",
-                param="Idempotency-Key",
-            )
-        self._in_flight.add(mark)
+        await self._twin_answered(mark)
+        over = self._in_flight[mark] = asyncio.Event()
         try:
             await self._once(mark, scope, receive, send)
         finally:
-            self._in_flight.discard(mark)
+            del self._in_flight[mark]
+            over.set()
+
+    async def _twin_answered(self, mark: tuple[str, str]) -> None:
+        """Waits until no request with this key is under way: what it was answered is then the answer here, too. Raises: KeyInFlight."""
+        try:
+            async with asyncio.timeout(TWIN_SECONDS):
+                while twin := self._in_flight.get(mark):
+                    await twin.wait()
+        except TimeoutError:
+            raise KeyInFlight(
+                "A request with this Idempotency-Key is being worked on. Ask again in a moment.",
+                param="Idempotency-Key",
+            ) from None
 
     async def _once(self, mark: tuple[str, str], scope: Scope, receive: Receive, send: Send) -> None:
         path, body_hash = scope["path"], hashlib.sha256(body_of(scope)).hexdigest()

@@ -29,9 +29,12 @@ class RunAs(StrEnum):
 
 
 class NewPlan(Boundary):
+    """`request` is what the plan is for, in the person's own words: a message of theirs before it."""
+
     plan: Annotated[
         Json, Field(examples=[{"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}])
     ]
+    request: Annotated[str, Field(min_length=1)] | None = None
 
 
 class PlanApproval(Boundary):
@@ -45,7 +48,9 @@ class PlanApproval(Boundary):
 @routes.post("/context/{chat_id}/plans", status_code=201, response_model=ProposedPlan, responses=faults(404, body=True))
 async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, rooms: House) -> Response:
     """A plan written by a person. It supersedes an older one and waits for approval like any other."""
-    return answer(201, {"message_id": await rooms.decisions.propose_plan(principal, chat_id, wanted.plan)})
+    return answer(
+        201, {"message_id": await rooms.decisions.propose_plan(principal, chat_id, wanted.plan, wanted.request)}
+    )
 
 
 @routes.post(

@@ -2,8 +2,9 @@
 
 from typing import Annotated
 
+import msgspec
 from fastapi import Response
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from anycowork.api.answers import answer, faults
 from anycowork.api.auth import Decider, Reader
@@ -21,7 +22,14 @@ from anycowork.permissions.roles import RoleBook
 routes = Routes(tags=["roles"])
 
 ROLE_MARK = "x-anycowork-role"
-RoleWord = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={ROLE_MARK: True})]
+
+
+def _as_word(given: object) -> object:
+    """Whatever stands in a role's place is looked up as one, so that the refusal names the valid roles. Null may mean none."""
+    return given if given is None or isinstance(given, str) else msgspec.json.encode(given).decode()
+
+
+RoleWord = Annotated[str, BeforeValidator(_as_word), Field(json_schema_extra={ROLE_MARK: True})]
 """A role by name. Custom roles are known only when the server starts: `openapi.py` fills in the enum where this mark stands."""
 
 

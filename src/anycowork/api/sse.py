@@ -84,6 +84,7 @@ def _after(scope: Scope) -> int | None:
 
 
 def _number(word: str, param: str) -> int:
+    word = word.strip(" \t")
     if not word.isascii() or not word.isdecimal() or len(word) > 18:
         raise Invalid(
             f"'{param}' must be the number of an event (its 'id' line), or be left out to start with the first.",

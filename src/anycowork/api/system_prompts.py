@@ -74,7 +74,9 @@ async def enhance_system_prompt(
     prompt_id: str,
     principal: Reader,
     rooms: House,
-    role: Annotated[RoleWord | None, Query(description="Actor, unless this or a chat says another.")] = None,
+    role: Annotated[
+        Annotated[RoleWord, Field(min_length=1)] | None, Query(description="Actor, unless this or a chat says another.")
+    ] = None,
     context_id: Annotated[
         str | None,
         Query(

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from anycowork.chats.decisions import DecidedApproval, Settlement, each_once
-from anycowork.chats.drafting import Drafter, only_idle
+from anycowork.chats.drafting import NEW_CHAT, Drafter, only_idle, title_from
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
 from anycowork.chats.turnstile import Turnstile
 from anycowork.domain import announce
@@ -72,8 +72,8 @@ class DecisionDesk:
             )
         return turn.id
 
-    async def propose_plan(self, principal: Principal, chat_id: str, plan: Json) -> str:
-        """A plan that a person wrote; it stands open like an agent's and supersedes the last one."""
+    async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
+        """A plan that a person wrote; it stands open like an agent's and supersedes the last one. `request` is said before it."""
         principal.require(Scope.SEND)
         read = proposed_plan(plan)
         async with self._turnstile.alone(chat_id) as chat:
@@ -82,7 +82,10 @@ class DecisionDesk:
             message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
             event = announce.plan_update(message.id, None, shown, PlanState.OPEN.value)
-            await self._turnstile.write(principal, chat_id, only_idle(chat), message, row, events=(event,))
+            asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
+            title = title_from(request or words) if chat.title == NEW_CHAT else None
+            writes = (only_idle(chat), SetChat(title=title), *asked, message, row)
+            await self._turnstile.write(principal, chat_id, *writes, events=(event,))
         return message.id
 
     async def approve_plan(

@@ -136,7 +136,7 @@ class RuleDesk:
 
     async def _draft(self, principal: Principal, wish: RuleWish) -> StandingRule:
         now = self._clock.now()
-        if wish.workspace is not None and wish.scope is RuleScope.WORKSPACE:
+        if wish.scope is RuleScope.WORKSPACE:
             wish = wish.model_copy(update={"workspace": await self._find_workspace(wish.workspace)})
         rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
         if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:

@@ -46,7 +46,7 @@ def run_order(
             seconds=seconds,
         )
     except AnyCoworkError as error:
-        return _refused(error, as_json=as_json)
+        return refused(error.message, as_json=as_json)
     return run(settings.model_copy(update={"workspace": workspace}), order, as_json=as_json)
 
 
@@ -57,8 +57,6 @@ def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | Non
         raise Invalid(
             'Say what to do: anycowork run "…" (or - to read it from standard input), or name a plan with --approved-plan FILE.'
         )
-    if plan_file is not None and words:
-        raise Invalid("An approved plan says itself what to do: give a request or --approved-plan, not both.")
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
         raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
 
@@ -92,10 +90,11 @@ def _request(words: Sequence[str]) -> str:
         raise Invalid("The request on standard input is not text in UTF-8.") from None
 
 
-def _refused(error: AnyCoworkError, *, as_json: bool) -> int:
-    outcome = Outcome(Ending.USAGE, error=error.message)
+def refused(why: str, *, as_json: bool) -> int:
+    """Tells why nothing was run, to a person or to a program; the exit code."""
+    outcome = Outcome(Ending.USAGE, error=why)
     if as_json:
         JsonLines(stdout()).finish(outcome, chat_id=None, advice=[])
     else:
-        stderr().line(f"anycowork run: {error.message}")
+        stderr().line(f"anycowork run: {why}")
     return outcome.exit_code

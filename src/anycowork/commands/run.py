@@ -110,7 +110,8 @@ def _patience(order: Order, settings: Settings) -> float:
 
 def _times(order: Order) -> int:
     """How often the turn's limit may count anew: once per step of a plan or a workflow, which is not known here."""
-    if order.request.startswith("/") and not order.request.startswith("//"):
-        return MOST_RUN_STEPS
-    steps = order.plan.get("steps") if order.plan else None
-    return max(1, len(steps)) if isinstance(steps, list) else 1
+    if order.plan is not None:
+        steps = order.plan.get("steps")
+        return max(1, len(steps)) if isinstance(steps, list) else 1
+    is_workflow = order.request.startswith("/") and not order.request.startswith("//")
+    return MOST_RUN_STEPS if is_workflow else 1

@@ -1,10 +1,13 @@
-"""What a headless run has cost so far, by the prices in config.toml. Pure; a cost that cannot be known counts as too much."""
+"""What a headless run has cost so far, by the prices in config.toml. Pure; a price that is not known counts as the dearest there is."""
 
 from dataclasses import dataclass
 
 from anycowork.domain.messages import Json
 from anycowork.prices import cost, price_of
-from anycowork.settings import ProviderEntry
+from anycowork.settings import PriceEntry, ProviderEntry
+
+# An upper bound, not a guess: no list price of a provider that was known when this was written is higher.
+DEAREST = PriceEntry(input=150, output=600)
 
 
 @dataclass(slots=True)
@@ -22,20 +25,21 @@ class Spending:
             return None
         model = str(usage.get("model"))
         price = price_of(self.providers, model)
-        if price is None:
-            return (
-                f"The price of {model} is not known, so --max-cost cannot be kept. "
-                "Add it under its provider in config.toml: prices = { model = { input = …, output = … } } ($ per million tokens)."
-            )
         self.spent += cost(
-            price,
+            price or DEAREST,
             prompt=_count(usage, "prompt"),
             completion=_count(usage, "completion"),
             cached=_count(usage, "cached"),
         )
-        if self.spent > self.limit:
+        if self.spent <= self.limit:
+            return None
+        if price is not None:
             return f"The run has cost ${self.spent:.4f}, more than --max-cost {self.limit:g}."
-        return None
+        return (
+            f"The run may have cost ${self.spent:.4f}, more than --max-cost {self.limit:g}: the price of {model} is not known and was "
+            f"counted as the dearest, ${DEAREST.input:g} and ${DEAREST.output:g} per million tokens. "
+            "Add it under its provider in config.toml: prices = { model = { input = …, output = … } }."
+        )
 
 
 def _count(usage: Json, name: str) -> int:

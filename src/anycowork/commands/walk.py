@@ -18,7 +18,8 @@ from anycowork.streams import give_up_stdout
 
 @value
 class Order:
-    """What was typed. `plan` is one that the person has approved by naming its file; None in `seconds` means the turn's own limit."""
+    """What was typed. `plan` is one that the person has approved by naming its file, `request` what it is for (or nothing then);
+    None in `seconds` means the turn's own limit."""
 
     request: str
     workspace: Path
@@ -89,7 +90,10 @@ class Walk:
         """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""
         if self.order.plan is None:
             return await self._send(chat_id)
-        proposed = await self.client.post(f"/context/{chat_id}/plans", {"plan": self.order.plan})
+        wanted: Json = {"plan": self.order.plan}
+        if self.order.request.strip():
+            wanted["request"] = self.order.request
+        proposed = await self.client.post(f"/context/{chat_id}/plans", wanted)
         approved = await self.client.post(f"/context/{chat_id}/plans/{proposed['message_id']}/approve")
         return str(approved["turn_id"])
 

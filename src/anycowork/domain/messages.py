@@ -1,8 +1,10 @@
 """Messages: one thing shown in a chat. Read leniently from the store, written strictly."""
 
+import re
 from dataclasses import field
 from enum import StrEnum
 
+import msgspec
 from pydantic import JsonValue
 
 from anycowork.domain.times import stored_time
@@ -89,21 +91,22 @@ _KNOWN = {"id", "role", "message_type", "content", "payload", "created_at", "cha
 
 
 def text_of(content: JsonValue) -> str:
-    """A message's words: a string, or a list of parts as other systems store them (`{"type": "text", "text": …}`)."""
-    if isinstance(content, str):
-        return content
+    """A message's words: a string, a part as other systems store it (`{"type": "text", "text": …}`, `{"Text": …}`), or a list of those."""
+    if content is None:
+        return ""
     if isinstance(content, list):
-        return "".join(_part_text(part) for part in content)
-    return "" if content is None else str(content)
+        return "".join(_part_text(part) or "" for part in content)
+    words = _part_text(content)
+    return msgspec.json.encode(content).decode() if words is None else words
 
 
-def _part_text(part: JsonValue) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, dict):
-        text = part.get("text", part.get("content"))
-        return text if isinstance(text, str) else ""
-    return ""
+def _part_text(part: JsonValue) -> str | None:
+    while isinstance(part, dict):
+        part = next((part[key] for key in _WORDS if key in part), None)
+    return part if isinstance(part, str) else None
+
+
+_WORDS = ("text", "Text", "content", "value")
 
 
 def _speaker(stored: JsonValue) -> Speaker:
@@ -113,8 +116,11 @@ def _speaker(stored: JsonValue) -> Speaker:
         return Speaker.ASSISTANT
 
 
+_BETWEEN_WORDS = re.compile(r"[-\s]+|(?<=[a-z])(?=[A-Z])")  # "ToolCall", "Task Result" and "tool-call" are types, too
+
+
 def _message_type(stored: JsonValue) -> MessageType:
     try:
-        return MessageType(str(stored).lower())
+        return MessageType(_BETWEEN_WORDS.sub("_", str(stored)).lower())
     except ValueError:
         return MessageType.TEXT

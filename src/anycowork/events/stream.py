@@ -11,23 +11,31 @@ SIGN_OF_LIFE = b": keep-alive\n\n"
 
 RecordsAfter = Callable[[str, int, int], Awaitable[list[Record]]]
 SidebarAfter = Callable[[int, int], Awaitable[list[Record]]]
+LastNumber = Callable[[str], Awaitable[int]]
+LastPosition = Callable[[], Awaitable[int]]
 Replay = Callable[[int], Awaitable[list[Frame]]]
 
 
-async def follow(chat_id: str, after: int, *, records_after: RecordsAfter, hub: Hub) -> AsyncGenerator[bytes, None]:
-    """Every event of the chat after this number, once and in order; many at a time where many are there."""
+async def follow(
+    chat_id: str, after: int, *, records_after: RecordsAfter, last_number: LastNumber, hub: Hub
+) -> AsyncGenerator[bytes, None]:
+    """Every event of the chat after this number, once and in order; many at a time where many are there.
+
+    A number that was never given (who followed what a backup has replaced holds such) does not silence what is to come.
+    """
 
     async def replay(number: int) -> list[Frame]:
         return [frame(record) for record in await records_after(chat_id, number, PAGE)]
 
     with hub.reading(chat_id) as reader:
-        async with aclosing(_joined(reader, after, replay)) as stream:
+        start = min(after, await last_number(chat_id))
+        async with aclosing(_joined(reader, start, replay)) as stream:
             async for piece in stream:
                 yield piece
 
 
 async def follow_all(
-    after: int | None, *, sidebar_after: SidebarAfter, last_position: Callable[[], Awaitable[int]], hub: Hub
+    after: int | None, *, sidebar_after: SidebarAfter, last_position: LastPosition, hub: Hub
 ) -> AsyncGenerator[bytes, None]:
     """The sidebar's events of every chat after this position; without one, from now on."""
 
@@ -35,7 +43,8 @@ async def follow_all(
         return [sidebar_frame(record) for record in await sidebar_after(number, PAGE)]
 
     with hub.reading_all() as reader:
-        start = await last_position() if after is None else after
+        newest = await last_position()
+        start = newest if after is None else min(after, newest)
         async with aclosing(_joined(reader, start, replay)) as stream:
             async for piece in stream:
                 yield piece

@@ -1,7 +1,7 @@
 """Old chat files, read leniently: whatever can be read is kept as it came, whatever cannot is named. Nothing is lost silently."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -9,15 +9,19 @@ from hashlib import sha256
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.audit import START
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.journal import AddChat
-from anycowork.domain.messages import Json, Message
+from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Clock
+from anycowork.domain.question import Question, read_question
+from anycowork.domain.review import Review, read_review
 from anycowork.domain.times import stored_time
-from anycowork.domain.values import value
-from anycowork.store import chats, messages, records
+from anycowork.domain.values import replace, value
+from anycowork.store import answers, chats, messages, records
 from anycowork.store.envelopes import encoded
 from anycowork.store.records import Entry
 from anycowork.store.writer import Writer
@@ -67,6 +71,9 @@ class Importer:
             if not isinstance(item, dict):
                 report.problems.append(Problem(where, f"a chat is an object, this is {_kind(item)}"))
                 continue
+            if not _MARKS_OF_A_CHAT & item.keys():
+                report.problems.append(Problem(where, "a chat has 'messages', this object has none"))
+                continue
             report.add(await self.writer.run(partial(self._load, where=where, item=item)))
         return report
 
@@ -77,12 +84,15 @@ class Importer:
         report = ImportReport(chats=1)
         chat = self._chat(connection, item)
         chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
-        stored = list(self._messages(chat, item, where, report))
+        stored = list(self._messages(connection, chat, item, where, report))
         raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
         entries = [self._entry(seq, message) for seq, (message, _) in enumerate(stored, 1)]
         rows, chain = records.chained(entries, position=records.next_position(connection), chain=START)
         messages.insert_imported(connection, raws)
         records.insert(connection, rows)
+        for message, _ in stored:
+            if message.message_type is MessageType.PLAN:
+                answers.add_plan(connection, PlanRow(message.id, chat.id, PlanState.OPEN))
         chats.advance(connection, [chats.End(len(stored) + 1, chain, chat.updated_at, chat.id, START)])
         report.messages = len(stored)
         return report
@@ -102,7 +112,9 @@ class Importer:
             extra={key: value for key, value in item.items() if key not in _CHAT_FIELDS},
         )
 
-    def _messages(self, chat: Chat, item: Json, where: str, report: ImportReport) -> Iterator[tuple[Message, Json]]:
+    def _messages(
+        self, connection: Connection, chat: Chat, item: Json, where: str, report: ImportReport
+    ) -> Iterator[tuple[Message, Json]]:
         listed = item.get("messages", [])
         if not isinstance(listed, list):
             report.problems.append(Problem(where, f"'messages' is a list, this is {_kind(listed)}"))
@@ -117,11 +129,11 @@ class Importer:
             message_id = _id(raw.get("id"))
             if message_id is not None and seen.get(message_id) == raw:
                 continue
-            if message_id is None or message_id in seen:
+            if message_id is None or message_id in seen or answers.plan(connection, message_id) is not None:
                 message_id = self.clock.new_id()
             seen[message_id] = raw
             kept = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
-            yield Message.from_stored(chat.id, kept), kept
+            yield _understood(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept})), kept
 
     def _entry(self, seq: int, message: Message) -> Entry:
         draft = Draft(
@@ -131,6 +143,7 @@ class Importer:
         return Entry(message.chat_id, seq, EventType.MESSAGE, body)
 
 
+_MARKS_OF_A_CHAT = {"messages", "id", "session_id", "config", "title", "agent_role", "agent_mode"}
 _CHAT_FIELDS = {"id", "title", "workspace", "config", "created_at", "updated_at", "messages", "state", "last_seq"}
 
 
@@ -167,6 +180,38 @@ def _lines(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue
 def _decode(source: bytes) -> JsonValue:
     decoded: JsonValue = msgspec.json.decode(source.removeprefix(b"\xef\xbb\xbf"))
     return decoded
+
+
+_DOCUMENTS: Mapping[MessageType, Callable[[Json], Plan | Question | Review | None]] = {
+    MessageType.PLAN: read_plan,
+    MessageType.QUESTION: read_question,
+    MessageType.REVIEW: read_review,
+}
+
+
+def _understood(message: Message) -> Message:
+    """A plan, question or review with what it says, also where only its words were stored; one that cannot be read is text."""
+    read = _DOCUMENTS.get(message.message_type)
+    if read is None:
+        return message
+    for found in (message.payload, _object_in(message.content)):
+        if found is not None and (document := read(found)) is not None:
+            return replace(message, payload=document.to_json())
+    return replace(message, message_type=MessageType.TEXT)
+
+
+def _metadata(raw: Json) -> Json | None:
+    """What older stores keep beside the words, as text in a column of its own."""
+    found = raw.get("metadata_json")
+    return _object_in(found) if isinstance(found, str) else found if isinstance(found, dict) else None
+
+
+def _object_in(text: str) -> Json | None:
+    try:
+        found = _decode(text[text.find("{") : text.rfind("}") + 1].encode())
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _config(item: Json) -> Json:

@@ -73,6 +73,11 @@ class Lines:
         line = self._lines.get(chat_id)
         return None if line is None or line.quiet else line.horizon
 
+    def last_shown(self, chat_id: str) -> int:
+        """No higher number has been seen by anyone."""
+        line = self._lines.get(chat_id)
+        return self._load(chat_id) - 1 if line is None else line.horizon
+
     def forget(self, chat_id: str) -> None:
         line = self._lines.get(chat_id)
         if line is not None and line.quiet:

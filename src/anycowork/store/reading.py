@@ -164,6 +164,10 @@ class SqliteStore:
                 found[piece.last.seq] = piece.record()
         return [found[number] for number in sorted(found)[:limit]]
 
+    async def last_number(self, chat_id: str) -> int:
+        """No event of the chat was ever shown under a higher one."""
+        return self._lines.last_shown(chat_id)
+
     async def sidebar_after(self, position: int, limit: int) -> list[Record]:
         return records.sidebar_after(self._reader, position, limit=limit)
 

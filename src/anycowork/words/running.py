@@ -3,11 +3,30 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import typer
+from typer.core import TyperCommand
 
 from anycowork.words.options import over
+
+# What every word that cannot be read is; typer exports only this child of it.
+_Unreadable: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
+
+
+class ToldToPrograms(TyperCommand):
+    """A command whose `--json` holds for its own words, too: one that cannot be read is told as a result."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Any: typer does not export what it passes on
+        as_json = "--json" in args  # reading them uses them up
+        try:
+            return super().parse_args(ctx, args)
+        except _Unreadable as error:
+            if not as_json:
+                raise
+            from anycowork.commands.ordering import refused
+
+            raise typer.Exit(refused(error.format_message(), as_json=True)) from None
 
 
 class How(TypedDict, total=False):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, over
-from anycowork.words.running import carried_out
+from anycowork.words.running import ToldToPrograms, carried_out
 
 LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
 
@@ -55,7 +55,7 @@ def list_workflows(
     raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
 
 
-@app.command("run", help=RUN_HELP)
+@app.command("run", help=RUN_HELP, cls=ToldToPrograms)
 def run_workflow(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from anycowork.domain.errors import BadWorkflow, Forbidden, NoSuchWorkflow, NotTrusted, UnknownWorkflow
 from anycowork.domain.ports import SuppliedFile, Toolbox, WorkflowFiles
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 from anycowork.domain.workflows import RunStep, Source, ToolUse, Workflow
 from anycowork.permissions.roles import RoleBook
 from anycowork.workflows.catalogue import Catalogue, FileFault, Listed, catalogue
@@ -67,7 +67,7 @@ class WorkflowBook:
             way_out = "To send this as a message, begin it with two slashes: //"
             raise UnknownWorkflow(f"{unknown.message} {way_out}", param="content") from None
         given = read_words(listed.workflow, split_words(text[1 + len(name) :]))
-        return self._order(found, listed, given, role)
+        return replace(self._order(found, listed, given, role), typed=text)  # a person finds again what they wrote
 
     def _order(self, found: Catalogue, listed: Listed, given: Mapping[str, JsonValue], role: RoleDefinition) -> Order:
         require_trusted(listed)

@@ -154,12 +154,12 @@ async def test_while_an_approved_plan_runs_the_limits_count_per_step(tmp_path: P
 @proves("LOOP-4")
 async def test_a_turn_out_of_time_ends_with_a_clear_message_and_keeps_what_was_said(tmp_path: Path) -> None:
     hold = asyncio.Event()
-    async with at_home(tmp_path, replies=[Reply("Thinking about it", hold=hold)], turn_seconds=0.3) as guest:
+    async with at_home(tmp_path, replies=[Reply("Thinking about it", hold=hold)], turn_seconds=1.5) as guest:
         chat = await guest.chat()
         await chat.send("take your time")
         messages = await chat.messages()
         assert messages[-2]["content"] == "Thinkin" and messages[-2]["payload"] == {"broken_off": True}
-        assert "0.3 seconds" in messages[-1]["content"] and (await chat.events())[-1]["reason"] == "limit"
+        assert "1.5 seconds" in messages[-1]["content"] and (await chat.events())[-1]["reason"] == "limit"
         hold.set()
 
 

@@ -86,6 +86,8 @@ def test_several_calls_in_one_reply_form_one_batch(reply: str) -> None:
         ('{"tool": "read_file", "parameters": {}}', "'terminate' is missing"),
         ('{"tool": "read_file", "terminate": true}', "'parameters' is missing"),
         ('{"tool": "read_file"}', "'parameters' is missing"),
+        ('{"parameters": {"path": "a"}, "terminate": false}', "'tool' is missing"),
+        ('```json\n{"name": "read_file", "parameters": {}, "terminate": false}\n```', "'tool' is missing"),
         ('{"tool": "x", "parameters": {}, "terminate": "yes"}', "'terminate'"),
         ('{"tool": "x", "parameters": [], "terminate": true}', "'parameters'"),
         ('{"tool": 3, "parameters": {}, "terminate": true}', "'tool'"),

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from anycowork.api import body
 from anycowork.connections import KEEP_ALIVE_SECONDS, Connection
 from support.house import TOKEN, at_home
 from support.raw_http import Exchange
@@ -83,3 +84,62 @@ async def test_an_answer_on_its_way_is_not_cut_by_the_next_head_that_waits_behin
 async def test_a_connection_rests_longer_than_the_clients_that_keep_it():
     """The clients of our interop tests let go after five seconds; uvicorn's own five would close under their hands."""
     assert KEEP_ALIVE_SECONDS > 60
+
+
+@proves("SEC-1")
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"garbage\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nno colon\r\n\r\n",
+        b"POST /context HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_gets_an_error_of_the_usual_shape(tmp_path, raw):
+    async with at_home(tmp_path) as guest, line(guest) as (reader, writer):
+        writer.write(raw)
+        got = Exchange.read(await reader.read())
+    assert (got.status, got.complete) == (400, True)
+    assert set(json.loads(got.body)["error"]) == {"code", "message", "param", "type"}
+
+
+def _post(length: int | None, *, expect: str = "") -> bytes:
+    said = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
+    return (
+        f"POST /context HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n"
+        f"Content-Type: application/json\r\n{said}\r\n{expect}\r\n"
+    ).encode()
+
+
+def _refused(raw: bytes) -> bool:
+    got = Exchange.read(raw)
+    return (got.status, got.complete, json.loads(got.body)["error"]["code"]) == (413, True, "too_large")
+
+
+@proves("SEC-1")
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "in chunks"])
+async def test_one_who_sends_too_much_before_listening_still_hears_why_it_was_refused(tmp_path, declared):
+    size, piece = 8 * 1024 * 1024, 64 * 1024
+    async with at_home(tmp_path, request_limit_bytes=100_000) as guest, line(guest) as (reader, writer):
+        writer.write(_post(size if declared else None))
+        for _ in range(size // piece):
+            writer.write(b"x" * piece if declared else b"%x\r\n%b\r\n" % (piece, b"x" * piece))
+            await writer.drain()
+        writer.write(b"" if declared else b"0\r\n\r\n")
+        assert _refused(await reader.read())
+
+
+@proves("SEC-1")
+async def test_one_who_never_sends_what_it_announced_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(body, "LINGER_SECONDS", 0.1)
+    async with at_home(tmp_path, request_limit_bytes=100_000) as guest, line(guest) as (reader, writer):
+        writer.write(_post(200_000) + b"a little of it")
+        assert _refused(await reader.read())
+
+
+@proves("SEC-1")
+async def test_one_who_asks_before_sending_is_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(body, "LINGER_SECONDS", 3600.0)
+    async with at_home(tmp_path, request_limit_bytes=100_000) as guest, line(guest) as (reader, writer):
+        writer.write(_post(200_000, expect="Expect: 100-continue\r\n"))
+        assert _refused(await reader.read())

@@ -39,6 +39,13 @@ def test_a_rebound_name_is_not_answered(host):
     assert refused.value.status == 421
 
 
+@proves("SEC-1")
+@pytest.mark.parametrize("second", [b"evil.example", b"127.0.0.1:8484"])
+def test_a_request_with_two_hosts_is_not_answered(second):
+    with pytest.raises(WrongHost):
+        HOME.check({"method": "GET", "headers": [(b"host", b"127.0.0.1:8484"), (b"host", second)]}, by_cookie=False)
+
+
 @given(
     st.from_regex(r"[a-z0-9-]{1,20}(\.[a-z0-9-]{1,20}){1,3}", fullmatch=True).filter(lambda name: name != "127.0.0.1")
 )

@@ -45,9 +45,10 @@ async def test_a_chat_is_opened_in_a_mode_as_in_a_role_but_not_in_two(client):
         ("PUT", "/context/{}/role", "role"),
     ],
 )
-async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(client, method, path, field):
+@pytest.mark.parametrize("word", ["wizard", "", "w" * 5000, 5, True, ["planner"], {"name": "planner"}])
+async def test_an_unknown_role_is_a_422_that_names_the_valid_ones(client, method, path, field, word):
     chat = await new_chat(client)
-    answer = await client.ask(method, path.format(chat["id"]), {field: "wizard"})
+    answer = await client.ask(method, path.format(chat["id"]), {field: word})
     assert (answer.status, answer.error["code"], answer.error["param"]) == (422, "unknown_role", field)
     for name in ("planner", "actor", "commander", "designer", "reviewer", "tester"):
         assert name in answer.error["message"]

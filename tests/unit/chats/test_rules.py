@@ -274,6 +274,14 @@ async def test_preview_shows_past_calls_and_saves_nothing(tmp_path: Path) -> Non
         assert await rules_of(guest) == []
 
 
+@proves("APR-2")
+async def test_a_rule_for_the_workspace_that_names_none_holds_in_the_one_that_new_chats_get(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        wish = {"tool": "create_file", "resource": "/a", "effect": "deny", "scope": "workspace"}
+        rule = await guest.ask("POST", "/rules", wish, expect=201)
+        assert rule["workspace"] == (await guest.chat()).opened["workspace"] == str(guest.workspace)
+
+
 @pytest.mark.parametrize(
     ("change", "param"),
     [

@@ -20,7 +20,8 @@ from support.stored import SOON, add_chat, held, message, note, opened, said, un
 
 
 def chat_stream(database: Database, hub: Hub, client: Client, chat_id: str = "c1") -> AsyncGenerator[bytes, None]:
-    return follow(chat_id, client.last, records_after=database.store.records_after, hub=hub)
+    store = database.store
+    return follow(chat_id, client.last, records_after=store.records_after, last_number=store.last_number, hub=hub)
 
 
 async def read(stream: AsyncGenerator[bytes, None], client: Client, enough: Callable[[], bool]) -> None:
@@ -44,6 +45,29 @@ async def test_a_reader_reconnecting_at_any_number_misses_nothing(tmp_path: Path
                 await read(chat_stream(database, hub, client), client, lambda: client.last == 11)  # noqa: B023
             assert client.seen == expected
         assert hub.readers == 0
+
+
+@proves("EVT-2")
+async def test_a_number_that_was_never_given_brings_nothing_old_and_silences_nothing_new(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish) as database:
+        await database.journal.write(add_chat("c1", message("m1"), message("m2")))
+        client, sidebar = Client(last=5000), Client()
+        store = database.store
+        everything = follow_all(5000, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=hub)
+        async with asyncio.timeout(SOON), aclosing(chat_stream(database, hub, client)) as one, aclosing(everything):
+            async with asyncio.TaskGroup() as tasks:
+                coming = [tasks.create_task(_next(one)), tasks.create_task(_next(everything))]
+                await until(lambda: hub.readers == 2)
+                await database.journal.write(Change("c1", (message("m3"),), (note("", EventType.TURN_STARTED),)))
+            client.receive(coming[0].result())
+            sidebar.receive(coming[1].result())
+        assert list(client.screen.messages) == ["m3"]
+        assert len(sidebar.seen) == 1
+
+
+async def _next(stream: AsyncGenerator[bytes, None]) -> bytes:
+    return await anext(stream)
 
 
 @proves("EVT-2")
@@ -80,8 +104,9 @@ async def test_what_is_shown_while_a_replay_is_read_comes_once(tmp_path: Path) -
                 await database.journal.write(said("meanwhile"))
             return await database.store.records_after(chat_id, seq, limit)
 
-        client = Client()
-        async with asyncio.timeout(SOON), aclosing(follow("c1", 0, records_after=records_after, hub=hub)) as stream:
+        client, last = Client(), database.store.last_number
+        stream = follow("c1", 0, records_after=records_after, last_number=last, hub=hub)
+        async with asyncio.timeout(SOON), aclosing(stream):
             client.receive(await anext(stream))
             await database.journal.write(said("afterwards"))
             client.receive(await anext(stream))

@@ -104,7 +104,7 @@ async def test_typed_text_runs_the_workflow_and_answers_with_the_run(tmp_path: P
         assert sent["run_id"] == sent["turn_id"]
         await chat.rest()
         first = (await chat.messages())[0]
-        assert first["id"] == sent["message_id"] and first["content"] == "/greet who='Ann and Bob'"
+        assert first["id"] == sent["message_id"] and first["content"] == '/greet who="Ann and Bob"'
         assert "Say hello to Ann and Bob." in last_words(guest, 0)
 
 

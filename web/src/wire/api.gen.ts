@@ -3076,7 +3076,10 @@ export interface components {
              */
             images?: components["schemas"]["NewImage"][];
         };
-        /** NewPlan */
+        /**
+         * NewPlan
+         * @description `request` is what the plan is for, in the person's own words: a message of theirs before it.
+         */
         NewPlan: {
             /**
              * Plan
@@ -3095,6 +3098,8 @@ export interface components {
             plan: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            /** Request */
+            request?: string | null;
         };
         /** OneDecision */
         OneDecision: {
