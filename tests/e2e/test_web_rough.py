@@ -109,6 +109,21 @@ async def test_two_tabs_tell_the_same_of_a_chat(tmp_path):
 
 
 @proves("UI-6")
+async def test_another_device_sees_at_once_that_a_chat_came_has_another_name_or_went(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, guest):
+        await expect(page.get_by_text("No chats yet.")).to_be_visible()
+        chat = await guest.chat(role="actor", title="From the other desk")
+        listed = page.get_by_role("navigation", name="Chats").get_by_role("link", name="From the other desk")
+        await listed.click()
+        await guest.ask("PATCH", chat.path, {"title": "Another name"})
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Another name")
+        await expect(listed).to_have_count(0)
+        await guest.ask("DELETE", chat.path)
+        await expect(page.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await expect(page.get_by_text("No chats yet.")).to_be_visible()
+
+
+@proves("UI-6")
 async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tmp_path):
     batch = "\n".join(call("create_file", path=f"notes/{number}.txt", content="x\n") for number in range(12))
     async with at_the_page(tmp_path, replies=[batch, "All of them."], viewport=PHONE) as (page, _):
@@ -131,15 +146,19 @@ async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tm
 
 @proves("UI-1")
 async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
-    async with at_the_page(tmp_path, replies=[WRITE]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[WRITE, "Written."]) as (page, guest):
         waiting = await guest.chat(role="actor")
         await waiting.send("write")
-        for number in range(30):
+        for number in range(60):  # more than the list is read at a time
             await guest.chat(role="planner", title=f"Later {number}")
         await page.reload()
         lines = page.get_by_role("navigation", name="Chats").get_by_role("listitem")
         await expect(lines.nth(0)).to_have_text("Waiting for you")
         await expect(lines.nth(1)).to_contain_text("approve")
+        await expect(page).to_have_title("(1) AnyCowork")
+        await waiting.decide()
+        await expect(page.get_by_text("Waiting for you")).to_have_count(0)
+        await expect(lines.nth(0)).to_contain_text("write")
 
 
 @proves("UI-6")

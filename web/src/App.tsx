@@ -10,10 +10,9 @@ import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
 import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
-import { chatAt, link, readHead, useLive } from "./state/live";
+import { chatAt, link, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
-import { CHATS, followAll, useChats, useConnection, waits } from "./state/sidebar";
-import { hearTabs } from "./state/tabs";
+import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
@@ -138,20 +137,12 @@ function useDrawer(open: boolean, leave: () => void) {
   return drawer;
 }
 
-/** What no event tells of is read again when another tab did it, and when this one is looked at again. */
+/** A tab that is looked at again after a while may have slept through a hint. */
 function useNews(queries: QueryClient): void {
   useEffect(() => {
-    const read = () => {
-      void queries.invalidateQueries({ queryKey: CHATS });
-      void readHead();
-    };
-    const seen = () => !document.hidden && read();
+    const seen = () => !document.hidden && readAgain(queries);
     document.addEventListener("visibilitychange", seen);
-    const leave = hearTabs(read);
-    return () => {
-      document.removeEventListener("visibilitychange", seen);
-      leave();
-    };
+    return () => document.removeEventListener("visibilitychange", seen);
   }, [queries]);
 }
 
@@ -190,8 +181,7 @@ function useLineBack(): void {
 /** The tab's title says where one is, and how much waits. */
 function useTitle(): void {
   const title = useLive(({ chatId, title: own }) => (chatId ? own : ""));
-  const { chats } = useChats("");
-  const waiting = chats.filter(waits).length;
+  const waiting = useChats("").waiting.length;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}AnyCowork`;
   }, [title, waiting]);

@@ -17,7 +17,7 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
   const roles = useRoles();
   const chatId = useLive((live) => live.chatId);
   const running = useLive((live) => live.view !== null && live.view.state !== "idle");
-  const { chats } = useChats("");
+  const { waiting, others } = useChats("");
   return useMemo(() => {
     const go = (hash: string) => () => void (location.hash = hash);
     const commands: Command[] = [{ id: "new", words: "New chat", icon: <Plus size={SIZE} aria-hidden />, run: go("#/") }];
@@ -27,7 +27,7 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
       const { Icon, title } = lookOf(roles, name);
       commands.push({ id: `role-${name}`, words: `Switch to ${title}`, icon: <Icon size={SIZE} aria-hidden />, note: "role", run: () => void attempt(acts.switchRole(chatId!, name, false)) });
     }
-    for (const chat of chats) {
+    for (const chat of [...waiting, ...others]) {
       commands.push({ id: chat.id, words: chat.title, icon: <MessageSquare size={SIZE} aria-hidden />, note: "chat", run: go(`#/chat/${chat.id}`) });
     }
     commands.push(
@@ -41,5 +41,5 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
       { id: "shortcuts", words: "Keyboard shortcuts", icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
     return commands;
-  }, [roles, chatId, running, chats, onShortcuts, onSidebar]);
+  }, [roles, chatId, running, waiting, others, onShortcuts, onSidebar]);
 }

@@ -3,7 +3,7 @@ import { Command, Plus, Search, Settings } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
-import { useChats, waitingFirst } from "../state/sidebar";
+import { useChats } from "../state/sidebar";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
 import type { Chat } from "../wire/nouns";
@@ -18,8 +18,7 @@ interface Props {
 export function Sidebar({ current, onLeave, onPalette }: Props) {
   const [words, setWords] = useState("");
   const chats = useChats(useDeferredValue(words.trim()));
-  const list = chats.chats;
-  const [waiting, others] = waitingFirst(list);
+  const { waiting, others } = chats;
   return (
     <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
@@ -51,7 +50,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
         ))}
         {chats.isPending && <Skeleton />}
-        {chats.isSuccess && list.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
+        {chats.isSuccess && waiting.length + others.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
         {chats.hasNextPage && (
           <li>
             <button type="button" onClick={() => void chats.fetchNextPage()} className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface">

@@ -14,7 +14,8 @@ import { ruleWords } from "./words";
 type Explained = components["schemas"]["ExplainedShape"];
 
 export function Explain() {
-  const { chats } = useChats("");
+  const { waiting, others } = useChats("");
+  const chats = [...waiting, ...others];
   const [tool, setTool] = useState<string>("update_file");
   const [subject, setSubject] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
