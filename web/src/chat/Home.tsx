@@ -2,7 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp, PanelLeft } from "lucide-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
@@ -14,6 +14,7 @@ import { radioKeys } from "../ui/radios";
 import { attempt } from "../ui/toasts";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { keyOf, openWorkflows } from "../workflows/opening";
+import type { Chat } from "../wire/nouns";
 import { examplesFor } from "./examples";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
@@ -32,11 +33,18 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     setWords(next);
     keepDraft(NEW, next);
   };
+  const made = useRef<{ wish: string; chat: Chat } | null>(null); // its first message did not arrive: it is sent to the same chat again
+  const opened = async () => {
+    const wish = { agent_role: role, ...(workspace ? { workspace } : {}) };
+    const same = JSON.stringify(wish);
+    if (made.current?.wish !== same) made.current = { wish: same, chat: await acts.newChat(wish) };
+    return made.current.chat;
+  };
   const enter = async (first: (chatId: string) => Promise<void> | void) => {
     if (busy) return;
     setBusy(true);
     await attempt(
-      acts.newChat({ agent_role: role, ...(workspace ? { workspace } : {}) }).then(async (chat) => {
+      opened().then(async (chat) => {
         await first(chat.id);
         write("");
         void queries.invalidateQueries({ queryKey: CHATS });

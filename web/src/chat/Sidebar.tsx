@@ -6,6 +6,7 @@ import { useRoles } from "../state/queries";
 import { useChats } from "../state/sidebar";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
+import { houseNow } from "../wire/houseClock";
 import type { Chat } from "../wire/nouns";
 import { StateMark } from "./StateMark";
 
@@ -96,7 +97,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
         </span>
         <span dir="auto" className="min-w-0 flex-1 truncate text-left">{chat.title}</span>
-        {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, Date.now())}</span> : <StateMark state={chat.state} />}
+        {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span> : <StateMark state={chat.state} />}
       </a>
     </li>
   );

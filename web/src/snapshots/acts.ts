@@ -1,7 +1,7 @@
 // Checkpoints over REST: listed, shown, tried and gone back to.
 import { useQuery } from "@tanstack/react-query";
 import type { components } from "../wire/api.gen";
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 
 export type Restored = components["schemas"]["RestoredShape"];
 
@@ -20,6 +20,6 @@ export async function differenceOf(chatId: string, snapshotId: string): Promise<
 }
 
 export async function restore(chatId: string, snapshotId: string, wish: { dry_run?: boolean; overwrite?: string[] }): Promise<Restored> {
-  const params = { path: { chat_id: chatId, snapshot_id: snapshotId }, header: once() };
+  const params = { path: { chat_id: chatId, snapshot_id: snapshotId } };
   return given(api.POST("/context/{chat_id}/snapshots/{snapshot_id}/restore", { params, body: wish as never }));
 }
