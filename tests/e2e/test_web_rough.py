@@ -162,6 +162,58 @@ async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
 
 
 @proves("UI-6")
+async def test_who_has_hundreds_of_chats_finds_any_and_goes_from_one_that_waits_to_the_next(tmp_path):
+    async with at_the_page(tmp_path, replies=[WRITE, WRITE, "Written."], viewport=PHONE) as (page, guest):
+        await guest.chat(title="The needle of long ago")
+        for name in ("first", "second"):
+            await (await guest.chat(role="actor", title=f"The {name} to wait")).send("write")
+        for number in range(60):
+            await guest.chat(title=f"Hay {number}")
+        await page.reload()
+        await expect(page.get_by_role("button", name="2 others wait for you")).to_be_visible()
+        await page.keyboard.press("Alt+w")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The second to wait")
+        await expect(page.get_by_role("button", name="1 other waits for you")).to_be_visible()
+        assert await violations(page) == []
+        await page.keyboard.press("Alt+w")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The first to wait")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("needle")
+        await expect(page.get_by_role("option", name="The needle of long ago")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The needle of long ago")
+
+
+@proves("UI-6")
+async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_pressed(tmp_path):
+    async with at_the_page(tmp_path, replies=["Here I am.", "Once."]) as (page, guest):
+        answers = ["lost", "lost"]
+
+        async def lose(route: Route) -> None:
+            """The server hears the message, and its answer is lost on the way back."""
+            if answers:
+                answers.pop()
+                await route.fetch()
+                await route.abort()
+            else:
+                await route.continue_()
+
+        await page.route("**/messages", lose)
+        await page.get_by_label("Message", exact=True).fill("where?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("The server does not answer")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Dismiss").click()
+        await page.get_by_role("button", name="Start").click()
+        await page.wait_for_url("**/#/chat/**")
+        await expect(page.get_by_text("Here I am.")).to_be_visible()
+        contexts = (await guest.ask("GET", "/context"))["contexts"]
+        assert len(contexts) == 1
+        messages = (await guest.ask("GET", f"/context/{contexts[0]['id']}/messages"))["messages"]
+        assert [message["content"] for message in messages] == ["where?", "Here I am."]
+
+
+@proves("UI-6")
 async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
     """Browsers give such a page less: no randomUUID, no clipboard."""
     async with (

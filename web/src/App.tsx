@@ -8,6 +8,7 @@ import { ChatPage } from "./chat/ChatPage";
 import { focusComposer } from "./chat/Composer";
 import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
+import { SidebarHidden } from "./chat/SidebarButton";
 import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
 import { chatAt, link, useLive } from "./state/live";
@@ -22,6 +23,7 @@ import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
+import { say } from "./ui/toasts";
 
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
 
@@ -52,14 +54,22 @@ function Frame() {
   const leave = () => isNarrow() && setSidebar(false);
   useEffect(() => void leave(), [path]); // the way back leads to a page, not to a page behind a drawer
   const drawer = useDrawer(sidebar, leave);
+  const { waiting } = useChats("");
+  const next = () => {
+    const after = waiting[waiting.findIndex(({ id }) => id === chatAt(path)) + 1] ?? waiting[0];
+    if (after) location.hash = `#/chat/${after.id}`;
+    else say("No chat waits for you.");
+  };
   useHotkeys({
     palette: () => setOpen("palette"),
     shortcuts: () => setOpen("shortcuts"),
     newChat: () => (location.hash = "#/"),
     composer: focusComposer,
     sidebar: toggle,
+    waiting: next,
   });
-  const commands = useCommands({ onShortcuts: () => setOpen("shortcuts"), onSidebar: toggle });
+  const [sought, setSought] = useState("");
+  const commands = useCommands({ sought, onWaiting: next, onShortcuts: () => setOpen("shortcuts"), onSidebar: toggle });
   if (connection === "unauthorized") return <SignIn />;
   return (
     <div className="flex h-full">
@@ -74,11 +84,13 @@ function Frame() {
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
           <Calm key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")} fallback={<Broken />}>
-            <Pages onSidebar={toggle} />
+            <SidebarHidden value={!sidebar}>
+              <Pages onSidebar={toggle} />
+            </SidebarHidden>
           </Calm>
         </div>
       </div>
-      <Palette open={open === "palette"} commands={commands} onClose={() => setOpen(null)} />
+      <Palette open={open === "palette"} commands={commands} onWords={setSought} onClose={() => setOpen(null)} />
       <Shortcuts open={open === "shortcuts"} onClose={() => setOpen(null)} />
       <Toaster />
     </div>

@@ -38,6 +38,19 @@ export function useChats(words: string) {
   return { ...query, waiting, others };
 }
 
+/** Chats with these words in their titles, however old: for who types a few letters of one. */
+export function useSought(words: string): readonly Chat[] {
+  const { data } = useQuery({
+    queryKey: [...CHATS, "sought", words],
+    queryFn: () => given(api.GET("/context", { params: { query: { limit: 20, q: words } } })),
+    enabled: words.length > 1,
+    placeholderData: keepPreviousData,
+  });
+  return data?.contexts ?? NONE;
+}
+
+const NONE: readonly Chat[] = [];
+
 /** What was heard of each chat. The list is read while events come: kept apart, neither overwrites the other. */
 const useHeard = create<Readonly<Record<string, readonly WireEvent[]>>>(() => ({}));
 const KEPT = 20;
