@@ -128,6 +128,17 @@ async def test_the_drawer_of_a_phone_takes_the_focus_and_goes_with_escape_and_wi
 
 
 @proves("UI-6")
+async def test_a_window_that_becomes_narrow_hides_the_list_and_shows_it_again_when_wide(tmp_path):
+    async with at_the_page(tmp_path) as (page, _):
+        chats = page.get_by_role("navigation", name="Chats")
+        await expect(chats).to_be_visible()
+        await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+        await expect(chats).to_be_hidden()
+        await page.set_viewport_size({"width": 1024, "height": 700})
+        await expect(chats).to_be_visible()
+
+
+@proves("UI-6")
 async def test_a_chat_that_takes_a_while_to_come_says_so(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
         await start_chat(page, "hi")

@@ -1,6 +1,6 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
-import { type MouseEvent, Suspense, lazy, useEffect, useRef, useState } from "react";
+import { type MouseEvent, Suspense, lazy, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
@@ -18,7 +18,7 @@ import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
 import { useHotkeys } from "./ui/hotkeys";
-import { isNarrow } from "./ui/narrow";
+import { isNarrow, useNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { holdStrayFiles } from "./ui/strayFiles";
@@ -39,7 +39,10 @@ function Frame() {
   const [path] = useHashLocation();
   const queries = useQueryClient();
   const connection = useConnection();
-  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !isNarrow());
+  const narrow = useNarrow();
+  const [sidebar, setSidebar] = useState(false);
+  // A window that becomes narrow, as a tablet that is turned, has its list beside the page no longer.
+  useLayoutEffect(() => setSidebar(!narrow && preference("sidebar") !== "hidden"), [narrow]);
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);

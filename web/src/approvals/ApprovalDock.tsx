@@ -22,6 +22,7 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
   const place = clamp(at, approvals.length);
   const current = approvals[place];
   const many = approvals.length > 1;
+  useEffect(() => setAt(0), [approvals[0]?.batch_id]); // other calls are looked at from the first
   const dock = useKeptFocus(approvals.length);
   const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
     if (busy || which.length === 0) return;
