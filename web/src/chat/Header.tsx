@@ -1,4 +1,4 @@
-import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, Pencil, Scale, Trash2, WifiOff } from "lucide-react";
+import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
@@ -7,6 +7,7 @@ import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
 import { Details, Meter } from "./Meter";
+import { printChat } from "./Printed";
 import { SidebarButton } from "./SidebarButton";
 import { usageWords, useUsage } from "./usage";
 
@@ -79,6 +80,9 @@ export function Header(props: Props) {
         </MenuItem>
         <MenuItem onSelect={props.onRename}>
           <Pencil size={15} aria-hidden /> Rename
+        </MenuItem>
+        <MenuItem onSelect={() => setTimeout(() => void printChat())}>
+          <Printer size={15} aria-hidden /> Print
         </MenuItem>
         <MenuItem danger onSelect={props.onRemove}>
           <Trash2 size={15} aria-hidden /> Delete this chat
