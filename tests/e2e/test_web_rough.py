@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Page, Route, expect
 
 from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, start_chat, violations
-from support.house import at_home
+from support.house import TOKEN, at_home
 from support.scripted_model import Script, call
 from support.spec import proves
 
@@ -211,6 +211,29 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_
         assert len(contexts) == 1
         messages = (await guest.ask("GET", f"/context/{contexts[0]['id']}/messages"))["messages"]
         assert [message["content"] for message in messages] == ["where?", "Here I am."]
+
+
+@proves("UI-6")
+async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_after_it(tmp_path):
+    async with at_home(tmp_path, replies=["Before.", "After."]) as guest, a_browser() as browser:
+        phone = await browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+        page = await phone.new_page()
+        await page.goto(f"{guest.url}/?token={TOKEN}")
+        await page.get_by_role("radio", name="Actor").tap()
+        await page.get_by_label("Message", exact=True).fill("before the tunnel")
+        await page.get_by_role("button", name="Start").tap()
+        await expect(page.get_by_text("Before.")).to_be_visible()
+        await phone.set_offline(True)
+        field = page.get_by_label("Message", exact=True)
+        await field.fill("in the tunnel")
+        await page.get_by_role("button", name="Send").tap()
+        await expect(page.get_by_text("This device has no network. Try again when it is back.")).to_be_visible()
+        await expect(field).to_have_value("in the tunnel")
+        await phone.set_offline(False)
+        await page.get_by_role("button", name="Send").tap()
+        await expect(page.get_by_text("After.")).to_be_visible()
+        await expect(field).not_to_be_focused()  # or the keyboard on the screen would cover the answer
+        await phone.close()
 
 
 @proves("UI-6")

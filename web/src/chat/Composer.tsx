@@ -112,7 +112,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
           void submit();
         }}
         {...attached.drop}
-        className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
+        className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:ring-1 focus-within:ring-ink-3 focus-within:shadow-md"
       >
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">

@@ -74,7 +74,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             event.preventDefault();
             begin();
           }}
-          className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:shadow-md"
+          className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:ring-1 focus-within:ring-role/60 focus-within:shadow-md"
         >
           <textarea
             id="composer"

@@ -1,6 +1,7 @@
 // A chat on paper, or as a PDF: the whole of what is loaded, without the page around it. On the screen only what is in view is drawn.
 import { type ReactNode, useEffect, useState } from "react";
 import { flushSync } from "react-dom";
+import { OnPaper } from "../messages/Diagram";
 import { loadEarlier, useLive } from "../state/live";
 import { applyTheme } from "../state/preferences";
 import type { Row } from "../state/rows";
@@ -22,11 +23,13 @@ export function Printed({ rows, hasEarlier, render }: Props) {
       <h1 className="text-xl font-semibold">{title}</h1>
       <p className="mb-4 text-xs">{workspace}</p>
       {hasEarlier && <p className="mb-4 text-sm">Older messages are not printed here. "Print" in the chat's menu brings them all.</p>}
-      {rows.map((row) => (
-        <div key={row.key} className="py-2">
-          {render(row)}
-        </div>
-      ))}
+      <OnPaper value={true}>
+        {rows.map((row) => (
+          <div key={row.key} className="py-2">
+            {render(row)}
+          </div>
+        ))}
+      </OnPaper>
     </div>
   );
 }
