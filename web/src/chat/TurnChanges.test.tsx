@@ -26,7 +26,7 @@ it("names the first files, and leads to the way back", async () => {
   const { container } = show(<TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} onBack={look} />);
   expect(screen.getByText(/^5 files\s+changed$/)).toBeTruthy();
   expect(screen.getByText("a, b, c and 2 more")).toBeTruthy();
-  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
+  await userEvent.click(screen.getByRole("button", { name: "Go back…" }));
   expect(look).toHaveBeenCalledOnce();
   await expectAccessible(container);
 });

@@ -32,7 +32,7 @@ export function TurnChanges({ messages, onBack }: { messages: readonly Message[]
           Review
         </Button>
         <Button look="quiet" icon={<Undo2 size={15} aria-hidden />} onClick={onBack}>
-          Go back
+          Go back…
         </Button>
       </span>
       <Suspense fallback={null}>{reading && <TurnReview diff={diff} onClose={() => setReading(false)} />}</Suspense>
