@@ -103,7 +103,7 @@ async def open_house(
         )
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
-    database = open_store(settings.database_path, clock, hub.publish)
+    database = open_store(settings.database_path, clock, hub.publish, hub.chats_changed)
     providers = ProviderRegistry(
         provider_configs(settings),
         default=settings.model,

@@ -1,6 +1,7 @@
 """Small things in a real browser that people notice when they are missing."""
 
 import asyncio
+import re
 
 from playwright.async_api import expect
 
@@ -128,6 +129,17 @@ async def test_the_drawer_of_a_phone_takes_the_focus_and_goes_with_escape_and_wi
 
 
 @proves("UI-6")
+async def test_a_window_that_becomes_narrow_hides_the_list_and_shows_it_again_when_wide(tmp_path):
+    async with at_the_page(tmp_path) as (page, _):
+        chats = page.get_by_role("navigation", name="Chats")
+        await expect(chats).to_be_visible()
+        await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+        await expect(chats).to_be_hidden()
+        await page.set_viewport_size({"width": 1024, "height": 700})
+        await expect(chats).to_be_visible()
+
+
+@proves("UI-6")
 async def test_a_chat_that_takes_a_while_to_come_says_so(tmp_path):
     async with at_the_page(tmp_path, replies=["Hello."]) as (page, _):
         await start_chat(page, "hi")
@@ -144,3 +156,39 @@ async def test_a_chat_that_takes_a_while_to_come_says_so(tmp_path):
         gate.set()
         await expect(page.get_by_text("Hello.")).to_be_visible()
         await expect(page.get_by_text("Opening the chat…")).to_be_hidden()
+
+
+@proves("UI-6")
+async def test_a_chat_is_printed_whole_and_light_without_the_page_around_it(tmp_path):
+    async with at_the_page(tmp_path, replies=[LINES, "The end."], dark=True) as (page, _):
+        await start_chat(page, "many lines")
+        await expect(page.get_by_role("button", name="Send")).to_be_visible()
+        await page.get_by_label("Message", exact=True).fill("and the end")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("The end.")).to_be_visible()
+        assert len(re.findall(rb"/Type /Page\b", await page.pdf(format="A4"))) >= 4
+        await page.emulate_media(media="print")
+        await page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        for words in ("line 0", "line 119", "and the end"):
+            await expect(page.locator(".printed").get_by_text(words, exact=True)).to_be_visible()
+        for name in ("Chats", "Message", "More about this chat"):
+            await expect(page.get_by_label(name, exact=True)).to_be_hidden()
+        assert await page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink')") == "#1f1d1a"
+        await page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        await page.emulate_media(media="screen")
+        await expect(page.locator(".printed")).to_have_count(0)
+        await expect(page.locator("html.dark")).to_have_count(1)
+
+
+@proves("UI-6")
+async def test_in_the_systems_own_colours_what_is_chosen_focused_or_decides_is_still_seen(tmp_path):
+    async with at_the_page(tmp_path, replies=[call("create_file", path="a.txt", content="x")]) as (page, _):
+        await page.emulate_media(forced_colors="active")
+        drawn = "(node) => [getComputedStyle(node).outlineStyle, getComputedStyle(node).borderTopStyle]"
+        assert (await page.get_by_role("radio", name="Planner").evaluate(drawn))[0] == "solid"
+        assert (await page.get_by_role("radio", name="Actor").evaluate(drawn))[0] == "none"
+        assert (await page.get_by_label("Message", exact=True).evaluate(drawn))[0] == "solid"
+        await start_chat(page, "write")
+        allow = page.get_by_role("button", name="Allow once")
+        await expect(allow).to_be_visible()
+        assert (await allow.evaluate(drawn))[1] == "solid"

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Page, Route, expect
 
 from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, start_chat, violations
-from support.house import at_home
+from support.house import TOKEN, at_home
 from support.scripted_model import Script, call
 from support.spec import proves
 
@@ -33,7 +33,7 @@ async def test_what_is_said_while_a_dialog_is_open_can_be_read_and_pressed(tmp_p
     async with over_a_line(tmp_path, [WRITE, "Written."]) as (page, line):
         await start_chat(page, "write")
         await page.get_by_role("button", name="Allow once").click()
-        await page.get_by_role("button", name="Look or go back").click()
+        await page.get_by_role("button", name="Go back…").click()
         back = page.get_by_role("dialog").get_by_role("button", name="Go back to before this")
         await expect(back).to_be_enabled()
         line.cut()
@@ -109,6 +109,21 @@ async def test_two_tabs_tell_the_same_of_a_chat(tmp_path):
 
 
 @proves("UI-6")
+async def test_another_device_sees_at_once_that_a_chat_came_has_another_name_or_went(tmp_path):
+    async with at_the_page(tmp_path, replies=["Hello."]) as (page, guest):
+        await expect(page.get_by_text("No chats yet.")).to_be_visible()
+        chat = await guest.chat(role="actor", title="From the other desk")
+        listed = page.get_by_role("navigation", name="Chats").get_by_role("link", name="From the other desk")
+        await listed.click()
+        await guest.ask("PATCH", chat.path, {"title": "Another name"})
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Another name")
+        await expect(listed).to_have_count(0)
+        await guest.ask("DELETE", chat.path)
+        await expect(page.get_by_role("heading", name="This chat is not here")).to_be_visible()
+        await expect(page.get_by_text("No chats yet.")).to_be_visible()
+
+
+@proves("UI-6")
 async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tmp_path):
     batch = "\n".join(call("create_file", path=f"notes/{number}.txt", content="x\n") for number in range(12))
     async with at_the_page(tmp_path, replies=[batch, "All of them."], viewport=PHONE) as (page, _):
@@ -131,15 +146,94 @@ async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tm
 
 @proves("UI-1")
 async def test_what_waits_for_a_person_stands_first_in_the_list(tmp_path):
-    async with at_the_page(tmp_path, replies=[WRITE]) as (page, guest):
+    async with at_the_page(tmp_path, replies=[WRITE, "Written."]) as (page, guest):
         waiting = await guest.chat(role="actor")
         await waiting.send("write")
-        for number in range(30):
+        for number in range(60):  # more than the list is read at a time
             await guest.chat(role="planner", title=f"Later {number}")
         await page.reload()
         lines = page.get_by_role("navigation", name="Chats").get_by_role("listitem")
         await expect(lines.nth(0)).to_have_text("Waiting for you")
         await expect(lines.nth(1)).to_contain_text("approve")
+        await expect(page).to_have_title("(1) AnyCowork")
+        await waiting.decide()
+        await expect(page.get_by_text("Waiting for you")).to_have_count(0)
+        await expect(lines.nth(0)).to_contain_text("write")
+
+
+@proves("UI-6")
+async def test_who_has_hundreds_of_chats_finds_any_and_goes_from_one_that_waits_to_the_next(tmp_path):
+    async with at_the_page(tmp_path, replies=[WRITE, WRITE, "Written."], viewport=PHONE) as (page, guest):
+        await guest.chat(title="The needle of long ago")
+        for name in ("first", "second"):
+            await (await guest.chat(role="actor", title=f"The {name} to wait")).send("write")
+        for number in range(60):
+            await guest.chat(title=f"Hay {number}")
+        await page.reload()
+        await expect(page.get_by_role("button", name="2 others wait for you")).to_be_visible()
+        await page.keyboard.press("Alt+w")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The second to wait")
+        await expect(page.get_by_role("button", name="1 other waits for you")).to_be_visible()
+        assert await violations(page) == []
+        await page.keyboard.press("Alt+w")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The first to wait")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("needle")
+        await expect(page.get_by_role("option", name="The needle of long ago")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The needle of long ago")
+
+
+@proves("UI-6")
+async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_pressed(tmp_path):
+    async with at_the_page(tmp_path, replies=["Here I am.", "Once."]) as (page, guest):
+        answers = ["lost", "lost"]
+
+        async def lose(route: Route) -> None:
+            """The server hears the message, and its answer is lost on the way back."""
+            if answers:
+                answers.pop()
+                await route.fetch()
+                await route.abort()
+            else:
+                await route.continue_()
+
+        await page.route("**/messages", lose)
+        await page.get_by_label("Message", exact=True).fill("where?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("The server does not answer")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await page.get_by_role("button", name="Dismiss").click()
+        await page.get_by_role("button", name="Start").click()
+        await page.wait_for_url("**/#/chat/**")
+        await expect(page.get_by_text("Here I am.")).to_be_visible()
+        contexts = (await guest.ask("GET", "/context"))["contexts"]
+        assert len(contexts) == 1
+        messages = (await guest.ask("GET", f"/context/{contexts[0]['id']}/messages"))["messages"]
+        assert [message["content"] for message in messages] == ["where?", "Here I am."]
+
+
+@proves("UI-6")
+async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_after_it(tmp_path):
+    async with at_home(tmp_path, replies=["Before.", "After."]) as guest, a_browser() as browser:
+        phone = await browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+        page = await phone.new_page()
+        await page.goto(f"{guest.url}/?token={TOKEN}")
+        await page.get_by_role("radio", name="Actor").tap()
+        await page.get_by_label("Message", exact=True).fill("before the tunnel")
+        await page.get_by_role("button", name="Start").tap()
+        await expect(page.get_by_text("Before.")).to_be_visible()
+        await phone.set_offline(True)
+        field = page.get_by_label("Message", exact=True)
+        await field.fill("in the tunnel")
+        await page.get_by_role("button", name="Send").tap()
+        await expect(page.get_by_text("This device has no network. Try again when it is back.")).to_be_visible()
+        await expect(field).to_have_value("in the tunnel")
+        await phone.set_offline(False)
+        await page.get_by_role("button", name="Send").tap()
+        await expect(page.get_by_text("After.")).to_be_visible()
+        await expect(field).not_to_be_focused()  # or the keyboard on the screen would cover the answer
+        await phone.close()
 
 
 @proves("UI-6")

@@ -25,13 +25,17 @@ SOON = 5.0
 
 
 @asynccontextmanager
-async def opened(folder: Path, publish: Callable[[Record], None] = lambda record: None) -> AsyncIterator[Database]:
+async def opened(
+    folder: Path,
+    publish: Callable[[Record], None] = lambda record: None,
+    chats_changed: Callable[[], None] = lambda: None,
+) -> AsyncIterator[Database]:
     path = folder / "anycowork.db"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         path.touch(0o600)
         path.write_bytes(_migrated())
-    database = open_store(path, CLOCK, publish)
+    database = open_store(path, CLOCK, publish, chats_changed)
     try:
         yield database
     finally:

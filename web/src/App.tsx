@@ -1,6 +1,6 @@
 // The frame: the list of chats beside one page, and what can be reached from everywhere.
 import clsx from "clsx";
-import { type MouseEvent, Suspense, lazy, useEffect, useRef, useState } from "react";
+import { type MouseEvent, Suspense, lazy, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Redirect, Route, Router, Switch } from "wouter";
 import { useHashLocation } from "wouter/use-hash-location";
@@ -8,21 +8,22 @@ import { ChatPage } from "./chat/ChatPage";
 import { focusComposer } from "./chat/Composer";
 import { Home } from "./chat/Home";
 import { Sidebar } from "./chat/Sidebar";
+import { SidebarHidden } from "./chat/SidebarButton";
 import { useCommands } from "./commands";
 import { SignIn } from "./setup/SignIn";
-import { chatAt, link, readHead, useLive } from "./state/live";
+import { chatAt, link, useLive } from "./state/live";
 import { preference, setPreference } from "./state/preferences";
-import { CHATS, followAll, useChats, useConnection, waits } from "./state/sidebar";
-import { hearTabs } from "./state/tabs";
+import { followAll, readAgain, useChats, useConnection } from "./state/sidebar";
 import { Banner } from "./ui/Banner";
 import { Button } from "./ui/Button";
 import { Calm } from "./ui/Calm";
 import { useHotkeys } from "./ui/hotkeys";
-import { isNarrow } from "./ui/narrow";
+import { isNarrow, useNarrow } from "./ui/narrow";
 import { Palette } from "./ui/Palette";
 import { Shortcuts } from "./ui/Shortcuts";
 import { holdStrayFiles } from "./ui/strayFiles";
 import { Toaster } from "./ui/Toaster";
+import { say } from "./ui/toasts";
 
 const SettingsPage = lazy(() => import("./setup/SettingsPage"));
 
@@ -38,7 +39,10 @@ function Frame() {
   const [path] = useHashLocation();
   const queries = useQueryClient();
   const connection = useConnection();
-  const [sidebar, setSidebar] = useState(() => preference("sidebar") !== "hidden" && !isNarrow());
+  const narrow = useNarrow();
+  const [sidebar, setSidebar] = useState(false);
+  // A window that becomes narrow, as a tablet that is turned, has its list beside the page no longer.
+  useLayoutEffect(() => setSidebar(!narrow && preference("sidebar") !== "hidden"), [narrow]);
   const [open, setOpen] = useState<"palette" | "shortcuts" | null>(null);
   useEffect(() => followAll(queries), [queries]);
   useEffect(holdStrayFiles, []);
@@ -53,14 +57,22 @@ function Frame() {
   const leave = () => isNarrow() && setSidebar(false);
   useEffect(() => void leave(), [path]); // the way back leads to a page, not to a page behind a drawer
   const drawer = useDrawer(sidebar, leave);
+  const { waiting } = useChats("");
+  const next = () => {
+    const after = waiting[waiting.findIndex(({ id }) => id === chatAt(path)) + 1] ?? waiting[0];
+    if (after) location.hash = `#/chat/${after.id}`;
+    else say("No chat waits for you.");
+  };
   useHotkeys({
     palette: () => setOpen("palette"),
     shortcuts: () => setOpen("shortcuts"),
     newChat: () => (location.hash = "#/"),
     composer: focusComposer,
     sidebar: toggle,
+    waiting: next,
   });
-  const commands = useCommands({ onShortcuts: () => setOpen("shortcuts"), onSidebar: toggle });
+  const [sought, setSought] = useState("");
+  const commands = useCommands({ sought, onWaiting: next, onShortcuts: () => setOpen("shortcuts"), onSidebar: toggle });
   if (connection === "unauthorized") return <SignIn />;
   return (
     <div className="flex h-full">
@@ -75,11 +87,13 @@ function Frame() {
         <Banner connection={connection} />
         <div className="flex min-h-0 flex-1">
           <Calm key={path.startsWith("/settings") ? "/settings" : path.split("/", 3).join("/")} fallback={<Broken />}>
-            <Pages onSidebar={toggle} />
+            <SidebarHidden value={!sidebar}>
+              <Pages onSidebar={toggle} />
+            </SidebarHidden>
           </Calm>
         </div>
       </div>
-      <Palette open={open === "palette"} commands={commands} onClose={() => setOpen(null)} />
+      <Palette open={open === "palette"} commands={commands} onWords={setSought} onClose={() => setOpen(null)} />
       <Shortcuts open={open === "shortcuts"} onClose={() => setOpen(null)} />
       <Toaster />
     </div>
@@ -138,20 +152,12 @@ function useDrawer(open: boolean, leave: () => void) {
   return drawer;
 }
 
-/** What no event tells of is read again when another tab did it, and when this one is looked at again. */
+/** A tab that is looked at again after a while may have slept through a hint. */
 function useNews(queries: QueryClient): void {
   useEffect(() => {
-    const read = () => {
-      void queries.invalidateQueries({ queryKey: CHATS });
-      void readHead();
-    };
-    const seen = () => !document.hidden && read();
+    const seen = () => !document.hidden && readAgain(queries);
     document.addEventListener("visibilitychange", seen);
-    const leave = hearTabs(read);
-    return () => {
-      document.removeEventListener("visibilitychange", seen);
-      leave();
-    };
+    return () => document.removeEventListener("visibilitychange", seen);
   }, [queries]);
 }
 
@@ -190,8 +196,7 @@ function useLineBack(): void {
 /** The tab's title says where one is, and how much waits. */
 function useTitle(): void {
   const title = useLive(({ chatId, title: own }) => (chatId ? own : ""));
-  const { chats } = useChats("");
-  const waiting = chats.filter(waits).length;
+  const waiting = useChats("").waiting.length;
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}AnyCowork`;
   }, [title, waiting]);

@@ -1,23 +1,32 @@
 // What the palette offers, from what there is: chats, roles, places.
-import { KeyRound, Keyboard, MessageSquare, Moon, PanelLeft, Plus, Scale, Settings, Square, Sun, Workflow } from "lucide-react";
-import { useMemo } from "react";
+import { Hand, KeyRound, Keyboard, MessageSquare, Moon, PanelLeft, Plus, Scale, Settings, Square, Sun, Workflow } from "lucide-react";
+import { useDeferredValue, useMemo } from "react";
 import { lookOf } from "./roles/theme";
 import * as acts from "./state/acts";
 import { useLive } from "./state/live";
 import { setPreference } from "./state/preferences";
 import { useRoles } from "./state/queries";
-import { useChats } from "./state/sidebar";
+import { useChats, useSought } from "./state/sidebar";
 import type { Command } from "./ui/Palette";
 import { attempt } from "./ui/toasts";
 import { openWorkflows } from "./workflows/opening";
 
 const SIZE = 16;
 
-export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => void; onSidebar: () => void }): Command[] {
+interface Props {
+  /** What is looked for: chats that are not in the list are found by it. */
+  sought: string;
+  onWaiting: () => void;
+  onShortcuts: () => void;
+  onSidebar: () => void;
+}
+
+export function useCommands({ sought, onWaiting, onShortcuts, onSidebar }: Props): Command[] {
   const roles = useRoles();
   const chatId = useLive((live) => live.chatId);
   const running = useLive((live) => live.view !== null && live.view.state !== "idle");
-  const { chats } = useChats("");
+  const { waiting, others } = useChats("");
+  const older = useSought(useDeferredValue(sought.trim()));
   return useMemo(() => {
     const go = (hash: string) => () => void (location.hash = hash);
     const commands: Command[] = [{ id: "new", words: "New chat", icon: <Plus size={SIZE} aria-hidden />, run: go("#/") }];
@@ -27,7 +36,10 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
       const { Icon, title } = lookOf(roles, name);
       commands.push({ id: `role-${name}`, words: `Switch to ${title}`, icon: <Icon size={SIZE} aria-hidden />, note: "role", run: () => void attempt(acts.switchRole(chatId!, name, false)) });
     }
-    for (const chat of chats) {
+    if (waiting.length > 0) commands.push({ id: "waiting", words: "Next chat that waits for you", icon: <Hand size={SIZE} aria-hidden />, note: String(waiting.length), run: onWaiting });
+    const listed = [...waiting, ...others];
+    const known = new Set(listed.map(({ id }) => id));
+    for (const chat of [...listed, ...older.filter(({ id }) => !known.has(id))]) {
       commands.push({ id: chat.id, words: chat.title, icon: <MessageSquare size={SIZE} aria-hidden />, note: "chat", run: go(`#/chat/${chat.id}`) });
     }
     commands.push(
@@ -41,5 +53,5 @@ export function useCommands({ onShortcuts, onSidebar }: { onShortcuts: () => voi
       { id: "shortcuts", words: "Keyboard shortcuts", icon: <Keyboard size={SIZE} aria-hidden />, run: onShortcuts },
     );
     return commands;
-  }, [roles, chatId, running, chats, onShortcuts, onSidebar]);
+  }, [roles, chatId, running, waiting, others, older, onWaiting, onShortcuts, onSidebar]);
 }

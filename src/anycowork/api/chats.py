@@ -13,6 +13,7 @@ from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import ChatList, ChatShape, OpenChat, Stopped
 from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.chats import ChatState
 from anycowork.domain.errors import Invalid
 from anycowork.domain.system_prompts import DEFAULT_ID
 
@@ -20,6 +21,7 @@ routes = Routes(tags=["chats"])
 
 Title = Annotated[str, Field(min_length=1, max_length=500, examples=["Tidy the docs"])]
 Word = Annotated[str, Field(min_length=1, max_length=500)]
+_STATES = "Only chats in this state; may be repeated."
 
 
 class NewChat(Boundary):
@@ -71,8 +73,9 @@ async def list_chats(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     q: Annotated[str | None, Query(max_length=200, description="Words in the title.")] = None,
+    state: Annotated[list[ChatState] | None, Query(max_length=10, description=_STATES)] = None,
 ) -> Response:
-    chats, following = await rooms.store.chats_page(limit=limit, cursor=cursor, q=q)
+    chats, following = await rooms.store.chats_page(limit=limit, cursor=cursor, q=q, states=frozenset(state or ()))
     return answer(200, {"contexts": [chat.to_json() for chat in chats], "next": following})
 
 

@@ -72,6 +72,7 @@ _PROGRESS: Schema = {
     "required": ["run_id", "name", "step", "of", "status", "title"],
 }
 _STREAM = "Server-sent events that stay open: `id: <number>`, `event: <type>`, `data: <the envelope, as described>`."
+_HINT = "A comment `: chats` says that the list of chats should be read again: one came, went, or has another title"
 _STATE: dict[str, Schema] = {"state": {"type": "string", "enum": [state.value for state in ChatState]}}
 _BESIDE: dict[EventType, dict[str, Schema]] = {
     EventType.TURN_STARTED: _STATE,
@@ -116,10 +117,12 @@ def _add_events(document: Schema) -> None:
     }
     chat_id: Schema = {"name": "chat_id", "in": "path", "required": True, "schema": _TEXT}
     document["paths"]["/context/{chat_id}/events"] = {
-        "get": _stream("Everything that happens in one chat", [chat_id], 404)
+        "get": _stream("Everything that happens in one chat", "with the first event", [chat_id], 404)
     }
     document["paths"]["/events"] = {
-        "get": _stream("Chat states, approvals and questions of every chat, without deltas", [])
+        "get": _stream(
+            "Chat states, approvals and questions of every chat, without deltas", f"from now on. {_HINT}", []
+        )
     }
 
 
@@ -144,7 +147,7 @@ def _noun_schema(event: EventType) -> Schema:
     return {"$ref": f"#/components/schemas/{shape}"} if shape else {"type": "object"}
 
 
-def _stream(summary: str, parameters: list[Schema], *statuses: int) -> Schema:
+def _stream(summary: str, beginning: str, parameters: list[Schema], *statuses: int) -> Schema:
     number: Schema = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
     content: Schema = {
         "text/event-stream": {
@@ -155,7 +158,7 @@ def _stream(summary: str, parameters: list[Schema], *statuses: int) -> Schema:
     return {
         "tags": ["events"],
         "summary": summary,
-        "description": "Starts after `Last-Event-ID` or `after`; without them with the first event. Reconnecting misses nothing.",
+        "description": f"Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts {beginning}.",
         "parameters": [
             *parameters,
             {"name": "after", "in": "query", "required": False, "schema": number},

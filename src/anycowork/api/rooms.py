@@ -1,7 +1,7 @@
 """Everything the API stands on, in one object that `app.py` fills. Adapters are known here by Protocols alone."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Protocol
 
@@ -15,7 +15,7 @@ from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.trust import TrustDesk
 from anycowork.domain.audit import ChainEnd, Link
-from anycowork.domain.chats import Chat
+from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
@@ -31,7 +31,9 @@ from anycowork.workflows.registry import WorkflowBook
 class Shelves(Store, Protocol):
     """The store's reads, and the pages that only readers from outside need."""
 
-    async def chats_page(self, *, limit: int, cursor: str | None, q: str | None) -> tuple[list[Chat], str | None]:
+    async def chats_page(
+        self, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState]
+    ) -> tuple[list[Chat], str | None]:
         """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
 
     async def messages_page(

@@ -13,6 +13,10 @@ FRAMES_KEPT = 1024
 BYTES_KEPT = 1024 * 1024
 HEARTBEAT_SECONDS = 15.0
 
+# Comments to the protocol: whoever does not know them passes over them, and they have no number to come back with.
+SIGN_OF_LIFE = b": keep-alive\n\n"
+CHATS_CHANGED = b": chats\n\n"
+
 Frame = tuple[int, bytes]
 """The number that a reader comes back with, and the bytes it is sent."""
 
@@ -53,6 +57,11 @@ class Hub:
             log.append(frame(record))
         if self._sidebar is not None and record.type in SIDEBAR:
             self._sidebar.append(sidebar_frame(record))
+
+    def chats_changed(self) -> None:
+        """The list of chats reads otherwise than before: one came, went, or has another name. A hint; readers read the list again."""
+        if self._sidebar is not None:
+            self._sidebar.hint()
 
     @contextmanager
     def reading(self, chat_id: str) -> Iterator["Reader"]:
@@ -100,6 +109,7 @@ class _Log:
     size: int = 0
     first: int = 0
     beats: int = 0
+    hints: int = 0
     readers: set["Reader"] = field(default_factory=set)
     timer: asyncio.TimerHandle | None = None
 
@@ -113,6 +123,10 @@ class _Log:
         while len(self.frames) > self.frames_kept or (self.size > self.bytes_kept and len(self.frames) > 1):
             self.size -= len(self.frames.popleft()[1])
             self.first += 1
+        self._wake()
+
+    def hint(self) -> None:
+        self.hints += 1
         self._wake()
 
     def join(self) -> "Reader":
@@ -148,12 +162,13 @@ class _Log:
 class Reader:
     """One reader's cursor."""
 
-    __slots__ = ("_beats", "_cursor", "_log", "_waiter")
+    __slots__ = ("_beats", "_cursor", "_hints", "_log", "_waiter")
 
     def __init__(self, log: _Log) -> None:
         self._log = log
         self._cursor = log.end
         self._beats = log.beats
+        self._hints = log.hints
         self._waiter: asyncio.Future[None] | None = None
 
     def take(self) -> list[Frame] | None:
@@ -170,18 +185,21 @@ class Reader:
     def catch_up(self) -> None:
         self._cursor = self._log.end
 
-    async def wait(self) -> bool:
-        """Returns when there is something to take, True; or when a sign of life is due, False."""
+    async def wait(self) -> bytes:
+        """Returns when there is something to take, nothing; or the comment that is due. Many hints that were not taken are one."""
         while self._cursor == self._log.end:
+            if self._hints != self._log.hints:
+                self._hints = self._log.hints
+                return CHATS_CHANGED
             if self._beats != self._log.beats:
                 self._beats = self._log.beats
-                return False
+                return SIGN_OF_LIFE
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter
             finally:
                 self._waiter = None
-        return True
+        return b""
 
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -7,7 +7,6 @@ from anycowork.domain.events import Record
 from anycowork.events.hub import Frame, Hub, Reader, frame, sidebar_frame
 
 PAGE = 1000
-SIGN_OF_LIFE = b": keep-alive\n\n"
 
 RecordsAfter = Callable[[str, int, int], Awaitable[list[Record]]]
 SidebarAfter = Callable[[int, int], Awaitable[list[Record]]]
@@ -67,5 +66,5 @@ async def _joined(reader: Reader, after: int, replay: Replay) -> AsyncGenerator[
             if fresh:
                 last = frames[-1][0]
                 yield fresh[0] if len(fresh) == 1 else b"".join(fresh)
-            elif not await reader.wait():
-                yield SIGN_OF_LIFE
+            elif comment := await reader.wait():
+                yield comment

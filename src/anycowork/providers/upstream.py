@@ -42,7 +42,7 @@ class Upstream:
     def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
         """What this refusal means, and who can do something about it."""
         words, code = self.quoted(error_words(body)), error_code(body)
-        said = f" It says: {words}" if words else ""
+        said = f" It says: {words}{'' if words[-1] in '.!?…' else '.'}" if words else ""
         if status in (401, 403):
             # Its words are left out here: some servers repeat a part of the key.
             return BadKey(f"{self.name} refused the key ({status}). {self._mend_the_key()}")

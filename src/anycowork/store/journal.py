@@ -10,7 +10,7 @@ from itertools import chain
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import EventType, Record
-from anycowork.domain.journal import Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
+from anycowork.domain.journal import AddChat, Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
 from anycowork.domain.messages import Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
@@ -34,12 +34,13 @@ Kept = Done[None] | Failed
 
 log = logging.getLogger(__name__)
 _OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, Snapshot})
-_REMEMBERED = frozenset({Turn, SetChat, Rule, RemoveChat})
+_REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
 
 
 class SqliteJournal:
-    """The `Journal` of the domain's ports. Belongs to one event loop; `publish` is called on it, per chat in ascending order."""
+    """The `Journal` of the domain's ports. Belongs to one event loop; `publish` is called on it, per chat in ascending order,
+    and `chats_changed` when a chat was added, removed, or has another title or configuration."""
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class SqliteJournal:
         clock: Clock,
         publish: Callable[[Record], None],
         rules_changed: Callable[[], None],
+        chats_changed: Callable[[], None],
     ) -> None:
         self._writer = writer
         self._scribe = scribe
@@ -60,6 +62,7 @@ class SqliteJournal:
         self._clock = clock
         self._publish = publish
         self._rules_changed = rules_changed
+        self._chats_changed = chats_changed
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -213,12 +216,17 @@ class SqliteJournal:
             self._running.saw(write)
         elif isinstance(write, SetChat):
             self._running.forget_role(chat_id)
+            if write.title is not None or write.config is not None:
+                self._chats_changed()
+        elif isinstance(write, AddChat):
+            self._chats_changed()
         elif isinstance(write, Rule):
             self._rules_changed()
         elif isinstance(write, RemoveChat):
             self._lines.forget(chat_id)
             self._running.forget(chat_id)
             self._rules_changed()
+            self._chats_changed()
 
     def _take_back(self, drops: list[Drop]) -> None:
         for drop in drops:

@@ -67,7 +67,12 @@ class Database:
 
 
 def open_store(
-    path: Path, clock: Clock, publish: Callable[[Record], None], *, busy_seconds: float = BUSY_SECONDS
+    path: Path,
+    clock: Clock,
+    publish: Callable[[Record], None],
+    chats_changed: Callable[[], None] = lambda: None,
+    *,
+    busy_seconds: float = BUSY_SECONDS,
 ) -> Database:
     """Raises: StorageFault if the database cannot be opened, or belongs to a newer release."""
     create_file(path)
@@ -82,7 +87,7 @@ def open_store(
         raise StorageFault(
             f"The database '{path}' cannot be opened ({error}). Check that it is ours and that no other program holds it."
         ) from error
-    return _put_together(connection, reader, clock, publish, ended_cleanly=ended_cleanly)
+    return _put_together(connection, reader, clock, publish, chats_changed, ended_cleanly=ended_cleanly)
 
 
 def _begin(connection: sqlite3.Connection, at: str) -> bool:
@@ -111,6 +116,7 @@ def _put_together(
     reader: sqlite3.Connection,
     clock: Clock,
     publish: Callable[[Record], None],
+    chats_changed: Callable[[], None],
     *,
     ended_cleanly: bool,
 ) -> Database:
@@ -120,7 +126,7 @@ def _put_together(
     pieces, running = Pieces(), Running()
     rules = Rules(reader, writer, clock)
     return Database(
-        journal=SqliteJournal(writer, scribe, lines, pieces, running, clock, publish, rules.changed),
+        journal=SqliteJournal(writer, scribe, lines, pieces, running, clock, publish, rules.changed, chats_changed),
         store=SqliteStore(reader, lines, pieces, running),
         principals=Principals(reader, writer, clock),
         ledger=Ledger(reader, writer),

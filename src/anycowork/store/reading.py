@@ -1,13 +1,13 @@
 """What is read back. Reads take well under a millisecond, so they are made where they are asked for, on a connection of their own."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import Broken, ChainEnd, Link
-from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
@@ -43,10 +43,10 @@ class SqliteStore:
         return self._running.role_of(chat_id, partial(chats.role_of, self._reader))
 
     async def chats_page(
-        self, *, limit: int, cursor: str | None = None, q: str | None = None
+        self, *, limit: int, cursor: str | None = None, q: str | None = None, states: Collection[ChatState] = ()
     ) -> tuple[list[Chat], str | None]:
         """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
-        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q)
+        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q, states=states)
         return [replace(chat, last_seq=self._last_seq(chat.id)) for chat in found], further
 
     # --- messages

@@ -151,6 +151,15 @@ async def test_chats_are_listed_newest_first_in_pages(client):
     assert [chat["title"] for chat in (await client.get("/context?q=TWO")).json()["contexts"]] == ["two"]
 
 
+async def test_chats_are_listed_by_state(client):
+    chat = await new_chat(client, title="resting")
+    found = (await client.get("/context?state=idle&state=running")).json()
+    assert [listed["id"] for listed in found["contexts"]] == [chat["id"]]
+    assert (await client.get("/context?state=awaiting_approval&state=awaiting_answer")).json()["contexts"] == []
+    wrong = await client.get("/context?state=asleep")
+    assert (wrong.status, wrong.json()["error"]["param"]) == (422, "state.0")
+
+
 async def test_a_chat_is_changed_and_removed(client):
     chat = await new_chat(client)
     changed = await client.patch(f"/context/{chat['id']}", {"title": "Renamed"})

@@ -9,9 +9,10 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anycowork.domain.chats import ChatState
 from anycowork.domain.events import EventType, Record
-from anycowork.domain.journal import Change, Compact
-from anycowork.events.hub import Hub
+from anycowork.domain.journal import Change, Compact, RemoveChat, SetChat
+from anycowork.events.hub import CHATS_CHANGED, Hub
 from anycowork.events.stream import follow, follow_all
 from anycowork.store.opening import Database
 from support.reader import Client
@@ -254,6 +255,31 @@ async def test_the_sidebar_follows_every_chat_from_now_or_from_a_position(tmp_pa
         again = Client(last=now.seen[0])
         await read(sidebar(now.seen[0]), again, lambda: bool(again.seen))
         assert again.seen == now.seen[1:]
+
+
+@proves("UI-6")
+async def test_who_follows_all_chats_is_hinted_that_the_list_changed_and_no_reader_of_one_is(tmp_path: Path) -> None:
+    hub = Hub()
+    async with opened(tmp_path, hub.publish, hub.chats_changed) as database:
+        await database.journal.write(add_chat())
+        store, journal = database.store, database.journal
+        of_all = follow_all(None, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=hub)
+        one = Client()
+        async with asyncio.timeout(SOON), aclosing(of_all), aclosing(chat_stream(database, hub, one)) as of_one:
+            for change in (
+                add_chat("c2"),
+                Change("c1", (SetChat(title="Another name"),)),
+                Change("c2", (RemoveChat(),)),
+            ):
+                async with asyncio.TaskGroup() as tasks:
+                    said_to_all = tasks.create_task(anext(of_all))
+                    await until(lambda: hub.readers == 1)
+                    await journal.write(change)
+                assert said_to_all.result() == CHATS_CHANGED
+            await journal.write(Change("c1", (SetChat(ChatState.RUNNING),), (note("only its state"),)))
+            assert b"only its state" in await anext(of_all)
+            one.receive(await anext(of_one))
+        assert one.heartbeats == 0
 
 
 # --- any interleaving

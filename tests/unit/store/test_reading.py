@@ -101,6 +101,17 @@ async def test_titles_are_searched_whatever_the_case_and_without_wildcards(
         assert [chat.id for chat in chats] == found
 
 
+async def test_chats_are_found_by_their_states_whatever_is_newer(tmp_path: Path) -> None:
+    waiting = {ChatState.AWAITING_APPROVAL, ChatState.AWAITING_ANSWER}
+    async with opened(tmp_path) as database:
+        for n, state in enumerate([*ChatState, *[ChatState.IDLE] * 5, ChatState.AWAITING_ANSWER]):
+            await database.journal.write(add_chat(f"c{n}", SetChat(state)))
+        first, cursor = await database.store.chats_page(limit=2, states=waiting)
+        rest, end = await database.store.chats_page(limit=2, states=waiting, cursor=cursor)
+        assert ([chat.id for chat in first + rest], end) == (["c9", "c3", "c2"], None)
+        assert {chat.state for chat in first + rest} == waiting
+
+
 async def test_the_sidebar_sees_its_own_kinds_of_every_chat_by_position(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
         for chat_id in ("c1", "c2"):

@@ -1,4 +1,4 @@
-import { act, fireEvent, screen, within } from "@testing-library/react";
+import { act, fireEvent, render, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { approval, expectAccessible, show } from "../testing/room";
@@ -25,6 +25,30 @@ function dock(...approvals: Approval[]) {
 
 const press = (key: string, on: Element = document.body) => act(() => void fireEvent.keyDown(on, { key }));
 const TWO = [approval({ id: "a" }), approval({ id: "b", tool: "execute_command", parameters: { command: "rm -r x" }, risk: "high" })] as const;
+
+it("says which of many is decided next, and leads to the others", () => {
+  dock(...TWO);
+  const place = within(screen.getByLabelText("Approvals")).getByRole("status");
+  expect(place.textContent).toBe("1 of 2: Create hello.txt");
+  expect(screen.getByRole("button", { name: "The call before" })).toHaveProperty("disabled", true);
+  fireEvent.click(screen.getByRole("button", { name: "The next call" }));
+  expect(place.textContent).toBe("2 of 2: Run rm -r x");
+  expect(screen.getByText("high risk")).toBeTruthy();
+  press("ArrowUp");
+  expect(place.textContent).toContain("1 of 2");
+});
+
+it("leaves the focus on the page once all is decided", () => {
+  const room = (approvals: Approval[]) => (
+    <div id="main" tabIndex={-1}>
+      <ApprovalDock approvals={approvals} onDecide={() => Promise.resolve(true)} />
+    </div>
+  );
+  const { rerender } = render(room([TWO[0]]));
+  screen.getByRole("button", { name: /^Allow once/ }).focus();
+  rerender(room([]));
+  expect(document.activeElement?.id).toBe("main");
+});
 
 it("names tool, thing, risk and reason", async () => {
   const { container } = dock(TWO[1]);

@@ -1,9 +1,10 @@
 // What waits for a decision, above the composer: one by one or all at once, by pointer or by one key. It never takes the focus by itself.
-import { Check, CheckCheck, Hand, X } from "lucide-react";
+import { Check, CheckCheck, ChevronDown, ChevronUp, Hand, X } from "lucide-react";
 import { type MouseEvent, useEffect, useRef, useState } from "react";
 import type { Decided } from "../state/acts";
 import { ruleWords } from "../rules/words";
-import { Button } from "../ui/Button";
+import { lookOfTool, subjectOf } from "../messages/tools";
+import { Button, IconButton } from "../ui/Button";
 import type { Approval, Decision } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
 import { DenyForm } from "./DenyForm";
@@ -18,8 +19,10 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
   const [at, setAt] = useState(0);
   const [denying, setDenying] = useState<readonly Approval[] | null>(null);
   const [busy, setBusy] = useState(false);
-  const current = approvals[Math.min(at, approvals.length - 1)];
+  const place = clamp(at, approvals.length);
+  const current = approvals[place];
   const many = approvals.length > 1;
+  useEffect(() => setAt(0), [approvals[0]?.batch_id]); // other calls are looked at from the first
   const dock = useKeptFocus(approvals.length);
   const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
     if (busy || which.length === 0) return;
@@ -33,15 +36,16 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
     if (choice === "allow") void decide([current], "allow_once");
     else if (choice === "allow-all") void decide(approvals, "allow_once");
     else if (choice === "deny") setDenying([current]);
-    else setAt((now) => clamp(now + (choice === "next" ? 1 : -1), approvals.length));
+    else setAt(clamp(place + (choice === "next" ? 1 : -1), approvals.length));
   });
   useInView(dock, current?.id, many);
   if (!current) return null;
   return (
     <section ref={dock} id="approvals" tabIndex={-1} aria-label="Approvals" className="rise mb-2 flex min-h-0 shrink flex-col overflow-y-auto rounded-2xl border border-line-strong bg-surface shadow-lg">
-      <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 text-sm font-semibold">
+      <header className="flex min-h-10 shrink-0 flex-wrap items-center gap-x-2 px-4 pt-2 pb-0.5 text-sm font-semibold">
         <Hand size={16} aria-hidden className="shrink-0 text-warn" />
         {many ? `${approvals.length} calls wait for you` : current.held ? "Keep what it changed?" : "May the agent do this?"}
+        {many && <Place approval={current} at={place} of={approvals.length} onMove={setAt} />}
         {many && !denying && (
           <span className="ml-auto flex gap-1">
             <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
@@ -54,8 +58,8 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
         )}
       </header>
       <ul className="max-h-[42vh] min-h-24 shrink overflow-y-auto px-1.5 py-1.5">
-        {approvals.map((approval, place) =>
-          approval === current ? <ApprovalItem key={approval.id} approval={approval} alone={!many} /> : <ApprovalLine key={approval.id} approval={approval} onChoose={() => setAt(place)} />,
+        {approvals.map((approval, number) =>
+          approval === current ? <ApprovalItem key={approval.id} approval={approval} alone={!many} /> : <ApprovalLine key={approval.id} approval={approval} onChoose={() => setAt(number)} />,
         )}
       </ul>
       <footer className="shrink-0 border-t border-line px-4 pt-3 pb-3">
@@ -66,6 +70,26 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
         )}
       </footer>
     </section>
+  );
+}
+
+/** Which of many is decided next, and the way to the others: a long difference hides them. */
+function Place({ approval, at, of, onMove }: { approval: Approval; at: number; of: number; onMove: (at: number) => void }) {
+  return (
+    <span className="flex items-center font-normal">
+      <IconButton label="The call before" disabled={at === 0} onClick={() => onMove(at - 1)} className="!size-8 thumb:!size-11">
+        <ChevronUp size={16} aria-hidden />
+      </IconButton>
+      <span role="status" className="text-xs text-ink-2 tabular-nums">
+        {at + 1} of {of}
+        <span className="sr-only">
+          : {lookOfTool(approval.tool).does} {subjectOf(approval.parameters) || approval.resource}
+        </span>
+      </span>
+      <IconButton label="The next call" disabled={at === of - 1} onClick={() => onMove(at + 1)} className="!size-8 thumb:!size-11">
+        <ChevronDown size={16} aria-hidden />
+      </IconButton>
+    </span>
   );
 }
 
@@ -97,7 +121,7 @@ function Answers({ approval, busy, onChoose, onDeny }: { approval: Approval; bus
   );
 }
 
-/** Who decides with the focus in the dock keeps it there: a button that goes away must not leave it nowhere. */
+/** Who decides with the focus in the dock keeps it there, or on the page once all is decided: a button that goes away must not leave it nowhere. */
 function useKeptFocus(count: number) {
   const dock = useRef<HTMLElement>(null);
   const inside = useRef(false);
@@ -107,7 +131,7 @@ function useKeptFocus(count: number) {
     return () => document.removeEventListener("focusin", note);
   }, []);
   useEffect(() => {
-    if (inside.current && document.activeElement === document.body) dock.current?.focus({ preventScroll: true });
+    if (inside.current && document.activeElement === document.body) (dock.current ?? document.getElementById("main"))?.focus({ preventScroll: true });
   }, [count]);
   return dock;
 }

@@ -2,7 +2,6 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import * as acts from "../state/acts";
 import { CHATS } from "../state/sidebar";
-import { tellTabs } from "../state/tabs";
 import { Button } from "../ui/Button";
 import { Dialog, wantsFocus } from "../ui/Dialog";
 import { attempt } from "../ui/toasts";
@@ -46,7 +45,6 @@ export function RemoveDialog({ open, chatId, onClose }: { open: boolean; chatId:
     if (!(await attempt(acts.removeChat(chatId)))) return;
     location.hash = "#/";
     void queries.invalidateQueries({ queryKey: CHATS });
-    tellTabs();
   };
   return (
     <Dialog title="Delete this chat?" open={open} onClose={onClose}>

@@ -6,7 +6,6 @@ import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
 import type { ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
-import { tellTabs } from "../state/tabs";
 import { closeWorkflows, useOpening } from "../workflows/opening";
 import { Announcer } from "../ui/Announcer";
 import { useHotkeys } from "../ui/hotkeys";
@@ -53,7 +52,6 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
     if (!(await attempt(acts.changeChat(chatId, wish)))) return;
     useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
     void queries.invalidateQueries({ queryKey: CHATS });
-    tellTabs();
   };
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col">

@@ -2,7 +2,8 @@
 import { ArrowUp, Square, Workflow } from "lucide-react";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { draftOf, keepDraft } from "../state/preferences";
-import { keysOf, shown } from "../ui/hotkeys";
+import { NAMES, isTyping, keysOf, matches, shown } from "../ui/hotkeys";
+import { isThumb } from "../ui/narrow";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { openWorkflows } from "../workflows/opening";
 import type { ChatState } from "../wire/nouns";
@@ -42,6 +43,24 @@ export function focusComposer(): void {
   document.getElementById("composer")?.focus();
 }
 
+/** Words typed at nothing in particular are meant for the field; not while a letter might be a decision. */
+function useTyping(field: { readonly current: HTMLTextAreaElement | null }, state: ChatState): void {
+  useEffect(() => {
+    if (state !== "idle" && state !== "running") return;
+    const onKey = (event: globalThis.KeyboardEvent) => {
+      const plain = event.key.length === 1 && event.key !== " " && !event.ctrlKey && !event.metaKey && !event.altKey;
+      if (!plain || isTyping(event) || !atNothing(event.target) || NAMES.some((name) => matches(event, keysOf(name)))) return;
+      field.current?.focus(); // before the letter arrives, which then goes there
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [field, state]);
+}
+
+function atNothing(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches("body, #main, [role='log'] > *");
+}
+
 export function Composer({ chatId, state, placeholder, sent, images, onSend, onStop }: Props) {
   const attached = useAttached(images);
   const [words, setWords] = useState(() => draftOf(chatId));
@@ -65,8 +84,10 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
       write("");
       attached.clear();
     }
-    field.current?.focus();
+    if (isThumb()) field.current?.blur(); // the keyboard on the screen would cover what comes
+    else field.current?.focus();
   };
+  useTyping(field, state);
   const onKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
     if (completing.onKey(event)) return event.preventDefault();
@@ -91,7 +112,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
           void submit();
         }}
         {...attached.drop}
-        className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:shadow-md"
+        className="shrink-0 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm transition-shadow focus-within:border-ink-3 focus-within:ring-1 focus-within:ring-ink-3 focus-within:shadow-md"
       >
         <AttachedImages images={attached.images} onRemove={attached.remove} />
         <div className="flex items-end gap-2">

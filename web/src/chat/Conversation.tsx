@@ -47,7 +47,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare, onChec
   const run = runInHand(runs, view.state);
   const tail = (
     <div className="space-y-2">
-      {view.state === "idle" && <TurnChanges messages={view.messages} onLook={onCheckpoints} />}
+      {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
       {run && <RunLine run={run} waits={view.state !== "running"} />}
       {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} busy={sending !== null} onAgain={(words) => void send("again", () => acts.send(view.id, words))} />}
     </div>

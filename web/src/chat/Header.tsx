@@ -1,4 +1,4 @@
-import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, PanelLeft, Pencil, Scale, Trash2, WifiOff } from "lucide-react";
+import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
@@ -7,6 +7,8 @@ import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
 import { Details, Meter } from "./Meter";
+import { printChat } from "./Printed";
+import { SidebarButton } from "./SidebarButton";
 import { usageWords, useUsage } from "./usage";
 
 interface Props {
@@ -36,9 +38,7 @@ export function Header(props: Props) {
   const models = <Models model={props.model} onModel={props.onModel} />;
   return (
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
-      <IconButton label="Show or hide the chats" onClick={props.onSidebar}>
-        <PanelLeft size={18} aria-hidden />
-      </IconButton>
+      <SidebarButton onClick={props.onSidebar} />
       <div className="min-w-0 flex-1">
         <h1 dir="auto" title={props.title} className="truncate text-left text-sm font-semibold sm:text-[15px]">{props.title}</h1>
         {props.workspace && (
@@ -80,6 +80,9 @@ export function Header(props: Props) {
         </MenuItem>
         <MenuItem onSelect={props.onRename}>
           <Pencil size={15} aria-hidden /> Rename
+        </MenuItem>
+        <MenuItem onSelect={() => setTimeout(() => void printChat())}>
+          <Printer size={15} aria-hidden /> Print
         </MenuItem>
         <MenuItem danger onSelect={props.onRemove}>
           <Trash2 size={15} aria-hidden /> Delete this chat

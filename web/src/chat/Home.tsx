@@ -1,20 +1,22 @@
 // The start: who should the agent be, where should it work, what should be done. A chat is made with the first message.
 import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
-import { ArrowUp, PanelLeft } from "lucide-react";
-import { useState } from "react";
+import { ArrowUp } from "lucide-react";
+import { useRef, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
 import { draftOf, keepDraft } from "../state/preferences";
 import { useProviders, useRoles } from "../state/queries";
 import { CHATS } from "../state/sidebar";
-import { IconButton } from "../ui/Button";
 import { radioKeys } from "../ui/radios";
 import { attempt } from "../ui/toasts";
 import { Completion, useCompletion } from "../workflows/Completion";
 import { keyOf, openWorkflows } from "../workflows/opening";
+import type { Chat } from "../wire/nouns";
+import { focusComposer } from "./Composer";
 import { examplesFor } from "./examples";
+import { SidebarButton } from "./SidebarButton";
 import { WorkspaceMenu } from "./WorkspaceMenu";
 
 const NEW = "new";
@@ -32,11 +34,18 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
     setWords(next);
     keepDraft(NEW, next);
   };
+  const made = useRef<{ wish: string; chat: Chat } | null>(null); // its first message did not arrive: it is sent to the same chat again
+  const opened = async () => {
+    const wish = { agent_role: role, ...(workspace ? { workspace } : {}) };
+    const same = JSON.stringify(wish);
+    if (made.current?.wish !== same) made.current = { wish: same, chat: await acts.newChat(wish) };
+    return made.current.chat;
+  };
   const enter = async (first: (chatId: string) => Promise<void> | void) => {
     if (busy) return;
     setBusy(true);
     await attempt(
-      acts.newChat({ agent_role: role, ...(workspace ? { workspace } : {}) }).then(async (chat) => {
+      opened().then(async (chat) => {
         await first(chat.id);
         write("");
         void queries.invalidateQueries({ queryKey: CHATS });
@@ -50,9 +59,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <div className="p-2">
-        <IconButton label="Show or hide the chats" onClick={onSidebar}>
-          <PanelLeft size={18} aria-hidden />
-        </IconButton>
+        <SidebarButton onClick={onSidebar} />
       </div>
       <div className="m-auto w-full max-w-[43rem] px-4 pb-16 sm:px-6">
         <h1 className="text-center text-2xl font-semibold tracking-tight sm:text-[28px]">What should be done?</h1>
@@ -67,7 +74,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             event.preventDefault();
             begin();
           }}
-          className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:shadow-md"
+          className="mt-4 rounded-2xl border border-line-strong/80 bg-surface p-2 shadow-sm focus-within:border-role/60 focus-within:ring-1 focus-within:ring-role/60 focus-within:shadow-md"
         >
           <textarea
             id="composer"
@@ -98,7 +105,10 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
         <ul aria-label="Things to try" className="mt-4 flex flex-wrap justify-center gap-2">
           {examplesFor(role, onlyGuide).map((example) => (
             <li key={example}>
-              <button type="button" onClick={() => write(example)} className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
+              <button type="button" onClick={() => {
+                  write(example);
+                  focusComposer();
+                }} className="rounded-full border border-line bg-surface px-3.5 py-1.5 thumb:min-h-11 text-left text-sm text-ink-2 hover:border-line-strong hover:text-ink">
                 {example}
               </button>
             </li>

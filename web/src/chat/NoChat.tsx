@@ -1,15 +1,13 @@
-import { PanelLeft } from "lucide-react";
-import { Button, IconButton } from "../ui/Button";
+import { Button } from "../ui/Button";
 import type { Refusal } from "../wire/client";
+import { SidebarButton } from "./SidebarButton";
 
 export function NoChat({ problem, onSidebar, onAgain }: { problem: Refusal; onSidebar: () => void; onAgain: () => void }) {
   const away = problem.status === 0;
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col">
       <div className="p-2">
-        <IconButton label="Show or hide the chats" onClick={onSidebar}>
-          <PanelLeft size={18} aria-hidden />
-        </IconButton>
+        <SidebarButton onClick={onSidebar} />
       </div>
       <div className="m-auto max-w-sm px-6 pb-24 text-center">
         <h1 className="text-lg font-semibold">{problem.status === 404 ? "This chat is not here" : away ? "This chat cannot be reached" : "This chat cannot be shown"}</h1>

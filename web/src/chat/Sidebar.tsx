@@ -3,9 +3,10 @@ import { Command, Plus, Search, Settings } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { lookOf } from "../roles/theme";
 import { useRoles } from "../state/queries";
-import { useChats, waitingFirst } from "../state/sidebar";
+import { useChats } from "../state/sidebar";
 import { keysOf, shown } from "../ui/hotkeys";
 import { ago } from "../ui/times";
+import { houseNow } from "../wire/houseClock";
 import type { Chat } from "../wire/nouns";
 import { StateMark } from "./StateMark";
 
@@ -18,8 +19,7 @@ interface Props {
 export function Sidebar({ current, onLeave, onPalette }: Props) {
   const [words, setWords] = useState("");
   const chats = useChats(useDeferredValue(words.trim()));
-  const list = chats.chats;
-  const [waiting, others] = waitingFirst(list);
+  const { waiting, others } = chats;
   return (
     <nav aria-label="Chats" className="flex h-full w-full flex-col bg-sunken/55">
       <div className="flex h-14 shrink-0 items-center gap-2.5 px-4">
@@ -51,7 +51,7 @@ export function Sidebar({ current, onLeave, onPalette }: Props) {
           <ChatLine key={chat.id} chat={chat} current={chat.id === current} onOpen={onLeave} />
         ))}
         {chats.isPending && <Skeleton />}
-        {chats.isSuccess && list.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
+        {chats.isSuccess && waiting.length + others.length === 0 && <li className="px-3 py-6 text-center text-sm text-ink-3">{words ? "No chat has these words in its title." : "No chats yet."}</li>}
         {chats.hasNextPage && (
           <li>
             <button type="button" onClick={() => void chats.fetchNextPage()} className="w-full rounded-lg px-3 py-2 text-sm text-ink-2 hover:bg-surface">
@@ -97,7 +97,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
         </span>
         <span dir="auto" className="min-w-0 flex-1 truncate text-left">{chat.title}</span>
-        {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, Date.now())}</span> : <StateMark state={chat.state} />}
+        {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span> : <StateMark state={chat.state} />}
       </a>
     </li>
   );

@@ -1,25 +1,27 @@
 import { CircleHelp, Hand } from "lucide-react";
 import type { ChatState } from "../wire/nouns";
 
-/** A chat's state in the list: what waits for a person looks different from what runs. */
+const WAITS = "inline-flex size-5 shrink-0 items-center justify-center rounded-full bg-warn-soft text-warn";
+
+/** A chat's state in the list: what waits for a person looks different from what runs. The room is the title's, so the word is only read out. */
 export function StateMark({ state }: { state: ChatState }) {
   switch (state) {
     case "awaiting_approval":
       return (
-        <span className="inline-flex items-center gap-1 rounded-full bg-warn-soft px-1.5 py-0.5 text-[11px] font-semibold text-warn">
-          <Hand size={11} aria-hidden /> approve
+        <span title="Waits for your approval" className={WAITS}>
+          <Hand size={13} aria-hidden /> <span className="sr-only">approve</span>
         </span>
       );
     case "awaiting_answer":
       return (
-        <span className="inline-flex items-center gap-1 rounded-full bg-warn-soft px-1.5 py-0.5 text-[11px] font-semibold text-warn">
-          <CircleHelp size={11} aria-hidden /> answer
+        <span title="Waits for your answer" className={WAITS}>
+          <CircleHelp size={13} aria-hidden /> <span className="sr-only">answer</span>
         </span>
       );
     case "running":
       return (
-        <span className="inline-flex items-center gap-1 text-[11px] text-ink-3">
-          <span aria-hidden className="breathe size-2 rounded-full bg-[var(--focus)]" /> working
+        <span title="The agent is working" className="inline-flex size-5 shrink-0 items-center justify-center">
+          <span aria-hidden className="breathe size-2 rounded-full bg-[var(--focus)]" /> <span className="sr-only">working</span>
         </span>
       );
     case "idle":

@@ -5,6 +5,7 @@ import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRe
 import { VList, type VListHandle } from "virtua";
 import { type Row, rowHolding } from "../state/rows";
 import { Folds } from "../ui/Fold";
+import { Printed } from "./Printed";
 
 interface Props {
   rows: readonly Row[];
@@ -76,6 +77,7 @@ export function Transcript({ rows, first, hasEarlier, loadingEarlier, onEarlier,
           }
         </VList>
       </Folds>
+      <Printed rows={rows} hasEarlier={hasEarlier} render={render} />
       {loadingEarlier && (
         <p role="status" className="absolute top-2 left-1/2 -translate-x-1/2 rounded-full border border-line bg-surface px-3 py-1 text-xs text-ink-2 shadow-sm">
           Older messages…

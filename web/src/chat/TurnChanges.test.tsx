@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
@@ -12,19 +12,39 @@ const did = (path: string): Message => {
 const said = message({ id: "said", role: "user" });
 
 it("counts what was changed since the person last spoke, each file once", () => {
-  expect(changedSince([said, did("before.txt"), said, did("a.txt"), did("b.txt"), did("a.txt")])).toEqual({ paths: ["a.txt", "b.txt"], added: 6, removed: 3, more: false });
+  const { files, added, removed, rest } = changedSince([said, did("before.txt"), said, did("a.txt"), did("b.txt"), did("a.txt")]);
+  expect([files.map(({ path }) => path), added, removed, rest]).toEqual([["a.txt", "b.txt"], 6, 3, ""]);
+  expect(files[0]!.lines.filter(({ kind }) => kind === "hunk")).toHaveLength(2);
+});
+
+it("says that there is more where the turn began before what is loaded", () => {
+  expect(changedSince([did("a.txt")]).rest).toContain("before the messages that are loaded");
 });
 
 it("names the first files, and leads to the way back", async () => {
   const look = vi.fn();
-  const { container } = show(<TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} onLook={look} />);
+  const { container } = show(<TurnChanges messages={[said, ...["a", "b", "c", "d", "e"].map(did)]} onBack={look} />);
   expect(screen.getByText(/^5 files\s+changed$/)).toBeTruthy();
   expect(screen.getByText("a, b, c and 2 more")).toBeTruthy();
-  await userEvent.click(screen.getByRole("button", { name: "Look or go back" }));
+  await userEvent.click(screen.getByRole("button", { name: "Go back…" }));
   expect(look).toHaveBeenCalledOnce();
   await expectAccessible(container);
 });
 
 it("says nothing where nothing was changed", () => {
-  expect(show(<TurnChanges messages={[did("a.txt"), said, message()]} onLook={() => {}} />).container.textContent).toBe("");
+  expect(show(<TurnChanges messages={[did("a.txt"), said, message()]} onBack={() => {}} />).container.textContent).toBe("");
+});
+
+it("is read file by file, by pointer or by key, and says how many were looked at", async () => {
+  show(<TurnChanges messages={[said, ...["a.txt", "b.txt", "c.txt"].map(did)]} onBack={() => {}} />);
+  await userEvent.click(screen.getByRole("button", { name: "Review" }));
+  const dialog = within(await screen.findByRole("dialog"));
+  expect(dialog.getByLabelText("Changes of a.txt")).toBeTruthy();
+  await userEvent.click(dialog.getByRole("button", { name: "Next file" }));
+  expect(dialog.getByLabelText("Changes of b.txt")).toBeTruthy();
+  expect(dialog.getByText("2 of 3 looked at")).toBeTruthy();
+  fireEvent.keyDown(dialog.getByRole("listbox"), { key: "ArrowDown" });
+  expect(dialog.getByLabelText("Changes of c.txt")).toBeTruthy();
+  expect(dialog.getByText("All 3 looked at")).toBeTruthy();
+  await expectAccessible(document.body);
 });

@@ -1,56 +1,49 @@
-// What the turn that has just ended changed, at a glance, and the way to look at it or to go back.
-import { FilePen } from "lucide-react";
-import { useMemo } from "react";
+// What the turn that has just ended changed, at a glance, and the way to read it or to go back.
+import { FileDiff, FilePen, Undo2 } from "lucide-react";
+import { Suspense, lazy, useMemo, useState } from "react";
 import { DiffCount } from "../messages/DiffView";
-import { readDiff } from "../messages/diffs";
+import { type Diff, readDiff, together } from "../messages/diffs";
 import { Button } from "../ui/Button";
 import { type Message, readToolResult } from "../wire/nouns";
 
-export interface Changed {
-  paths: string[];
-  added: number;
-  removed: number;
-  /** Not all of them are known here: a long diff was cut. */
-  more: boolean;
-}
-
+const TurnReview = lazy(() => import("./TurnReview"));
 const NAMED = 3;
 
-export function TurnChanges({ messages, onLook }: { messages: readonly Message[]; onLook: () => void }) {
-  const { paths, added, removed, more: cut } = useMemo(() => changedSince(messages), [messages]);
+export function TurnChanges({ messages, onBack }: { messages: readonly Message[]; onBack: () => void }) {
+  const diff = useMemo(() => changedSince(messages), [messages]);
+  const [reading, setReading] = useState(false);
+  const paths = diff.files.map(({ path }) => path);
   if (paths.length === 0) return null;
   const more = paths.length - NAMED;
   return (
     <div role="note" aria-label="Changed in this turn" className="flex flex-wrap items-center gap-x-3 gap-y-1 rounded-xl border border-line bg-surface py-1 pr-1 pl-4 text-sm">
       <FilePen size={15} aria-hidden className="shrink-0 text-ink-3" />
-      <span className="shrink-0 font-medium">{cut ? "More than " : ""}
+      <span className="shrink-0 font-medium">{diff.rest ? "More than " : ""}
         {paths.length === 1 ? "1 file" : `${paths.length} files`} changed</span>
       <span className="text-xs">
-        <DiffCount added={added} removed={removed} />
+        <DiffCount added={diff.added} removed={diff.removed} />
       </span>
       <span title={paths.join("\n")} className="min-w-0 flex-1 basis-40 truncate font-mono text-xs text-ink-3">
         {paths.slice(0, NAMED).join(", ")}
         {more > 0 && ` and ${more} more`}
       </span>
-      <Button look="quiet" onClick={onLook}>
-        Look or go back
-      </Button>
+      <span className="ml-auto flex gap-1">
+        <Button look="quiet" icon={<FileDiff size={15} aria-hidden />} onClick={() => setReading(true)}>
+          Review
+        </Button>
+        <Button look="quiet" icon={<Undo2 size={15} aria-hidden />} onClick={onBack}>
+          Go back…
+        </Button>
+      </span>
+      <Suspense fallback={null}>{reading && <TurnReview diff={diff} onClose={() => setReading(false)} />}</Suspense>
     </div>
   );
 }
 
-/** Since the person last spoke: every file that a call changed, once. Pure. */
-export function changedSince(messages: readonly Message[]): Changed {
+/** Since the person last spoke: every file that a call changed, once; with a word about what is not known here. Pure. */
+export function changedSince(messages: readonly Message[]): Diff {
   const asked = messages.findLastIndex(({ role }) => role === "user");
-  const changed: Changed = { paths: [], added: 0, removed: 0, more: false };
-  for (const { message_type, payload } of messages.slice(asked + 1)) {
-    const diff = message_type === "tool_result" ? readToolResult(payload)?.diff : null;
-    if (!diff) continue;
-    const { files, added, removed, rest } = readDiff(diff);
-    changed.paths.push(...files.map(({ path }) => path).filter((path) => !changed.paths.includes(path)));
-    changed.more ||= rest !== "";
-    changed.added += added;
-    changed.removed += removed;
-  }
-  return changed;
+  const results = messages.slice(asked + 1).map(({ message_type, payload }) => (message_type === "tool_result" ? readToolResult(payload)?.diff : null));
+  const diff = together(results.flatMap((text) => (text ? [readDiff(text)] : [])));
+  return asked < 0 && !diff.rest ? { ...diff, rest: "… and what was done before the messages that are loaded" } : diff;
 }

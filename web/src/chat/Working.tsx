@@ -2,13 +2,14 @@ import { useEffect, useState } from "react";
 import { useRoles } from "../state/queries";
 import { lookOf } from "../roles/theme";
 import { seconds } from "../ui/times";
+import { houseNow } from "../wire/houseClock";
 
 /** The agent is at work: who, and for how long. */
 export function Working({ role, since }: { role: string; since: string | null }) {
   const { title, colour, Icon } = lookOf(useRoles(), role);
-  const [now, setNow] = useState(Date.now());
+  const [now, setNow] = useState(houseNow());
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 1000);
+    const timer = setInterval(() => setNow(houseNow()), 1000);
     return () => clearInterval(timer);
   }, []);
   const took = since ? Math.max(0, (now - Date.parse(since)) / 1000) : 0;

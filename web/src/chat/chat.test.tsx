@@ -22,6 +22,21 @@ it("sends with Enter, makes a line with Shift+Enter", async () => {
   expect(field.value).toBe("");
 });
 
+it("takes words that are typed at nothing in particular, but none that may decide, order or belong elsewhere", () => {
+  const typed = (key: string, on: Element = document.body) => {
+    (document.activeElement as HTMLElement).blur();
+    fireEvent.keyDown(on, { key });
+    return document.activeElement === screen.getByLabelText("Message");
+  };
+  const { unmount } = composer();
+  expect(typed("h")).toBe(true);
+  for (const key of [" ", "?", "Tab", "Escape"]) expect([key, typed(key)]).toEqual([key, false]);
+  expect(typed("h", screen.getByRole("button", { name: "Workflows" }))).toBe(false);
+  unmount();
+  composer("awaiting_approval");
+  expect(typed("y")).toBe(false);
+});
+
 it("sends nothing while an input method composes", () => {
   const { field, onSend } = composer();
   fireEvent.change(field, { target: { value: "に" } });

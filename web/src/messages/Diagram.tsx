@@ -1,5 +1,5 @@
 // A diagram that a model wrote, drawn in a frame that can do nothing else; its source is one press away, and stands there if it fails.
-import { useEffect, useRef, useState } from "react";
+import { createContext, useContext, useEffect, useRef, useState } from "react";
 import { readReport } from "../diagram/talk";
 import { Code } from "./Code";
 
@@ -7,9 +7,12 @@ const FRAME = "/assets/diagram.html";
 const LONGEST = 20_000; // characters; beyond, drawing costs more than it tells
 const heights = new Map<string, number>(); // rows come and go while one scrolls: the second time nothing jumps
 
+export const OnPaper = createContext(false);
+
 export function Diagram({ text }: { text: string }) {
   const [failure, setFailure] = useState<string | null>(text.length > LONGEST ? "It is too long to be drawn." : null);
   const [source, setSource] = useState(false);
+  if (useContext(OnPaper)) return <Code text={text} language="mermaid" />; // a frame would be loaded when the paper is out already
   if (failure !== null) {
     return (
       <>
@@ -59,5 +62,10 @@ function Frame({ text, onFailure }: { text: string; onFailure: (reason: string) 
     window.addEventListener("message", onMessage);
     return () => window.removeEventListener("message", onMessage);
   }, [text, onFailure]);
-  return <iframe ref={frame} data-drawn={drawn} src={FRAME} title="Diagram" sandbox="allow-scripts" referrerPolicy="no-referrer" className="block w-full" height={height + 24} />;
+  return (
+    <div className="relative">
+      {!drawn && <p className="late absolute inset-0 flex items-center justify-center text-sm text-ink-3">Drawing…</p>}
+      <iframe ref={frame} data-drawn={drawn} src={FRAME} title="Diagram" sandbox="allow-scripts" referrerPolicy="no-referrer" className="relative block w-full" height={height + 24} />
+    </div>
+  );
 }

@@ -44,7 +44,7 @@ export function DiffCount({ added, removed }: { added: number; removed: number }
 }
 
 /** A path that does not fit is cut at its beginning: the name is at its end. */
-function Path({ path, className }: { path: string; className: string }) {
+export function Path({ path, className }: { path: string; className: string }) {
   return (
     <code dir="rtl" title={path} className={clsx("min-w-0 truncate text-left font-mono", className)}>
       <bdi dir="ltr">{path}</bdi>
@@ -87,7 +87,7 @@ function Files({ files }: { files: readonly FileDiff[] }) {
   );
 }
 
-function Lines({ lines }: { lines: readonly DiffLine[] }) {
+export function Lines({ lines }: { lines: readonly DiffLine[] }) {
   const [whole, setWhole] = useState(false);
   const shown = whole ? lines : lines.slice(0, SHOWN);
   return (

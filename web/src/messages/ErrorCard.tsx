@@ -15,7 +15,14 @@ export function ErrorCard({ message, fault }: { message: Message; fault: Fault }
       <div className="min-w-0">
         <p className="font-medium text-ink">The turn ended early</p>
         <p className="break-words text-ink-2">{message.content}</p>
-        {advice && <p className="mt-1 text-ink-2">{advice}</p>}
+        {advice && (
+          <p className="mt-1 text-ink-2">
+            {advice}{" "}
+            <a href="#/settings/answers" className="underline underline-offset-2 hover:text-ink">
+              Who answers
+            </a>
+          </p>
+        )}
       </div>
     </article>
   );

@@ -1,16 +1,27 @@
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 
 const LINES = 200;
 const CHARACTERS = 20_000;
 
+interface Props {
+  text: string;
+  label?: string;
+  /** Its end is what matters: why something failed stands there. */
+  ending?: boolean;
+}
+
 /** Text of a tool, as it came: inert, and cut until asked for. What is stored is never cut. */
-export function Output({ text, label = "Output" }: { text: string; label?: string }) {
+export function Output({ text, label = "Output", ending = false }: Props) {
   const [whole, setWhole] = useState(false);
-  const shown = whole ? text : cut(text);
+  const box = useRef<HTMLPreElement>(null);
+  const shown = whole ? text : ending ? cutStart(text) : cut(text);
+  useLayoutEffect(() => {
+    if (ending && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [ending, shown]);
   if (!text.trim()) return <p className="py-1 text-sm text-ink-3">No output.</p>;
   return (
     <div className="my-1.5">
-      <pre tabIndex={0} aria-label={label} className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap">
+      <pre ref={box} tabIndex={0} aria-label={label} className="max-h-80 overflow-auto rounded-xl border border-line bg-sunken/60 px-3.5 py-2.5 font-mono text-[12.5px] leading-relaxed break-words whitespace-pre-wrap">
         {shown}
       </pre>
       {shown.length < text.length && (
@@ -20,6 +31,14 @@ export function Output({ text, label = "Output" }: { text: string; label?: strin
       )}
     </div>
   );
+}
+
+/** As `cut`, from the other end, and at a line's beginning. */
+export function cutStart(text: string): string {
+  const end = text.slice(-CHARACTERS);
+  const lines = end.split("\n");
+  if (end.length < text.length && lines.length > 1) lines.shift(); // half a line
+  return lines.slice(-LINES).join("\n");
 }
 
 export function cut(text: string): string {

@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import { show } from "../testing/room";
 import { readToolResult } from "../wire/nouns";
-import { cut } from "./Output";
+import { cut, cutStart } from "./Output";
 import { ToolResultCard } from "./ToolResultCard";
 
 it("cuts a result of 400 kB until the whole is asked for", async () => {
@@ -23,6 +23,15 @@ it("shows markup in a result as the text it is", () => {
 it("names the error and its reason", () => {
   show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "refused", error: { code: "forbidden_by_role", message: "Planner may not." } })!} output="Planner may not." />);
   expect(screen.getByText("forbidden by role")).toBeTruthy();
+});
+
+it("shows the end of what failed: the reason stands there", () => {
+  const output = `${"much before it\n".repeat(5_000)}the reason`;
+  const { container } = show(<ToolResultCard result={readToolResult({ tool_call_id: "c", status: "error" })!} output={output} />);
+  expect(container.textContent).toContain("the reason");
+  expect(screen.getByRole("button", { name: /Show all/ })).toBeTruthy();
+  expect(cutStart("short")).toBe("short");
+  expect(cutStart(`${"x".repeat(30_000)}\nlast`)).toBe("last");
 });
 
 it("cuts by lines and by characters", () => {

@@ -11,7 +11,7 @@ export function ToolResultCard({ result, output }: { result: ToolResult; output:
           <span className="font-medium text-bad">{result.error.code.replaceAll("_", " ")}</span> · {result.error.message}
         </p>
       )}
-      {result.diff ? <DiffView text={result.diff} /> : result.error?.message === output ? null : <Output text={output} label="Result" />}
+      {result.diff ? <DiffView text={result.diff} /> : result.error?.message === output ? null : <Output text={output} label="Result" ending={result.status === "error"} />}
     </div>
   );
 }

@@ -44,6 +44,17 @@ export function readDiff(text: string): Diff {
   return { files, added: sum(files, "added"), removed: sum(files, "removed"), rest };
 }
 
+/** One of several, each file once and in the order they were first touched. */
+export function together(diffs: readonly Diff[]): Diff {
+  const files = new Map<string, FileDiff>();
+  for (const { path, lines, added, removed } of diffs.flatMap((diff) => diff.files)) {
+    const known = files.get(path);
+    files.set(path, known ? { path, lines: [...known.lines, ...lines], added: known.added + added, removed: known.removed + removed } : { path, lines, added, removed });
+  }
+  const all = [...files.values()];
+  return { files: all, added: sum(all, "added"), removed: sum(all, "removed"), rest: diffs.find(({ rest }) => rest)?.rest ?? "" };
+}
+
 function readLine(file: FileDiff, line: string, place: Place): void {
   const text = line.slice(1);
   if (line.startsWith("+")) {

@@ -6,7 +6,7 @@ import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
 import { attempt } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 import { EffectMark } from "./EffectMark";
 import { TOOLS, subjectHint, supposedParameters } from "./supposed";
 import { ruleWords } from "./words";
@@ -14,7 +14,8 @@ import { ruleWords } from "./words";
 type Explained = components["schemas"]["ExplainedShape"];
 
 export function Explain() {
-  const { chats } = useChats("");
+  const { waiting, others } = useChats("");
+  const chats = [...waiting, ...others];
   const [tool, setTool] = useState<string>("update_file");
   const [subject, setSubject] = useState("");
   const [chosen, setChosen] = useState<string | null>(null);
@@ -23,7 +24,7 @@ export function Explain() {
   const ask = () => {
     setTold(null);
     const call = { tool: tool.trim(), parameters: supposedParameters(tool.trim(), subject), context_id: chatId };
-    void attempt(given(api.POST("/rules/explain", { params: { header: once() }, body: { call } as never })).then(setTold));
+    void attempt(given(api.POST("/rules/explain", { body: { call } as never })).then(setTold));
   };
   if (!chatId) return <p className="text-sm text-ink-3">A call belongs to a chat: start one, then ask here what would be decided in it.</p>;
   return (

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { components } from "../wire/api.gen";
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 import { useWorkspaces } from "../state/queries";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
@@ -18,10 +18,10 @@ export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel:
   const [workspace, setWorkspace] = useState("");
   const [foreseen, setForeseen] = useState<Preview | null>(null);
   const wish = (): Wish => ({ tool: tool.trim(), resource: resource.trim(), effect, ...(workspace ? { scope: "workspace", workspace } : { scope: "global" }) });
-  const preview = () => attempt(given(api.POST("/rules/preview", { params: { header: once() }, body: { rule: wish() } as never })).then(setForeseen));
+  const preview = () => attempt(given(api.POST("/rules/preview", { body: { rule: wish() } as never })).then(setForeseen));
   const add = () =>
     attempt(
-      given(api.POST("/rules", { params: { header: once() }, body: wish() as never })).then(({ warnings }) => {
+      given(api.POST("/rules", { body: wish() as never })).then(({ warnings }) => {
         warnings.forEach((warning) => say(warning, "problem"));
         onAdded();
       }),

@@ -8,7 +8,7 @@ import { INPUT } from "../ui/Field";
 import { KeyLimitFields, type KeyLimits, limitWords, readLimits } from "./KeyLimits";
 import { attempt, say } from "../ui/toasts";
 import type { components } from "../wire/api.gen";
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 
 type ClientKey = components["schemas"]["KeyShape"];
 export type NewKey = components["schemas"]["NewKey"];
@@ -21,7 +21,7 @@ export function Keys() {
   const [made, setMade] = useState<NewKey | null>(null);
   const again = () => queries.invalidateQueries({ queryKey: KEYS });
   const make = async (name: string, limits: KeyLimits) => {
-    const done = await attempt(given(api.POST("/keys", { params: { header: once() }, body: { name, limits } as never })).then(setMade));
+    const done = await attempt(given(api.POST("/keys", { body: { name, limits } as never })).then(setMade));
     await again();
     return done;
   };

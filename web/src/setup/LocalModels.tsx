@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Download, Trash2, X } from "lucide-react";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 import type { components } from "../wire/api.gen";
 
 export type Model = components["schemas"]["LocalModelShape"];
@@ -41,7 +41,7 @@ export function LocalModels() {
 }
 
 function asked({ name }: Model) {
-  return { params: { path: { name }, header: once() } };
+  return { params: { path: { name } } };
 }
 
 export function ModelLine({ model, onPull, onCancel, onRemove }: { model: Model; onPull: () => void; onCancel: () => void; onRemove: () => void }) {

@@ -1,9 +1,8 @@
-import { PanelLeft } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Rules } from "../rules/Rules";
 import { useWorkspaces } from "../state/queries";
 import { FolderForm } from "../chat/WorkspaceMenu";
-import { IconButton } from "../ui/Button";
+import { SidebarButton } from "../chat/SidebarButton";
 import { say } from "../ui/toasts";
 import { Trust } from "../workflows/Trust";
 import { Answers } from "./Answers";
@@ -20,9 +19,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
   return (
     <main className="flex h-full min-w-0 flex-1 flex-col overflow-y-auto">
       <header className="sticky top-0 z-10 flex h-14 shrink-0 items-center gap-2 border-b border-line bg-paper px-2 sm:px-4">
-        <IconButton label="Show or hide the chats" onClick={onSidebar}>
-          <PanelLeft size={18} aria-hidden />
-        </IconButton>
+        <SidebarButton onClick={onSidebar} />
         <h1 className="text-[15px] font-semibold">Settings</h1>
         <Parts />
       </header>

@@ -1,6 +1,6 @@
 // What was changed in this chat, newest first, and the way back: looked at before it is taken, and undone with one press.
-import { History, Undo2 } from "lucide-react";
-import { useState } from "react";
+import { History, Layers, Undo2 } from "lucide-react";
+import { type ReactNode, useState } from "react";
 import { DiffCount, DiffView } from "../messages/DiffView";
 import { lookOfTool, subjectOf } from "../messages/tools";
 import { Button } from "../ui/Button";
@@ -10,8 +10,10 @@ import { clock } from "../ui/times";
 import { attempt, say } from "../ui/toasts";
 import { type Message, type ToolCall, readToolCall } from "../wire/nouns";
 import { type Restored, differenceOf, restore, useSnapshots } from "./acts";
-import { type Change, changesOf } from "./changes";
+import { type Change, type Snapshot, type Stretch, changesOf, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
+
+const MANY = 4; // changes of a turn that stand in one line
 
 interface Props {
   chatId: string;
@@ -23,7 +25,7 @@ interface Props {
 }
 
 export default function Checkpoints({ chatId, messages, open, idle, moment, onClose }: Props) {
-  const { data: snapshots = [] } = useSnapshots(chatId, open, moment);
+  const { snapshots, isPending, hasNextPage, fetchNextPage, isFetchingNextPage } = useSnapshots(chatId, open, moment);
   const [tried, setTried] = useState<{ id: string; would: Restored } | null>(null);
   const tryOut = (id: string) => attempt(restore(chatId, id, { dry_run: true }).then((would) => setTried({ id, would })));
   const goBack = async (overwrite: string[]) => {
@@ -36,19 +38,31 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
     );
     onClose();
   };
-  const changes = changesOf(snapshots);
+  const stretches = stretchesOf(changesOf(snapshots), messages);
+  const line = (change: Change) => <ChangeLine key={change.before.id} chatId={chatId} change={change} call={callOf(messages, change.before.tool_call_id)} idle={idle} onBack={() => void tryOut(change.before.id)} />;
   return (
     <Dialog title={tried ? "Go back to this moment?" : "Checkpoints"} open={open} onClose={() => (tried ? setTried(null) : onClose())} wide>
       {tried ? (
         <RestorePreview would={tried.would} onConfirm={(overwrite) => void goBack(overwrite)} onCancel={() => setTried(null)} />
       ) : (
         <>
-          <p className="mb-3 text-sm text-ink-2">{changes.length > 0 ? "Every change of this chat, and the way back to the moment before it." : "Nothing was changed in this chat yet."}</p>
+          <p className="mb-3 text-sm text-ink-2">{isPending ? "…" : stretches.length > 0 ? "Every change of this chat, and the way back to the moment before it." : "Nothing was changed in this chat yet."}</p>
           <ol className="space-y-2">
-            {changes.map((change) => (
-              <ChangeLine key={change.before.id} chatId={chatId} change={change} call={callOf(messages, change.before.tool_call_id)} idle={idle} onBack={() => void tryOut(change.before.id)} />
-            ))}
+            {stretches.map((stretch) =>
+              stretch.changes.length < MANY ? (
+                stretch.changes.map(line)
+              ) : (
+                <StretchLine key={stretch.changes[0]!.before.id} stretch={stretch} idle={idle} onBack={(id) => void tryOut(id)}>
+                  {line}
+                </StretchLine>
+              ),
+            )}
           </ol>
+          {hasNextPage && (
+            <Button look="quiet" className="mt-3 w-full" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+              Show older changes
+            </Button>
+          )}
         </>
       )}
     </Dialog>
@@ -58,6 +72,37 @@ export default function Checkpoints({ chatId, messages, open, idle, moment, onCl
 function callOf(messages: readonly Message[], callId: string | null): ToolCall | null {
   const found = callId ? messages.find(({ message_type, payload }) => message_type === "tool_call" && readToolCall(payload)?.id === callId) : null;
   return found ? readToolCall(found.payload) : null;
+}
+
+/** Many changes of one turn: taken back together, or looked at one by one. */
+function StretchLine({ stretch, idle, onBack, children }: { stretch: Stretch; idle: boolean; onBack: (id: string) => void; children: (change: Change) => ReactNode }) {
+  const { asked, changes } = stretch;
+  const { before } = changes.at(-1)!; // the newest is first
+  const count = (of: "additions" | "deletions") => changes.reduce((all, { after }) => all + (after?.[of] ?? 0), 0);
+  return (
+    <li className="rounded-xl border border-line px-3 py-2.5">
+      <div className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-sm">
+        <Layers size={15} aria-hidden className="shrink-0 text-ink-3" />
+        <span title={asked} className="min-w-0 flex-1 basis-40 truncate font-medium">
+          {asked || "One turn"}
+        </span>
+        <DiffCount added={count("additions")} removed={count("deletions")} />
+        <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
+        <BackButton before={before} idle={idle} onBack={() => onBack(before.id)}>
+          Go back to before all {changes.length}
+        </BackButton>
+      </div>
+      <Fold summary={<span className="text-xs">{changes.length} changes, one by one</span>}>{() => <ol className="space-y-2">{changes.map(children)}</ol>}</Fold>
+    </li>
+  );
+}
+
+function BackButton({ before, idle, onBack, children }: { before: Snapshot; idle: boolean; onBack: () => void; children: ReactNode }) {
+  return (
+    <Button icon={<Undo2 size={14} aria-hidden />} disabled={!idle || before.pruned} title={before.pruned ? "Its content made room for newer ones." : idle ? undefined : "Not while the agent works."} onClick={onBack}>
+      {children}
+    </Button>
+  );
 }
 
 function ChangeLine({ chatId, change, call, idle, onBack }: { chatId: string; change: Change; call: ToolCall | null; idle: boolean; onBack: () => void }) {
@@ -73,9 +118,9 @@ function ChangeLine({ chatId, change, call, idle, onBack }: { chatId: string; ch
         </span>
         {after && <DiffCount added={after.additions} removed={after.deletions} />}
         <time className="text-xs text-ink-3 tabular-nums">{clock(before.created_at)}</time>
-        <Button icon={<Undo2 size={14} aria-hidden />} disabled={!idle || before.pruned} title={before.pruned ? "Its content made room for newer ones." : idle ? undefined : "Not while the agent works."} onClick={onBack}>
+        <BackButton before={before} idle={idle} onBack={onBack}>
           Go back to before this
-        </Button>
+        </BackButton>
       </div>
       {after && !after.pruned && <Fold summary={<span className="text-xs">What changed</span>}>{() => <Difference chatId={chatId} snapshotId={after.id} />}</Fold>}
     </li>

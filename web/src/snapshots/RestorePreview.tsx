@@ -30,7 +30,7 @@ export function RestorePreview({ would, onConfirm, onCancel }: { would: Restored
         </fieldset>
       )}
       {would.diff && <DiffView text={would.diff} label="What would change" />}
-      <footer className="mt-4 flex justify-end gap-2">
+      <footer className="sticky bottom-0 -mx-5 mt-2 -mb-5 flex justify-end gap-2 border-t border-line bg-surface px-5 py-3">
         <Button onClick={onCancel}>Keep as it is</Button>
         <Button look="primary" icon={<Undo2 size={15} aria-hidden />} disabled={nothing || !ready} onClick={() => onConfirm([...overwrite])}>
           Go back

@@ -1,17 +1,21 @@
 // Checkpoints over REST: listed, shown, tried and gone back to.
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import type { components } from "../wire/api.gen";
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 
 export type Restored = components["schemas"]["RestoredShape"];
 
+/** In the order they were taken; the newest first to be read. */
 export function useSnapshots(chatId: string, open: boolean, moment: number) {
-  return useQuery({
+  const query = useInfiniteQuery({
     queryKey: ["snapshots", chatId, moment],
-    queryFn: async () => (await given(api.GET("/context/{chat_id}/snapshots", { params: { path: { chat_id: chatId }, query: { limit: 200 } } }))).snapshots,
+    queryFn: ({ pageParam }) => given(api.GET("/context/{chat_id}/snapshots", { params: { path: { chat_id: chatId }, query: { limit: 200, before: pageParam } } })),
+    initialPageParam: null as number | null,
+    getNextPageParam: ({ next }) => (next === null ? null : Number(next)),
     enabled: open,
     placeholderData: (before) => before,
   });
+  return { ...query, snapshots: (query.data?.pages ?? []).toReversed().flatMap((page) => page.snapshots) };
 }
 
 export async function differenceOf(chatId: string, snapshotId: string): Promise<string> {
@@ -20,6 +24,6 @@ export async function differenceOf(chatId: string, snapshotId: string): Promise<
 }
 
 export async function restore(chatId: string, snapshotId: string, wish: { dry_run?: boolean; overwrite?: string[] }): Promise<Restored> {
-  const params = { path: { chat_id: chatId, snapshot_id: snapshotId }, header: once() };
+  const params = { path: { chat_id: chatId, snapshot_id: snapshotId } };
   return given(api.POST("/context/{chat_id}/snapshots/{snapshot_id}/restore", { params, body: wish as never }));
 }

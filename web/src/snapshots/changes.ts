@@ -1,5 +1,6 @@
-// The timeline of a chat's changes: a call's two snapshots are one change, the newest first. Pure.
+// The timeline of a chat's changes: a call's two snapshots are one change, a turn's changes stand together, the newest first. Pure.
 import type { components } from "../wire/api.gen";
+import { type Message, readToolCall } from "../wire/nouns";
 
 export type Snapshot = components["schemas"]["SnapshotShape"];
 
@@ -16,4 +17,28 @@ export function changesOf(snapshots: readonly Snapshot[]): Change[] {
     else if (open && open.after === null && open.before.tool_call_id === snapshot.tool_call_id) open.after = snapshot;
   }
   return changes.reverse();
+}
+
+export interface Stretch {
+  turnId: string | null;
+  /** What the person asked for; empty if that is not known here. */
+  asked: string;
+  changes: Change[];
+}
+
+/** Changes that one turn made, one after another, as the messages tell. Going back to somewhere stands by itself. */
+export function stretchesOf(changes: readonly Change[], messages: readonly Message[]): Stretch[] {
+  const turns = new Map(messages.filter(({ message_type }) => message_type === "tool_call").map(({ payload, turn_id }) => [readToolCall(payload)?.id, turn_id]));
+  const stretches: Stretch[] = [];
+  for (const change of changes) {
+    const turnId = turns.get(change.before.tool_call_id ?? "") ?? null;
+    const open = stretches.at(-1);
+    if (open && turnId !== null && open.turnId === turnId) open.changes.push(change);
+    else stretches.push({ turnId, asked: askedIn(messages, turnId), changes: [change] });
+  }
+  return stretches;
+}
+
+function askedIn(messages: readonly Message[], turnId: string | null): string {
+  return (turnId && messages.find(({ role, turn_id }) => role === "user" && turn_id === turnId)?.content) || "";
 }

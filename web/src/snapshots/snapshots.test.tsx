@@ -1,9 +1,9 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
-import { expectAccessible, show } from "../testing/room";
+import { expectAccessible, message, show } from "../testing/room";
 import type { Restored } from "./acts";
-import { type Snapshot, changesOf } from "./changes";
+import { type Snapshot, changesOf, stretchesOf } from "./changes";
 import { RestorePreview } from "./RestorePreview";
 
 const snapshot = (id: string, moment: "before" | "after", call: string | null) => ({ id, moment, tool_call_id: call }) as Snapshot;
@@ -11,6 +11,14 @@ const snapshot = (id: string, moment: "before" | "after", call: string | null) =
 it("makes one change of a call's two snapshots, the newest first", () => {
   const changes = changesOf([snapshot("1", "before", "a"), snapshot("2", "after", "a"), snapshot("3", "before", "b")]);
   expect(changes.map(({ before, after }) => [before.id, after?.id])).toEqual([["3", undefined], ["1", "2"]]);
+});
+
+it("puts the changes of one turn together, and what is not known by itself", () => {
+  const call = (id: string, turn_id: string) => message({ id: `m${id}`, message_type: "tool_call", turn_id, payload: { id, tool: "create_file", parameters: {} } as never });
+  const messages = [message({ id: "u", role: "user", turn_id: "t2", content: "Do it" }), call("a", "t1"), call("b", "t2"), call("c", "t2")];
+  const changes = ["x", "a", "b", "c"].map((id) => ({ before: snapshot(id, "before", id), after: null })).toReversed();
+  const stretches = stretchesOf([...changes, { before: snapshot("r", "before", null), after: null }], messages);
+  expect(stretches.map(({ asked, changes: own }) => [asked, own.map(({ before }) => before.id)])).toEqual([["Do it", ["c", "b"]], ["", ["a"]], ["", ["x"]], ["", ["r"]]]);
 });
 
 it("overwrites what someone else changed only when a person says so", async () => {

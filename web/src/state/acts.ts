@@ -1,8 +1,8 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
-import { api, given, once } from "../wire/client";
+import { api, given } from "../wire/client";
 import type { Budget, Chat, Decision, PlanEdits, PlanStep } from "../wire/nouns";
 
-const at = (chat_id: string) => ({ path: { chat_id }, header: once() });
+const at = (chat_id: string) => ({ path: { chat_id } });
 
 export interface Decided {
   id: string;
@@ -11,7 +11,7 @@ export interface Decided {
 }
 
 export async function newChat(wish: { workspace?: string; agent_role?: string; model?: string }): Promise<Chat> {
-  return given(api.POST("/context", { params: { header: once() }, body: wish as never }));
+  return given(api.POST("/context", { body: wish as never }));
 }
 
 export interface SentImage {
@@ -40,12 +40,12 @@ export async function decide(chatId: string, decisions: Decided[]): Promise<read
 }
 
 export async function answer(chatId: string, messageId: string, given_: { value: string } | { custom: string }): Promise<void> {
-  const params = { path: { chat_id: chatId, message_id: messageId }, header: once() };
+  const params = { path: { chat_id: chatId, message_id: messageId } };
   await given(api.POST("/context/{chat_id}/questions/{message_id}/answer", { params, body: given_ }));
 }
 
 export async function approvePlan(chatId: string, messageId: string, edits: PlanEdits | null): Promise<void> {
-  const params = { path: { chat_id: chatId, message_id: messageId }, header: once() };
+  const params = { path: { chat_id: chatId, message_id: messageId } };
   const body = edits ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const } : { run: "chat" as const };
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
@@ -59,17 +59,17 @@ export async function removeChat(chatId: string): Promise<void> {
 }
 
 export async function registerWorkspace(root: string): Promise<string> {
-  return (await given(api.POST("/workspaces", { params: { header: once() }, body: { root } as never }))).root;
+  return (await given(api.POST("/workspaces", { body: { root } as never }))).root;
 }
 
 /** Exactly this content of this file; no hash takes the trust back. */
 export async function trust(workspace: string, path: string, sha256: string | null, chatId?: string): Promise<void> {
   const said = chatId ? { context_id: chatId } : {};
-  await given(api.POST("/workspaces", { params: { header: once() }, body: { trust: { workspace, path, sha256, ...said } } }));
+  await given(api.POST("/workspaces", { body: { trust: { workspace, path, sha256, ...said } } }));
 }
 
 export async function runWorkflow(chatId: string, name: string, parameters: Record<string, string | boolean>): Promise<void> {
-  const params = { path: { name }, header: once() };
+  const params = { path: { name } };
   await given(api.POST("/workflows/{name}/execute", { params, body: { context_id: chatId, parameters } }));
 }
 

@@ -16,10 +16,19 @@ it("lets a list that was read later win over what was heard before", () => {
   expect(withHeard(CHAT, [event("turn-started", 2, { state: "running" })]).state).toBe("idle");
 });
 
+const chatsOf = (...states: Chat["state"][]) => states.map((state, at) => ({ ...CHAT, id: String(at), state }));
+const idsOf = (lists: readonly Chat[][]) => lists.map((chats) => chats.map(({ id }) => id));
+
 it("puts what waits for a person first, however old it is", () => {
-  const states = ["idle", "running", "awaiting_answer", "idle", "awaiting_approval"] as const;
-  const [waiting, others] = waitingFirst(states.map((state, at) => ({ ...CHAT, id: String(at), state })));
-  expect([waiting.map(({ id }) => id), others.map(({ id }) => id)]).toEqual([["2", "4"], ["0", "1", "3"]]);
+  const listed = chatsOf("idle", "running", "awaiting_answer", "idle", "awaiting_approval");
+  expect(idsOf(waitingFirst(listed, [], (chat) => chat))).toEqual([["2", "4"], ["0", "1", "3"]]);
+});
+
+it("knows of one that waits on no page of the list, once, and lets it go when it was decided", () => {
+  const listed = chatsOf("idle", "awaiting_answer");
+  const stalled = [listed[1]!, { ...CHAT, id: "old", state: "awaiting_approval" as const }];
+  expect(idsOf(waitingFirst(listed, stalled, (chat) => chat))).toEqual([["1", "old"], ["0"]]);
+  expect(idsOf(waitingFirst(listed, stalled, (chat) => ({ ...chat, state: "idle" })))).toEqual([[], ["0", "1"]]);
 });
 
 it("follows the role", () => {

@@ -1,11 +1,11 @@
 // The list of chats: read over REST, kept true by the events of all chats.
-import { type InfiniteData, type QueryClient, useInfiniteQuery } from "@tanstack/react-query";
+import { type InfiniteData, type QueryClient, keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useMemo, useSyncExternalStore } from "react";
 import { create } from "zustand";
 import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
 import { type Chat, type WireEvent, loose, text } from "../wire/nouns";
-import { link } from "./live";
+import { link, readHead } from "./live";
 import { notify } from "./notices";
 
 interface Page {
@@ -14,20 +14,42 @@ interface Page {
 }
 
 export const CHATS = ["chats"];
+const LISTED = [...CHATS, "listed"];
+const AT_MOST = 500;
 
-/** The newest chats with these words in their titles, as the list and the events together say they are. */
+/** The newest chats with these words in their titles, and apart from them all that wait for a person, however old: as lists and events together say. */
 export function useChats(words: string) {
   const heardOf = useHeard();
+  const stalled = useQuery({
+    queryKey: [...CHATS, "waiting", words],
+    queryFn: () => given(api.GET("/context", { params: { query: { limit: AT_MOST, q: words || null, state: ["awaiting_approval", "awaiting_answer"] } } })),
+    placeholderData: keepPreviousData,
+  });
   const query = useInfiniteQuery({
-    queryKey: [...CHATS, words],
-    queryFn: ({ pageParam }) =>
-      given(api.GET("/context", { params: { query: { limit: 50, q: words || undefined, cursor: pageParam ?? undefined } as never } })) as Promise<Page>,
+    queryKey: [...LISTED, words],
+    queryFn: ({ pageParam }): Promise<Page> => given(api.GET("/context", { params: { query: { limit: 50, q: words || null, cursor: pageParam } } })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   });
-  const chats = useMemo(() => (query.data?.pages ?? []).flatMap((page) => page.contexts).map((chat) => withHeard(chat, heardOf[chat.id] ?? [])), [query.data, heardOf]);
-  return { ...query, chats };
+  const [waiting, others] = useMemo(() => {
+    const listed = (query.data?.pages ?? []).flatMap((page) => page.contexts);
+    return waitingFirst(listed, stalled.data?.contexts ?? [], (chat) => withHeard(chat, heardOf[chat.id] ?? []));
+  }, [query.data, stalled.data, heardOf]);
+  return { ...query, waiting, others };
 }
+
+/** Chats with these words in their titles, however old: for who types a few letters of one. */
+export function useSought(words: string): readonly Chat[] {
+  const { data } = useQuery({
+    queryKey: [...CHATS, "sought", words],
+    queryFn: () => given(api.GET("/context", { params: { query: { limit: 20, q: words } } })),
+    enabled: words.length > 1,
+    placeholderData: keepPreviousData,
+  });
+  return data?.contexts ?? NONE;
+}
+
+const NONE: readonly Chat[] = [];
 
 /** What was heard of each chat. The list is read while events come: kept apart, neither overwrites the other. */
 const useHeard = create<Readonly<Record<string, readonly WireEvent[]>>>(() => ({}));
@@ -44,19 +66,39 @@ export function followAll(queries: QueryClient): () => void {
     onStatus: (status) => {
       // What happened while the line was down is not replayed without a number: the list is read again.
       if (status === "live") {
-        void queries.invalidateQueries({ queryKey: CHATS });
+        readAgain(queries);
         void queries.invalidateQueries({ predicate: (query) => query.state.status === "error" }); // what could not be read meanwhile
       }
       setConnection(status);
     },
+    onHint: () => hinted(queries),
   });
 }
 
+/** What no event tells of: which chats there are, their titles, and the model of the open one. */
+export function readAgain(queries: QueryClient): void {
+  void queries.invalidateQueries({ queryKey: CHATS });
+  void readHead();
+}
+
+const BREATH_MS = 250;
+let due = false;
+
+/** Ten chats that are made in one go are read once. */
+function hinted(queries: QueryClient): void {
+  if (due) return;
+  due = true;
+  setTimeout(() => {
+    due = false;
+    readAgain(queries);
+  }, BREATH_MS);
+}
+
 function heard(queries: QueryClient, event: WireEvent): void {
-  const known = queries.getQueriesData<InfiniteData<Page>>({ queryKey: CHATS }).some(([, list]) => list?.pages.some((page) => page.contexts.some(({ id }) => id === event.chat_id)));
+  const known = queries.getQueriesData<InfiniteData<Page>>({ queryKey: LISTED }).some(([, list]) => list?.pages.some((page) => page.contexts.some(({ id }) => id === event.chat_id)));
   useHeard.setState((all) => ({ ...all, [event.chat_id]: [...(all[event.chat_id] ?? []), event].slice(-KEPT) }));
   // A new chat, or one that just got its title from its first message.
-  if (!known || event.type === "turn-started") void queries.invalidateQueries({ queryKey: CHATS });
+  if (!known || event.type === "turn-started") hinted(queries);
   notify(event);
 }
 
@@ -79,12 +121,15 @@ export function updated(chat: Chat, event: WireEvent): Chat {
   }
 }
 
-/** Those that wait for a person, and the others; each in the order they came. Pure. */
-export function waitingFirst(chats: readonly Chat[]): [waiting: Chat[], others: Chat[]] {
-  return [chats.filter(waits), chats.filter((chat) => !waits(chat))];
+/** Those that wait for a person, whichever list knew of them, and the others of the first; each as `now` says it is. Pure. */
+export function waitingFirst(listed: readonly Chat[], stalled: readonly Chat[], now: (chat: Chat) => Chat): [waiting: Chat[], others: Chat[]] {
+  const here = new Set(listed.map(({ id }) => id));
+  const chats = listed.map(now);
+  const older = stalled.filter(({ id }) => !here.has(id)).map(now);
+  return [[...chats, ...older].filter(waits), chats.filter((chat) => !waits(chat))];
 }
 
-export function waits({ state }: Chat): boolean {
+function waits({ state }: Chat): boolean {
   return state === "awaiting_approval" || state === "awaiting_answer";
 }
 

@@ -11,6 +11,8 @@ interface Props {
   onClose: () => void;
   children: ReactNode;
   wide?: boolean;
+  /** As large as there is room for. */
+  page?: boolean;
   bare?: boolean;
 }
 
@@ -18,7 +20,7 @@ export function Dialog({ open, ...rest }: Props) {
   return open ? <Shown {...rest} /> : null;
 }
 
-function Shown({ title, onClose, children, wide = false, bare = false }: Omit<Props, "open">) {
+function Shown({ title, onClose, children, wide = false, page = false, bare = false }: Omit<Props, "open">) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useLayoutEffect(() => {
@@ -33,11 +35,11 @@ function Shown({ title, onClose, children, wide = false, bare = false }: Omit<Pr
       onClose={onClose}
       onClick={(event) => event.target === event.currentTarget && onClose()}
       className={clsx(
-        "m-auto mt-[12vh] max-h-[76vh] w-[calc(100vw-2rem)] overflow-hidden rounded-2xl border border-line bg-surface p-0 text-ink shadow-2xl",
-        wide ? "max-w-2xl" : "max-w-md",
+        "m-auto w-[calc(100vw-2rem)] overflow-hidden rounded-2xl border border-line bg-surface p-0 text-ink shadow-2xl",
+        page ? "h-[calc(100dvh-2rem)] max-h-none max-w-7xl" : ["mt-[12vh] max-h-[76vh]", wide ? "max-w-2xl" : "max-w-md"],
       )}
     >
-      <div className="flex max-h-[76vh] flex-col">
+      <div className={clsx("flex flex-col", page ? "h-full" : "max-h-[76vh]")}>
         <header className={clsx("flex items-center justify-between gap-4 px-5 pt-4", bare && "sr-only")}>
           <h2 id={titleId} className="text-base font-semibold">
             {title}
@@ -46,7 +48,7 @@ function Shown({ title, onClose, children, wide = false, bare = false }: Omit<Pr
             <X size={17} aria-hidden />
           </IconButton>
         </header>
-        <div className={clsx("min-h-0 overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
+        <div className={clsx("min-h-0", page ? "flex flex-1 flex-col" : "overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
       </div>
       <Toaster />
     </dialog>

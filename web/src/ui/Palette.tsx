@@ -15,14 +15,17 @@ export interface Command {
 interface Props {
   open: boolean;
   commands: readonly Command[];
+  /** What is looked for: whoever knows of more may add it. */
+  onWords?: (words: string) => void;
   onClose: () => void;
 }
 
-export function Palette({ open, commands, onClose }: Props) {
+export function Palette({ open, commands, onWords, onClose }: Props) {
   return (
     <Dialog title="Command palette" open={open} onClose={onClose} wide bare>
       <Chooser
         commands={commands}
+        onWords={onWords}
         onRun={(command) => {
           onClose();
           command.run();
@@ -32,10 +35,11 @@ export function Palette({ open, commands, onClose }: Props) {
   );
 }
 
-function Chooser({ commands, onRun }: { commands: readonly Command[]; onRun: (command: Command) => void }) {
+function Chooser({ commands, onWords, onRun }: Pick<Props, "commands" | "onWords"> & { onRun: (command: Command) => void }) {
   const [words, setWords] = useState("");
   const [at, setAt] = useState(0);
   const found = matching(commands, words).slice(0, 50);
+  useEffect(() => onWords?.(words), [words, onWords]);
   const current = found[Math.min(at, found.length - 1)];
   useEffect(() => {
     if (current) document.getElementById(`palette-${current.id}`)?.scrollIntoView?.({ block: "nearest" });

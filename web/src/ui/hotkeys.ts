@@ -14,6 +14,7 @@ export const HOTKEYS = {
   composer: { keys: "/", does: "Write a message" },
   stop: { keys: "Mod+.", does: "Stop the agent" },
   approvals: { keys: "Alt+A", does: "Go to what waits for approval" },
+  waiting: { keys: "Alt+W", does: "Go to the next chat that waits" },
   role: { keys: "Alt+R", does: "Choose a role" },
   sidebar: { keys: "Mod+B", does: "Show or hide the chats" },
   shortcuts: { keys: "?", does: "Show these shortcuts" },

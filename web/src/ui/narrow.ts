@@ -7,6 +7,11 @@ export function isNarrow(): boolean {
   return matchMedia(NARROW).matches;
 }
 
+/** Whether fingers do the typing, on the screen itself. */
+export function isThumb(): boolean {
+  return matchMedia("(pointer: coarse)").matches;
+}
+
 export function useNarrow(): boolean {
   return useSyncExternalStore(watchWidth, isNarrow);
 }

@@ -842,7 +842,7 @@ export interface paths {
         };
         /**
          * Everything that happens in one chat
-         * @description Starts after `Last-Event-ID` or `after`; without them with the first event. Reconnecting misses nothing.
+         * @description Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts with the first event.
          */
         get: {
             parameters: {
@@ -1025,7 +1025,7 @@ export interface paths {
         };
         /**
          * Chat states, approvals and questions of every chat, without deltas
-         * @description Starts after `Last-Event-ID` or `after`; without them with the first event. Reconnecting misses nothing.
+         * @description Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts from now on. A comment `: chats` says that the list of chats should be read again: one came, went, or has another title.
          */
         get: {
             parameters: {
@@ -4413,6 +4413,8 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Words in the title. */
                 q?: string | null;
+                /** @description Only chats in this state; may be repeated. */
+                state?: components["schemas"]["ChatState"][] | null;
             };
             header?: never;
             path?: never;

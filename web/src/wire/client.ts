@@ -1,10 +1,12 @@
 // One typed client for the JSON routes. A refusal becomes a Refusal with the server's own words; nothing is retried here.
 import createClient from "openapi-fetch";
 import type { paths } from "./api.gen";
+import { houseClock } from "./houseClock";
 import { loose, text } from "./nouns";
-import { unique } from "./unique";
+import { repeats } from "./repeats";
 
 const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
+api.use(repeats(), houseClock);
 
 export class Refusal extends Error {
   constructor(
@@ -27,7 +29,7 @@ export async function given<T>(asked: Answer<T>): Promise<T> {
   try {
     answer = await asked;
   } catch {
-    throw new Refusal(0, "unreachable", "The server does not answer. Is it still running?", null);
+    throw new Refusal(0, "unreachable", navigator.onLine ? "The server does not answer. Is it still running?" : "This device has no network. Try again when it is back.", null);
   }
   if (answer.response.ok) return answer.data as T; // a 204 has none, and its caller wants none
   throw refusalOf(answer.response.status, answer.error);
@@ -42,11 +44,6 @@ export function refusalOf(status: number, body: unknown): Refusal {
 function faultsOf(told: unknown): Record<string, string> {
   const faults = Array.isArray(told) ? told.map(loose) : [];
   return Object.fromEntries(faults.map(({ param, message }) => [text(param), text(message)]));
-}
-
-/** Sent with every POST: the same wish twice, after a lost answer, is done once. */
-export function once() {
-  return { "Idempotency-Key": unique() };
 }
 
 export { api };

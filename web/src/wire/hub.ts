@@ -8,7 +8,7 @@ export const ALL: Topic = "*";
 
 export type Wish = { do: "follow"; topic: Topic; after: number | null } | { do: "leave"; topic: Topic } | { do: "nudge" } | { do: "bye" };
 
-export type News = { is: "events"; topic: Topic; events: Numbered[] } | { is: "status"; topic: Topic; status: StreamStatus };
+export type News = { is: "events"; topic: Topic; events: Numbered[] } | { is: "hint"; topic: Topic } | { is: "status"; topic: Topic; status: StreamStatus };
 
 export type Tell = (news: News) => void;
 
@@ -60,6 +60,7 @@ export class Hub {
       after,
       onEvents: (events) => this.#pass(topic, stream, events),
       onStatus: (status) => this.#say(topic, cursors, status),
+      onHint: () => cursors.forEach((_, tell) => tell({ is: "hint", topic })),
     });
     this.#topics.set(topic, { stream, status: "connecting", cursors });
   }

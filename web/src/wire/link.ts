@@ -2,7 +2,7 @@
 import { Hub, type News, type Topic, type Wish } from "./hub";
 import type { Numbered, StreamStatus } from "./stream";
 
-type Listener = { onEvents: (events: Numbered[]) => void; onStatus?: ((status: StreamStatus) => void) | undefined };
+type Listener = { onEvents: (events: Numbered[]) => void; onStatus?: ((status: StreamStatus) => void) | undefined; onHint?: () => void };
 
 export class Link {
   #send: (wish: Wish) => void;
@@ -33,8 +33,18 @@ export class Link {
 
   #hear(news: News): void {
     const listener = this.#listeners.get(news.topic);
-    if (news.is === "events") listener?.onEvents(news.events);
-    else listener?.onStatus?.(news.status);
+    switch (news.is) {
+      case "events":
+        return listener?.onEvents(news.events);
+      case "hint":
+        return listener?.onHint?.();
+      case "status":
+        return listener?.onStatus?.(news.status);
+      default: {
+        const unreachable: never = news;
+        return unreachable;
+      }
+    }
   }
 }
 

@@ -50,6 +50,14 @@ it("reads events that are cut anywhere", async () => {
   heard.stream.close();
 });
 
+it("hears the hint that the list of chats changed, and takes no sign of life for one", async () => {
+  const onHint = vi.fn();
+  const heard = listening([() => bodyOf(": keep-alive\n\n", line(1), ": chats\n\n", ": keep-alive\n\n")], { onHint });
+  await vi.waitFor(() => expect(heard.numbers).toEqual([1]));
+  expect(onHint).toHaveBeenCalledOnce();
+  heard.stream.close();
+});
+
 it("tries again when the network fails", async () => {
   const heard = listening([() => Promise.reject(new TypeError("down")), () => bodyOf(line(1))]);
   await vi.waitFor(() => expect(heard.numbers).toEqual([1]));

@@ -15,12 +15,15 @@ export interface StreamOptions {
   after: number | null;
   onEvents: (events: Numbered[]) => void;
   onStatus: (status: StreamStatus) => void;
+  /** The list of chats is not what it was: read it again. Only the stream of all chats says so. */
+  onHint?: () => void;
   fetch?: typeof fetch;
   /** Milliseconds before the nth try; the default grows from 0.3 s to 10 s. */
   backoff?: (attempt: number) => number;
   silence?: number;
 }
 
+const HINT = "chats";
 const SILENCE_MS = 45_000; // the server gives a sign of life every 15 s
 
 export class Stream {
@@ -93,6 +96,7 @@ export class Stream {
         const event = parsed(data);
         if (event && Number.isSafeInteger(number)) batch.push({ number, event });
       },
+      onComment: (words) => words.trim() === HINT && this.#options.onHint?.(),
     });
     const reader = body.getReader();
     patience.signal.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });

@@ -1,0 +1,53 @@
+"""A large change in a small window: read as a whole, and taken back as a whole."""
+
+from playwright.async_api import expect
+
+from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from support.scripted_model import call
+from support.spec import proves
+
+LAPTOP = {"width": 1280, "height": 720}
+PATHS = [f"src/module_{number:02}/service.py" for number in range(40)]
+FILES = {path: "".join(f"def f{n}(x):\n    return x + {n}\n\n" for n in range(20)) for path in PATHS}
+
+
+def change(path: str) -> str:
+    return call("update_file", path=path, edits=[{"find": "return x + 3\n", "replace": "return x * 3\n"}])
+
+
+BATCHES = ["\n".join(map(change, PATHS[start : start + 20])) for start in (0, 20)]
+
+
+@proves("UI-3", "UI-5", "UI-6")
+async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_once(tmp_path):
+    async with at_the_page(tmp_path, replies=[*BATCHES, "Done."], files=FILES, viewport=LAPTOP) as (page, guest):
+        await start_chat(page, "Multiply everywhere")
+        for first in (0, 20):
+            place = page.get_by_label("Approvals").get_by_role("status")
+            await expect(place).to_have_text(f"1 of 20: Change {PATHS[first]}")
+            await page.get_by_role("button", name="The next call").click()
+            await expect(place).to_have_text(f"2 of 20: Change {PATHS[first + 1]}")
+            await page.get_by_role("button", name="Allow all 20").click()
+        await expect(page.get_by_label("Changed in this turn")).to_contain_text("40 files changed")
+        await page.get_by_role("button", name="Review").click()
+        files = page.get_by_role("listbox", name="Changed files")
+        await expect(files).to_be_focused()
+        await page.keyboard.press("ArrowDown")
+        await expect(page.get_by_label(f"Changes of {PATHS[1]}")).to_contain_text("return x * 3")
+        await page.keyboard.press("End")
+        await expect(files.get_by_role("option", name=PATHS[-1])).to_be_in_viewport()
+        await expect(page.get_by_text("3 of 40 looked at")).to_be_visible()
+        assert await violations(page) == []
+        await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
+        await expect(page.get_by_role("dialog").get_by_role("button", name="Close").last).to_be_in_viewport()
+        assert await violations(page) == []
+        await page.set_viewport_size({"width": LAPTOP["width"], "height": LAPTOP["height"]})
+        await page.keyboard.press("Escape")
+        await expect(page.get_by_role("button", name="Review")).to_be_focused()
+        await page.get_by_role("button", name="Go back…").click()
+        await page.get_by_role("button", name="Go back to before all 40").click()
+        back = page.get_by_role("dialog").get_by_role("button", name="Go back", exact=True)
+        await expect(back).to_be_in_viewport(ratio=1)
+        await back.click()
+        await expect(page.get_by_text("The files are as they were at that moment.")).to_be_visible()
+    assert {path: (guest.workspace / path).read_text() for path in PATHS} == FILES
