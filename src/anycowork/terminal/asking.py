@@ -49,14 +49,23 @@ class Dock(Vertical, can_focus=True):
         super().__init__(id=id, classes="dock")
         self.display = False
         self._heeds_from = 0.0
+        self._typing = False
 
     def hold_back(self) -> None:
         """Something new is shown: a key that is on its way was not meant for it."""
         self._heeds_from = time.monotonic() + GUARD_SECONDS
 
+    def on_focus(self) -> None:
+        self._typing = False
+
     def on_key(self, event: events.Key) -> None:
-        if event.character and event.is_printable and event.key not in self._bindings.key_to_bindings:
+        """Comes before the bindings: once somebody types, no letter decides until they come back."""
+        if not event.character or not event.is_printable:
+            return
+        if self._typing or event.key not in self._bindings.key_to_bindings:
             event.stop()
+            event.prevent_default()
+            self._typing = True
             self.post_message(self.Typed(event.character))
 
     @property

@@ -8,6 +8,7 @@ from rich.text import Text
 from textual.app import App, ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Footer, Static
 
 from anycowork.commands.client import HouseAnswered, HouseGone
@@ -52,7 +53,6 @@ class ChatScreen(App[None]):
         self._situation = Situation(role=str(noun(talk.chat, "config").get("agent_role")))
         self._colours: dict[str, str] = {}
         self._asked: Dock | None = None
-        self._own_words = False  # the next words answer the open question
         self._leaving = False
 
     # --- what is on the screen
@@ -167,26 +167,32 @@ class ChatScreen(App[None]):
         had_focus = self._asked is not None and self._asked.has_focus_within
         for dock in self.query(Dock):
             dock.display = dock is asked
-        self._asked, self._own_words = asked, False
+        self._asked = asked
         if asked is None and had_focus:
-            self.query_one(Composer).focus()
+            self._to_the_line()
         elif asked is not None and not self.query_one(Composer).text:  # else somebody is typing: F2 leads there
             self.action_attend()
 
     def on_dock_typed(self, event: Dock.Typed) -> None:
         """These words were meant for the line."""
-        composer = self.query_one(Composer)
-        composer.focus()
-        composer.insert(event.character)
+        self._to_the_line()
+        self.query_one(Composer).insert(event.character)
 
     def action_attend(self) -> None:
         """To what waits, and back to the line for typing."""
         if self._asked is None or self._asked.has_focus_within:
-            self.query_one(Composer).focus()
+            self._to_the_line()
         elif isinstance(self._asked, QuestionDock):
-            self.screen_stack[0].set_focus(self._asked.query_one("#question-options"))
+            self._to(self._asked.query_one("#question-options"))
         else:
-            self.screen_stack[0].set_focus(self._asked)  # at once: the next key may come before the next round
+            self._to(self._asked)
+
+    def _to_the_line(self) -> None:
+        self._to(self.query_one(Composer))
+
+    def _to(self, place: Widget) -> None:
+        """At once: the next key may come before the next round of messages."""
+        self.screen_stack[0].set_focus(place)
 
     def _draw_head(self) -> None:
         situation, chat = self._situation, self._talk.chat
@@ -206,7 +212,7 @@ class ChatScreen(App[None]):
 
     async def on_composer_sent(self, event: Composer.Sent) -> None:
         question = self._situation.question
-        if self._own_words and question is not None:
+        if question is not None and question.get("allow_custom"):
             done = await self._tried(self._talk.answer(str(question["message_id"]), custom=event.words))
         else:
             done = await self._tried(self._talk.send(event.words))
@@ -224,8 +230,7 @@ class ChatScreen(App[None]):
     async def on_question_dock_answered(self, event: QuestionDock.Answered) -> None:
         question = self._situation.question
         if event.value is None:
-            self._own_words = True
-            self.query_one(Composer).focus()
+            self._to_the_line()
             self.notify("Type your answer and press Enter.", markup=False)
         elif question is not None:
             await self._tried(self._talk.answer(str(question["message_id"]), value=event.value))
@@ -233,7 +238,7 @@ class ChatScreen(App[None]):
     async def on_plan_dock_chosen(self, event: PlanDock.Chosen) -> None:
         plan = self._situation.plan
         if plan is None or event.choice == "talk":
-            self.query_one(Composer).focus()
+            self._to_the_line()
         elif event.choice == "approve":
             await self._tried(self._talk.approve(str(plan["message_id"])))
         else:

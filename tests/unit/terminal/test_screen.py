@@ -88,9 +88,9 @@ async def test_whoever_types_when_a_call_asks_goes_on_typing_and_decides_nothing
     async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:
         await person.say("Make it")
         await person.sees("May the agent do this?")
-        await person.press("b", "y")
+        await person.press(*"byy")
         composer = person.screen.query_one(Composer)
-        await person.until(lambda: composer.text == "by")
+        await person.until(lambda: composer.text == "byy")
         assert await person.chat.approvals()
         await person.pilot.press("f2")
         await person.press("y")
