@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid, ToolFault
+from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Status
 from anycowork.permissions.patterns import _as_loose_regex, _is_loose, path_matches, require_path_pattern
+from anycowork.permissions.shelves import Shelf
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.removing import remove_folder
 from anycowork.workspace.stage import Layer
+from support.asgi import Client
 from support.disks import as_root, mounted
 from support.hands import Bench, tree
 from support.spec import proves
@@ -145,3 +148,19 @@ def test_a_rule_that_would_take_long_to_compare_is_refused() -> None:
         require_path_pattern("/a**b**c*")
     require_path_pattern("/src/**.py")
     require_path_pattern("/**/test_*_*/**/*.py")
+
+
+@proves("PER-4", "APR-2")
+@pytest.mark.parametrize("tool", ["*", "update_*", "read_file"])
+async def test_no_rule_for_many_tools_takes_long_to_compare_either(client: Client, tool: str) -> None:
+    """Taken without a word, it was compared with every path that any tool named."""
+    answer = await client.post("/rules", {"tool": tool, "resource": "/a**b**c*d", "effect": "deny", "scope": "global"})
+    assert answer.status == 422 and "too long to compare" in answer.json()["error"]["message"]
+
+
+@proves("PER-4")
+def test_no_pattern_for_a_foreign_resource_takes_long() -> None:
+    rule = Rule("1", "server_tool", "*a" * 40 + "b", Effect.DENY, RuleScope.GLOBAL, created_by="person:owner")
+    used = time.thread_time()
+    assert Shelf([rule]).other("a" * 20_000) is None
+    assert time.thread_time() - used < 2.0
