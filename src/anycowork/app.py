@@ -201,6 +201,7 @@ async def _furnish(
         roles=roles,
         workflows=runner,
         tasks=tasks,
+        find_workspace=grounds.find,
     )
     rollback = RollbackDesk(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
