@@ -28,7 +28,7 @@ from anycowork.chats.trust import TrustDesk
 from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
 from anycowork.chats.turnstile import Turnstile
 from anycowork.clock import SystemClock
-from anycowork.containment import find_containment
+from anycowork.containment import Room, find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.asking import Providers
@@ -152,7 +152,7 @@ async def _furnish(
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
     await grounds.register_default()
-    contained = await asyncio.to_thread(find_containment, settings.data_dir, settings.command_copy_bytes)
+    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings))
     workspaces = LocalWorkspaces(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
     )

@@ -110,7 +110,10 @@ class _Doing:
         self._folder.jail.make_folders(place.parent)
         if not _in_the_way(undo):
             self._as_expected(place, undo)
-        with self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent, self._staged(parent, undo.target) as temporary:
+        with (
+            self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent,
+            self._staged(parent, undo.target) as temporary,
+        ):
             if not _in_the_way(undo):
                 self._as_expected(place, undo)
             os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
