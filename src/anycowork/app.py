@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -54,11 +55,13 @@ from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app, settle_memory
 from anycowork.settings import BadSettings, Settings
+from anycowork.storage import storage
 from anycowork.store.opening import Database, open_store
 from anycowork.supplies import Supplies
 from anycowork.tools.plugins.housing import Housing
 from anycowork.tools.plugins.keeping import Plugins
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.upkeep import Upkeep
 from anycowork.workflows.registry import WorkflowBook
 from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workspace.egress import Egress
@@ -82,6 +85,7 @@ class House:
     keeper: TurnKeeper
     desk: FrontDesk
     local: LocalModels
+    upkeep: Upkeep
     rooms: Rooms
     app: ASGIApp
     stopping: asyncio.Event
@@ -122,7 +126,7 @@ async def open_house(
                 tasks=tasks,
                 egress=Egress(outside),
             )
-            watches = [tasks.create_task(house.local.watch())]
+            watches = [tasks.create_task(house.local.watch()), tasks.create_task(house.upkeep.keep_up())]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(Lookout(providers).keep_looking()))
             try:
@@ -212,6 +216,7 @@ async def _furnish(
     await settle_after_crash(store, settler, keeper)
     await asyncio.to_thread(contained.staging.sweep, left, waiting=await waiting_stages(store))
     turnstile = Turnstile(journal=journal, store=store, keeper=keeper)
+    upkeep = Upkeep(receipts=database.idempotency, snapshots=snapshots, staging=contained.staging)
     desk = FrontDesk(
         turnstile=turnstile,
         store=store,
@@ -222,6 +227,7 @@ async def _furnish(
         clock=clock,
         find_workspace=grounds.find,
         image_bytes=database.blobs,
+        removed=upkeep.soon,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
@@ -261,12 +267,13 @@ async def _furnish(
         clock=clock,
         token=token,
         numbers=database.store.numbers,
+        storage=partial(asyncio.to_thread, storage, settings, contained.staging),
         host=settings.host,
         allowed_hosts=settings.allowed_hosts,
         request_limit_bytes=settings.request_limit_bytes,
         stopping=stopping,
     )
-    return House(drawer, database, providers, keeper, desk, local, rooms, create_api(rooms), stopping)
+    return House(drawer, database, providers, keeper, desk, local, upkeep, rooms, create_api(rooms), stopping)
 
 
 def build_agent(

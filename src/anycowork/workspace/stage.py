@@ -22,7 +22,7 @@ from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.orphans import end_orphans
 from anycowork.workspace.packfile import opened, sync_folder
 from anycowork.workspace.removing import remove_folder
-from anycowork.workspace.tidying import Caches, caches_in, keep_newest, leftovers
+from anycowork.workspace.tidying import Caches, is_leftover, keep_newest
 
 _SHORTEST_SLEEP = 0.0005
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, where there are sandboxes; it ticks every 1 to 10 ms
@@ -153,11 +153,10 @@ class Staging:
 
     def tidy(self, *, anew: bool = False) -> None:
         """Holds caches and what was put aside to their bounds; `anew` weighs all of it, and removes what killed servers left half removed."""
-        bases = [base for base in (self._private, self._shared) if _is_ours(base)]
-        self._caches.trim((cache for base in bases for cache in caches_in(base / _CACHES)), anew=anew)
+        self._caches.trim(self.caches(), anew=anew)
         if anew:
-            keep_newest(self._in(_KEPT), most=self._most_kept)
-            for left in (place for base in bases for place in leftovers(base / _CACHES)):
+            keep_newest(self.kept(), most=self._most_kept)
+            for left in filter(is_leftover, self._in(_CACHES)):
                 remove_tree(left)
 
     def found(self, folder: str) -> Path | None:
@@ -172,7 +171,7 @@ class Staging:
         kept.mkdir(mode=0o700, exist_ok=True)
         moved = folder.rename(kept / folder.name)
         os.utime(moved)  # from now on it is the newest
-        keep_newest(self._in(_KEPT), most=self._most_kept)
+        keep_newest(self.kept(), most=self._most_kept)
         return moved
 
     def hold(self, folder: Path) -> Path:
@@ -188,6 +187,14 @@ class Staging:
     def held(self) -> list[Path]:
         """All that wait for a person."""
         return self._in(_HELD)
+
+    def kept(self) -> list[Path]:
+        """All that was put aside."""
+        return self._in(_KEPT)
+
+    def caches(self) -> list[Path]:
+        """The cache folders of all workspaces."""
+        return [place for place in self._in(_CACHES) if not is_leftover(place)]
 
     def end_orphans(self) -> int:
         """Ends what earlier servers left running, as long as this one has begun nothing. How many there were."""

@@ -171,13 +171,9 @@ class Caches:
         return True
 
 
-def leftovers(caches: Path) -> list[Path]:
-    """What a server that was killed had put aside and not removed."""
-    return [place for place in _inside(caches) if place.name.startswith(_GOING)]
-
-
-def caches_in(folder: Path) -> list[Path]:
-    return [place for place in _inside(folder) if not place.name.startswith(_GOING)]
+def is_leftover(place: Path) -> bool:
+    """Whether a server that was killed had put it aside and not removed it."""
+    return place.name.startswith(_GOING)
 
 
 def _inside(folder: Path) -> list[Path]:
