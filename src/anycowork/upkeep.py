@@ -11,6 +11,7 @@ from anycowork.store.idempotency import Idempotency
 from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.stage import Staging
 
+AFTER_THE_START = 60.0  # seconds
 EVERY_SECONDS = 3600.0
 RECEIPT_DAYS = 7  # so long a request that is sent again is known
 
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """One round at the start, one whenever something was deleted, and one every hour."""
+    """One round when the start is over, one whenever something was deleted, and one every hour."""
 
     def __init__(
         self,
@@ -40,17 +41,22 @@ class Upkeep:
 
     async def keep_up(self) -> None:
         """Until it is cancelled. What fails is said and tried again with the next round."""
+        await self._wanted_within(AFTER_THE_START)
         while True:
             self._wanted.clear()
             try:
                 await self.round()
             except (AnyCoworkError, OSError) as error:
                 log.warning("what is no longer needed could not be removed: %s", error)
-            try:
-                async with asyncio.timeout(EVERY_SECONDS):
-                    await self._wanted.wait()
-            except TimeoutError:
-                continue
+            await self._wanted_within(EVERY_SECONDS)
+
+    async def _wanted_within(self, seconds: float) -> None:
+        """Returns when a round is wanted, and after so long in any case."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wanted.wait()
+        except TimeoutError:
+            pass
 
     async def round(self) -> None:
         """Raises: StorageFault, OSError."""
