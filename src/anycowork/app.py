@@ -5,6 +5,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from starlette.types import ASGIApp
@@ -28,7 +29,7 @@ from anycowork.chats.trust import TrustDesk
 from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
 from anycowork.chats.turnstile import Turnstile
 from anycowork.clock import SystemClock
-from anycowork.containment import find_containment
+from anycowork.containment import Room, find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.asking import Providers
@@ -54,11 +55,13 @@ from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app, settle_memory
 from anycowork.settings import BadSettings, Settings
+from anycowork.storage import storage
 from anycowork.store.opening import Database, open_store
 from anycowork.supplies import Supplies
 from anycowork.tools.plugins.housing import Housing
 from anycowork.tools.plugins.keeping import Plugins
 from anycowork.tools.toolbox import Toolbox, built_in_tools
+from anycowork.upkeep import Upkeep
 from anycowork.workflows.registry import WorkflowBook
 from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workspace.egress import Egress
@@ -82,6 +85,7 @@ class House:
     keeper: TurnKeeper
     desk: FrontDesk
     local: LocalModels
+    upkeep: Upkeep
     rooms: Rooms
     app: ASGIApp
     stopping: asyncio.Event
@@ -122,7 +126,7 @@ async def open_house(
                 tasks=tasks,
                 egress=Egress(outside),
             )
-            watches = [tasks.create_task(house.local.watch())]
+            watches = [tasks.create_task(house.local.watch()), tasks.create_task(house.upkeep.keep_up())]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(Lookout(providers).keep_looking()))
             try:
@@ -152,7 +156,7 @@ async def _furnish(
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
     await grounds.register_default()
-    contained = await asyncio.to_thread(find_containment, settings.data_dir, settings.command_copy_bytes)
+    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings))
     workspaces = LocalWorkspaces(
         lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
     )
@@ -201,6 +205,7 @@ async def _furnish(
         roles=roles,
         workflows=runner,
         tasks=tasks,
+        find_workspace=grounds.find,
     )
     rollback = RollbackDesk(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
@@ -211,6 +216,7 @@ async def _furnish(
     await settle_after_crash(store, settler, keeper)
     await asyncio.to_thread(contained.staging.sweep, left, waiting=await waiting_stages(store))
     turnstile = Turnstile(journal=journal, store=store, keeper=keeper)
+    upkeep = Upkeep(receipts=database.idempotency, snapshots=snapshots, staging=contained.staging)
     desk = FrontDesk(
         turnstile=turnstile,
         store=store,
@@ -221,6 +227,7 @@ async def _furnish(
         clock=clock,
         find_workspace=grounds.find,
         image_bytes=database.blobs,
+        removed=upkeep.soon,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
@@ -260,12 +267,13 @@ async def _furnish(
         clock=clock,
         token=token,
         numbers=database.store.numbers,
+        storage=partial(asyncio.to_thread, storage, settings, contained.staging),
         host=settings.host,
         allowed_hosts=settings.allowed_hosts,
         request_limit_bytes=settings.request_limit_bytes,
         stopping=stopping,
     )
-    return House(drawer, database, providers, keeper, desk, local, rooms, create_api(rooms), stopping)
+    return House(drawer, database, providers, keeper, desk, local, upkeep, rooms, create_api(rooms), stopping)
 
 
 def build_agent(

@@ -11,11 +11,12 @@ from pathlib import Path
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.machine import Bubblewrap, SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
+from anycowork.settings import Settings
 from anycowork.workspace.holding import is_held
 from anycowork.workspace.landlock import Access
 from anycowork.workspace.limits import can_count
 from anycowork.workspace.sandbox import MOST_COPIED, Sandbox
-from anycowork.workspace.stage import Layer, Staging
+from anycowork.workspace.stage import MOST_CACHED, MOST_KEPT, Layer, Staging
 from anycowork.workspace.workspaces import home_folder
 
 STAGING_FOLDER = "staging"
@@ -78,14 +79,30 @@ class Containment:
         }
 
 
+@value
+class Room:
+    """Bytes that commands may take: to be copied for one, in caches, and of changes that could not be made."""
+
+    copied: int = MOST_COPIED
+    cached: int = MOST_CACHED
+    kept: int = MOST_KEPT
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Room":
+        return cls(settings.command_copy_bytes, settings.command_cache_bytes, settings.kept_changes_bytes)
+
+
+USUAL_ROOM = Room()
+
+
 @cache
-def find_containment(data_dir: Path, copy_bytes: int = MOST_COPIED) -> Containment:
+def find_containment(data_dir: Path, room: Room = USUAL_ROOM) -> Containment:
     """Tries the sandbox out as commands would use it, once. Blocking; makes the staging folder."""
     bubblewrap = look_for_bubblewrap()
-    staging = Staging(data_dir / STAGING_FOLDER)
+    staging = Staging(data_dir / STAGING_FOLDER, most_cached=room.cached, most_kept=room.kept)
     held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
     sandbox, why = (
-        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, data_dir, copy_bytes)
+        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, data_dir, room.copied)
     )
     if sandbox is None:
         level = sandbox_level(look_at_kernel(), None)
@@ -95,7 +112,7 @@ def find_containment(data_dir: Path, copy_bytes: int = MOST_COPIED) -> Containme
     does_not = (
         *([_UNCOUNTED] if uncounted else []),
         *_ALWAYS_MISSING,
-        copied.format(why=why, most=copy_bytes),
+        copied.format(why=why, most=room.copied),
         *not_held,
     )
     return Containment(SandboxLevel.FULL, staging, sandbox, why, enforces=(*_ENFORCES, *held), does_not=does_not)
@@ -118,13 +135,13 @@ def _tried(
 
 
 @contextmanager
-def tried_out(data_dir: Path, copy_bytes: int = MOST_COPIED) -> Iterator[Containment]:
+def tried_out(data_dir: Path, room: Room = USUAL_ROOM) -> Iterator[Containment]:
     """For those who only want to know: leaves nothing behind where there is no data folder yet."""
     if data_dir.is_dir():
-        yield find_containment(data_dir, copy_bytes)
+        yield find_containment(data_dir, room)
         return
     with tempfile.TemporaryDirectory(prefix="anycowork-") as folder:
-        yield find_containment(Path(folder), copy_bytes)
+        yield find_containment(Path(folder), room)
 
 
 def _toolchains(data_dir: Path) -> list[str]:

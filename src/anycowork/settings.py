@@ -89,6 +89,12 @@ class Settings(BaseModel):
     command_copy_bytes: Annotated[
         Count, Knob("bytes of a workspace that is copied for a command, without overlays")
     ] = 512 * 1024**2
+    command_cache_bytes: Annotated[
+        Count, Knob("bytes that the caches of all workspaces' commands may take; the oldest go first")
+    ] = 4 * 1024**3
+    kept_changes_bytes: Annotated[
+        Count, Knob("bytes of commands' changes that could not be made and were put aside; the oldest go first")
+    ] = 1024**3
     database_url: Annotated[SecretStr | None, Knob("postgresql://…; none = SQLite in the data folder")] = None
 
     # who answers

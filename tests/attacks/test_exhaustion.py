@@ -10,11 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid, ToolFault
+from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Status
 from anycowork.permissions.patterns import _as_loose_regex, _is_loose, path_matches, require_path_pattern
+from anycowork.permissions.shelves import Shelf
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.removing import remove_folder
 from anycowork.workspace.stage import Layer
+from support.asgi import Client
+from support.boxes import MOST_CACHED
 from support.disks import as_root, mounted
 from support.hands import Bench, tree
 from support.spec import proves
@@ -145,3 +149,55 @@ def test_a_rule_that_would_take_long_to_compare_is_refused() -> None:
         require_path_pattern("/a**b**c*")
     require_path_pattern("/src/**.py")
     require_path_pattern("/**/test_*_*/**/*.py")
+
+
+@proves("PER-4", "APR-2")
+@pytest.mark.parametrize("tool", ["*", "update_*", "read_file"])
+async def test_no_rule_for_many_tools_takes_long_to_compare_either(client: Client, tool: str) -> None:
+    """Taken without a word, it was compared with every path that any tool named."""
+    answer = await client.post("/rules", {"tool": tool, "resource": "/a**b**c*d", "effect": "deny", "scope": "global"})
+    assert answer.status == 422 and "too long to compare" in answer.json()["error"]["message"]
+
+
+@proves("PER-4")
+def test_no_pattern_for_a_foreign_resource_takes_long() -> None:
+    rule = Rule("1", "server_tool", "*a" * 40 + "b", Effect.DENY, RuleScope.GLOBAL, created_by="person:owner")
+    used = time.thread_time()
+    assert Shelf([rule]).other("a" * 20_000) is None
+    assert time.thread_time() - used < 2.0
+
+
+@proves("TOOL-4", "OPS-2")
+@pytest.mark.parametrize(
+    "filling",
+    [
+        pytest.param("head -c 9000000 /dev/urandom > ~/.cache/a", id="one file"),
+        pytest.param(
+            "mkdir ~/.cache/a && cd ~/.cache/a && for i in {1..20}; do head -c 500000 /dev/urandom > $i; done",
+            id="many",
+        ),
+        pytest.param(
+            "cd ~/.cache && for i in {1..150}; do mkdir d && cd d; done; head -c 9000000 /dev/urandom > x", id="deep"
+        ),
+        pytest.param(
+            "mkdir ~/.cache/a && cd ~/.cache/a && head -c 9000000 /dev/urandom > x && touch -d 2100-01-01 x . && chmod 0 x .",
+            id="closed, and from the future",
+        ),
+        pytest.param(
+            "mkdir ~/.cache/.going-1 && head -c 9000000 /dev/urandom > ~/.cache/.going-1/x", id="a name of ours"
+        ),
+    ],
+)
+async def test_no_command_fills_the_disk_through_its_cache(bench: Bench, filling: str) -> None:
+    assert (await bench.call("execute_command", command=filling)).status is Status.OK
+    seen = await bench.call("execute_command", command="du -sk ~/.cache")
+    assert int(seen.content.split()[0]) * 1024 <= MOST_CACHED
+
+
+@proves("TOOL-4", "SNAP-4")
+async def test_a_cache_that_points_elsewhere_takes_nothing_with_it(bench: Bench) -> None:
+    (bench.outside / "large").write_bytes(b"x" * (MOST_CACHED + 1))
+    planted = f"cd ~/.cache && ln -s {bench.outside} out && ln -s / all && head -c 9000000 /dev/urandom > x"
+    assert (await bench.call("execute_command", command=planted)).status is Status.OK
+    assert (bench.outside / "large").stat().st_size == MOST_CACHED + 1
+    assert Path("/usr/bin").is_dir()

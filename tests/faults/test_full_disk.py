@@ -182,6 +182,7 @@ def bench(tmp_path: Path, disk: Path) -> Bench:
 
 @proves("SNAP-4", "OPS-2")
 async def test_a_commit_without_room_is_refused_before_anything_is_written_down(bench: Bench, disk: Path) -> None:
+    fill(disk, leaving=DISK // 20)  # what is free shall stay so
     before = whole(disk)
     with pytest.raises(ToolFault, match="no room for what the command changed"):
         await bench.call("execute_command", command=COMMAND)

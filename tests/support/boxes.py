@@ -15,9 +15,12 @@ from anycowork.workspace.stage import Layer, Staging
 SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratch=16 << 20)
 
 
+MOST_CACHED = 4 << 20
+
+
 def sandbox_in(folder: Path, limits: CommandLimits = SMALL, layer: Layer = Layer.OVERLAY) -> Sandbox:
     toolchains = [] if Path("/usr/bin/python3").exists() else [sys.base_prefix]
-    staging = Staging(folder / "staging", folder / "shared")
+    staging = Staging(folder / "staging", folder / "shared", most_cached=MOST_CACHED)
     return Sandbox(bubblewrap(), staging, limits=limits, toolchains=toolchains, layer=layer)
 
 

@@ -144,6 +144,20 @@ def test_without_a_home_folder_it_is_said_where_to_name_the_data_folder(
     assert "There is no home folder" in done.stderr and "--data-dir or ANYCOWORK_DATA_DIR" in done.stderr
 
 
+@proves("CLI-3", "SNAP-3")
+def test_doctor_says_what_takes_room_and_what_is_beyond_its_bound(tmp_path: Path) -> None:
+    cache = tmp_path / "data/staging/caches/one/pip"
+    cache.mkdir(parents=True)
+    (tmp_path / "data").chmod(0o700)
+    (cache / "wheel").write_bytes(b"x" * 3_000_000)
+    for most, ok in (("9000000", True), ("1000000", False)):
+        environ = {"ANYCOWORK_COMMAND_CACHE_BYTES": most}
+        report = json.loads(anycowork_cli("doctor", "--json", cwd=tmp_path, environ=environ).stdout)
+        storage = next(check for check in report["checks"] if check["name"] == "storage")
+        assert "caches of commands 2.9 MB of" in storage["detail"] and storage["ok"] is ok
+        assert ok or "caches of commands" in storage["way_out"]
+
+
 @proves("CLI-3", "SEC-2")
 def test_doctor_names_keys_but_never_shows_them(tmp_path: Path) -> None:
     for words in (("doctor",), ("doctor", "--json")):

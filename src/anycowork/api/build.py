@@ -23,6 +23,7 @@ from anycowork.api import (
     rules,
     settings,
     snapshots,
+    storage,
     system_prompts,
     usage,
     workflows,
@@ -61,6 +62,7 @@ NOUNS = (
     keys,
     workflows,
     workspaces,
+    storage,
     health,
     page,
 )

@@ -253,6 +253,7 @@ class Rooms:
     clock: Clock
     token: str
     numbers: Callable[[], Awaitable[Mapping[str, int]]]
+    storage: Callable[[], Awaitable[Sequence[Json]]]
     host: str = "127.0.0.1"
     allowed_hosts: tuple[str, ...] = ()
     request_limit_bytes: int = 10 * 1024 * 1024

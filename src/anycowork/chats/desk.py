@@ -42,7 +42,8 @@ class Switched:
 
 
 class FrontDesk:
-    """`find_workspace` turns a wish (a path, or None for the default) into a folder that a person registered, or raises BadWorkspace."""
+    """`find_workspace` turns a wish (a path, or None for the default) into a folder that a person registered, or raises BadWorkspace.
+    `removed` is told of every chat that was deleted."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class FrontDesk:
         clock: Clock,
         find_workspace: Callable[[str | None], Awaitable[str]],
         image_bytes: ImageBytes,
+        removed: Callable[[], None] = lambda: None,
     ) -> None:
         self._turnstile = turnstile
         self._store = store
@@ -67,6 +69,7 @@ class FrontDesk:
         self._draft = Drafter(clock)
         self._find_workspace = find_workspace
         self._image_bytes = image_bytes
+        self._removed = removed
 
     # --- chats
 
@@ -115,6 +118,7 @@ class FrontDesk:
             busy = TurnAlreadyRunning("This chat is at work. Stop it before you delete it.")
             await self._turnstile.write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
         self._turnstile.forget(chat_id)
+        self._removed()
 
     # --- turns
 

@@ -41,6 +41,7 @@ class TurnKeeper:
         roles: RoleBook,
         workflows: WorkflowRunner,
         tasks: asyncio.TaskGroup,
+        find_workspace: Callable[[str | None], Awaitable[str]],
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._agent = agent
@@ -51,6 +52,7 @@ class TurnKeeper:
         self._roles = roles
         self._workflows = workflows
         self._tasks = tasks
+        self._find_workspace = find_workspace
         self._sleep = sleep
         self._running: dict[str, asyncio.Task[None]] = {}
 
@@ -110,7 +112,9 @@ class TurnKeeper:
             await self._agent.run(await self._moment(turn))
 
     async def _moment(self, turn: Turn) -> Moment:
+        """Raises: BadWorkspace, also where nobody registered the folder: an imported chat names whatever its file said."""
         chat = await find_chat(self._store, turn.chat_id)
+        await self._find_workspace(chat.workspace)
         return Moment(
             chat=chat,
             turn=turn,

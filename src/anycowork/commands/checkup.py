@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from anycowork.config import unknown_keys
+from anycowork.containment import STAGING_FOLDER
 from anycowork.daemon import is_held, running_daemon
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
@@ -18,6 +19,8 @@ from anycowork.machine import find_program, look_at_kernel, look_for_bubblewrap,
 from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
 from anycowork.settings import Settings
+from anycowork.storage import shares
+from anycowork.workspace.stage import Staging
 
 LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
@@ -43,6 +46,7 @@ def check_everything(settings: Settings, environ: Mapping[str, str]) -> list[Fin
         _sqlite(),
         _data_folder(settings.data_dir),
         _disk_space(settings.data_dir),
+        _storage(settings),
         _unknown_settings(settings.data_dir),
         _daemon(settings.data_dir),
         *_kernel(),
@@ -84,6 +88,14 @@ def _disk_space(data_dir: Path) -> Finding:
     free = shutil.disk_usage(_nearest_existing(data_dir)).free
     way_out = "Free some space: records and snapshots need it."
     return Finding("disk space", free >= ENOUGH_BYTES, False, f"{free / 1024**3:.1f} GB free", way_out)
+
+
+def _storage(settings: Settings) -> Finding:
+    found = shares(settings, Staging(settings.data_dir / STAGING_FOLDER))
+    over = [share for share in found if share.bytes is None or (share.most is not None and share.bytes > share.most)]
+    detail = ", ".join(str(share) for share in found if share.bytes != 0) or "nothing yet"
+    way_out = f"A running server brings this back under its bound: {', '.join(share.name for share in over)}."
+    return Finding("storage", not over, False, detail, way_out)
 
 
 def _unknown_settings(data_dir: Path) -> Finding:

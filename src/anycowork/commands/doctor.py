@@ -12,7 +12,7 @@ from anycowork.commands.checkup import Finding, check_everything
 from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.plugins import check_plugins
 from anycowork.config import load_settings
-from anycowork.containment import Containment, tried_out
+from anycowork.containment import Containment, Room, tried_out
 from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.settings import Settings, default_data_dir
 
@@ -35,7 +35,7 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     else:
         findings = [Finding("settings", ok=True, needed=True, detail="readable")]
     findings += check_everything(settings, environ)
-    with tried_out(settings.data_dir, settings.command_copy_bytes) as contained:
+    with tried_out(settings.data_dir, Room.of(settings)) as contained:
         # What was found stays true after the trial's folders are gone.
         findings.append(asyncio.run(check_plugins(settings, contained)))
     healthy = all(finding.ok for finding in findings if finding.needed)

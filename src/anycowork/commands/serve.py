@@ -14,7 +14,7 @@ from anycowork.app import serve as serve_house
 from anycowork.commands.console import Console, stderr, stdout
 from anycowork.commands.house import first_failure
 from anycowork.config import strays
-from anycowork.containment import tried_out
+from anycowork.containment import Room, tried_out
 from anycowork.daemon import TOKEN_FILE, DaemonInfo, stored_token
 from anycowork.settings import Settings
 
@@ -46,7 +46,7 @@ def serve(settings: Settings) -> int:
 def banner(settings: Settings, info: DaemonInfo, token: SecretStr | None, out: Console) -> list[str]:
     """At a terminal the address opens the door by itself; anywhere else (logs, pipes) the token is only pointed to."""
     at_terminal = out.stream.isatty()
-    with tried_out(settings.data_dir, settings.command_copy_bytes) as contained:
+    with tried_out(settings.data_dir, Room.of(settings)) as contained:
         sandbox = contained.says
     rows = [
         ("Open", _door(info, token) if at_terminal and token is not None else info.url),

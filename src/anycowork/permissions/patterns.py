@@ -51,14 +51,19 @@ def require_path_pattern(pattern: str) -> None:
             f"'{pattern[:80]}' holds '.' or '..' as a folder; paths are compared from the workspace's root, as in '/src/*'.",
             param="resource",
         )
+    require_quick(pattern)
+    if "" in parts[:-1] or "\n" in pattern or path_regex(pattern) is None:
+        raise Invalid(f"'{pattern[:80]}' is no path pattern; write it like '/src/*' or '/src/**'.", param="resource")
+
+
+def require_quick(pattern: str) -> None:
+    """Raises: Invalid for one that takes long to compare with a path, whatever else it may mean."""
     if _is_slow(pattern):
         raise Invalid(
             f"'{pattern[:80]}' has '**' within a name and more than {_MOST_LOOSE} wildcards, which takes too long to compare. "
             "Let '**' stand for whole folders, as in '/src/**/*.py'.",
             param="resource",
         )
-    if "" in parts[:-1] or "\n" in pattern or path_regex(pattern) is None:
-        raise Invalid(f"'{pattern[:80]}' is no path pattern; write it like '/src/*' or '/src/**'.", param="resource")
 
 
 def _as_regex(pattern: str) -> str:

@@ -11,7 +11,7 @@ from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
 from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
-from anycowork.permissions.patterns import is_literal, require_path_pattern
+from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
 from anycowork.permissions.resources import COMMAND_TOOL, Touched
 from anycowork.permissions.shelves import Shelf, command_pattern
 
@@ -179,6 +179,7 @@ def check_pattern(rule: Rule) -> list[str]:
     if rule.tool == COMMAND_TOOL and not _names_a_path(rule.resource):
         return _check_command(rule)
     if rule.tool.endswith("*"):
+        require_quick(rule.resource)  # for a tool of files among them it is a path
         return [f"This rule holds for every tool whose name begins with '{rule.tool[:-1]}'."] if rule.tool[:-1] else []
     require_path_pattern(rule.resource)
     return []

@@ -248,4 +248,10 @@ def _in_order(wanted: Words, words: Iterable[str]) -> bool:
 
 
 def _text_matches(pattern: str, resource: str) -> bool:
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), resource, re.DOTALL) is not None
+    """What stands between two `*` is taken where it first fits: no later place is better, and many stars would take for ever."""
+    first, *others = map(re.escape, pattern.split("*"))
+    if not others:
+        return pattern == resource
+    *middle, last = others
+    regex = f"{first}{''.join(f'(?>.*?{part})' for part in middle)}.*{last}"
+    return re.fullmatch(regex, resource, re.DOTALL) is not None

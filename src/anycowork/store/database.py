@@ -6,6 +6,7 @@ from pathlib import Path
 from anycowork.domain.errors import StorageFault
 
 BUSY_SECONDS = 5.0
+LARGEST_LOG = 32 << 20  # bytes; one large change makes it longer, and afterwards it is cut to this
 CHECKPOINT_PAGES = 4000  # of 4 KB: the log is copied back a quarter as often as by default, for up to 16 MB of it
 
 
@@ -26,6 +27,7 @@ def connect_to_write(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlit
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit = {LARGEST_LOG}")
     return connection
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 import msgspec
 from pydantic import JsonValue
@@ -105,7 +106,7 @@ class Importer:
         return Chat(
             id=chat_id,
             title=_text(item.get("title")) or "Imported chat",
-            workspace=_text(item.get("workspace")) or self.workspace,
+            workspace=_real(_text(item.get("workspace")) or self.workspace),
             config=ChatConfig.from_stored(_config(item)),
             created_at=created_at,
             updated_at=stored_time(item.get("updated_at")) or created_at,
@@ -238,6 +239,14 @@ def _id(found: JsonValue) -> str | None:
     ):
         return found
     return None
+
+
+def _real(folder: str) -> str:
+    """A chat works in the folder that its path means now, never in whatever a link leads to later."""
+    try:
+        return str(Path(folder).resolve())
+    except (OSError, RuntimeError, ValueError):
+        return folder  # no path at all: the chat's first turn says so
 
 
 def _text(found: JsonValue) -> str | None:

@@ -12,6 +12,7 @@ from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.store import chats, idempotency, ledger
 from anycowork.store.blobs import Blobs
+from anycowork.store.compacting import compact
 from anycowork.store.database import BUSY_SECONDS, connect_to_read, connect_to_write, create_file
 from anycowork.store.idempotency import Idempotency
 from anycowork.store.journal import SqliteJournal
@@ -81,6 +82,7 @@ def open_store(
         with ExitStack() as undo:
             connection = undo.enter_context(closing(connect_to_write(path, busy_seconds=busy_seconds)))
             ended_cleanly = _begin(connection, clock.now())
+            compact(connection, path)
             reader = undo.enter_context(closing(connect_to_read(path, busy_seconds=busy_seconds)))
             undo.pop_all()  # opened: from here on the database closes them
     except sqlite3.Error as error:
@@ -136,7 +138,7 @@ def _put_together(
         leases=Leases(writer),
         idempotency=Idempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
-        shelf=Shelf(reader, writer),
+        shelf=Shelf(writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
         _clock=clock,

@@ -13,6 +13,7 @@ _FIELDS = (
     " files, additions, deletions, diff, diff_size, pruned, created_at"
 )
 # A restore needs what stood there before, and what it meant to bring back; what came after is only compared.
+_RECORD_BYTES = 128  # what a path takes in the tables, as measured
 _NEEDED = "moment IN ('before', 'meant')"
 
 
@@ -93,8 +94,7 @@ def unfinished_restores(connection: Connection) -> list[tuple[Snapshot, Snapshot
 class Shelf:
     """Which contents of the pack are needed, and which snapshots go when there is no room."""
 
-    def __init__(self, reader: Connection, writer: Writer) -> None:
-        self._reader = reader
+    def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     async def forget_oldest(self, *, bytes_left: int) -> None:
@@ -102,11 +102,16 @@ class Shelf:
         await self._writer.run(lambda connection: _forget_oldest(connection, bytes_left))
 
     async def needed_hashes(self) -> set[str]:
-        rows = self._reader.execute(
-            f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND {_NEEDED}"
-            " UNION SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0"
-        )
-        return {row[0] for row in rows}
+        """On the writer's thread: there may be a million, and nobody is to wait for that who only reads."""
+        return await self._writer.run(_needed_hashes)
+
+
+def _needed_hashes(connection: Connection) -> set[str]:
+    rows = connection.execute(
+        f"SELECT hash FROM snapshot_paths JOIN snapshots ON id = snapshot_id WHERE hash IS NOT NULL AND {_NEEDED}"
+        " UNION SELECT diff FROM snapshots WHERE diff IS NOT NULL AND pruned = 0"
+    )
+    return {row[0] for row in rows}
 
 
 def _forget_oldest(connection: Connection, bytes_left: int) -> None:
@@ -132,12 +137,13 @@ def _forget_oldest(connection: Connection, bytes_left: int) -> None:
 
 
 def _freed_by_pruning(connection: Connection) -> list[tuple[int, int]]:
-    """For each snapshot, oldest first, the bytes that only it and older ones need."""
+    """For each snapshot, oldest first, the bytes that only it and older ones need: contents, and the records of its paths."""
     return connection.execute(
         "SELECT newest, SUM(size) FROM ("
         " SELECT MAX(position) AS newest, MAX(size) AS size FROM snapshot_paths JOIN snapshots ON id = snapshot_id"
         f" WHERE hash IS NOT NULL AND {_NEEDED} GROUP BY hash"
-        " UNION ALL SELECT position AS newest, diff_size AS size FROM snapshots WHERE diff IS NOT NULL) AS contents"
+        " UNION ALL SELECT position AS newest, diff_size AS size FROM snapshots WHERE diff IS NOT NULL"
+        f" UNION ALL SELECT position AS newest, files * {_RECORD_BYTES} AS size FROM snapshots WHERE pruned = 0) AS contents"
         " GROUP BY newest ORDER BY newest"
     ).fetchall()
 

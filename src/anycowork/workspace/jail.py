@@ -25,6 +25,7 @@ from anycowork.workspace.syscalls import (
 
 _MOST_LINKS = 40
 _NOT_OPENED = -1
+_HERE = -100  # AT_FDCWD
 _O_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -32,12 +33,18 @@ _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 
 
 class Jail:
-    """Holds the root by descriptor: renaming or replacing the folder's path later changes nothing."""
+    """Holds the root by descriptor: renaming or replacing the folder's path later changes nothing.
 
-    def __init__(self, root: str, *, use_openat2: bool | None = None) -> None:
+    `is_real`: no link may stand on the way to the root; opening it through one raises OSError.
+    """
+
+    def __init__(self, root: str, *, use_openat2: bool | None = None, is_real: bool = False) -> None:
         self.root = root
-        self.fd = os.open(root, _O_PATH | _FOLDER)
         self._use_openat2 = has_openat2() if use_openat2 is None else use_openat2
+        if is_real and self._use_openat2:
+            self.fd = openat2(_HERE, root, _O_PATH | _FOLDER, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS)
+        else:
+            self.fd = os.open(root, _O_PATH | _FOLDER)
         weakref.finalize(self, os.close, self.fd)
 
     def place(self, path: str) -> Place:

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from anycowork.domain.errors import OutsideWorkspace, StateChanged, ToolFault
+from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.snapshots import Kind, PathImage, Restored, Undo
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.images import image, place_of
@@ -38,6 +38,7 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restored:
     for undo in reversed(ordered):
         if undo.target.kind is Kind.FOLDER:
             doing.attempt(undo, doing.set_folder_mode)
+    doing.sync()
     return doing.told()
 
 
@@ -63,6 +64,7 @@ class _Doing:
         self._deleted: list[str] = []
         self._kept: list[str] = []
         self._faults: dict[str, str] = {}
+        self._unsynced: dict[Place, list[str]] = {}
 
     def attempt(self, undo: Undo, step: Step) -> None:
         if undo.path in self._faults or undo.path in self._kept:
@@ -90,7 +92,7 @@ class _Doing:
                 return
             else:
                 os.rmdir(place.name, dir_fd=parent)
-            os.fsync(parent)
+        self._unsynced.setdefault(place.parent, []).append(undo.path)
         if undo.target.kind is Kind.ABSENT:
             self._deleted.append(undo.path)
 
@@ -108,20 +110,38 @@ class _Doing:
         self._folder.jail.make_folders(place.parent)
         if not _in_the_way(undo):
             self._as_expected(place, undo)
-        with self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent:
-            with self._staged(parent, undo.target) as temporary:
-                if not _in_the_way(undo):
-                    self._as_expected(place, undo)
-                os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
-            os.fsync(parent)
+        with (
+            self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent,
+            self._staged(parent, undo.target) as temporary,
+        ):
+            if not _in_the_way(undo):
+                self._as_expected(place, undo)
+            os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
+        self._unsynced.setdefault(place.parent, []).append(undo.path)
         self._restored.append(undo.path)
 
     def set_folder_mode(self, place: Place, undo: Undo) -> None:
         with self._folder.jail.folder(place, flags=os.O_RDONLY) as fd:
             os.fchmod(fd, undo.target.mode)
 
+    def sync(self) -> None:
+        """Each folder once, at the end: until then a crash finds the restore unfinished, and it is done again."""
+        for folder, paths in self._unsynced.items():
+            try:
+                with self._folder.jail.folder(folder, flags=os.O_RDONLY) as fd, saying(folder.path):
+                    os.fsync(fd)
+            except (FileMissing, WrongKind):
+                continue  # it went as well, or a file took its place: the folder above knows
+            except (ToolFault, OutsideWorkspace) as error:
+                self._faults.update(dict.fromkeys(paths, error.message))
+
     def told(self) -> Restored:
-        return Restored(tuple(self._restored), tuple(sorted(self._deleted)), tuple(self._kept), self._faults)
+        return Restored(
+            tuple(path for path in self._restored if path not in self._faults),
+            tuple(sorted(path for path in self._deleted if path not in self._faults)),
+            tuple(self._kept),
+            self._faults,
+        )
 
     def _as_expected(self, place: Place, undo: Undo) -> PathImage:
         now = image(self._folder, place)

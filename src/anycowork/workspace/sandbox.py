@@ -94,7 +94,7 @@ class Sandbox:
                 transaction.copied = await to_the_end(lambda: self._copy_of(jail.root, stage))
             yield transaction
         finally:
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
         if layer is Layer.COPY:
             self._uncovered.add(jail.root)  # it went well: so shall the next command's
 
@@ -106,6 +106,10 @@ class Sandbox:
             yield stage
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, stage.folder))
+
+    def _end(self, transaction: Transaction) -> None:
+        transaction.end()
+        self.staging.tidy()  # the command may have filled its cache
 
     def _copy_of(self, root: str, stage: Stage) -> Copied:
         return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
@@ -135,10 +139,11 @@ class Sandbox:
             status = things.enter_context(Status.opened())
             latch = things.enter_context(Latch.made()) if held_back else None
             tether = things.enter_context(Tether.made())
+            cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
             around = Around(
                 root=root,
                 stage=stage,
-                cache=self.staging.cache(root, stage.runner) if sight is None else None,
+                cache=cache,
                 cache_kept=cache_kept,
                 toolchains=tuple(place for place in self._toolchains if _can_reach(place, stage.runner)),
                 environment=environment or {},

@@ -252,6 +252,16 @@ class PackedSnapshots:
             needed = await self._shelf.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=left)
 
+    async def forget_unneeded(self) -> None:
+        """Brings records and contents together under the quota, and removes contents that no snapshot names any more: those of deleted
+        chats. Raises: StorageFault, OSError.
+        """
+        async with self._pruning:
+            await self._shelf.forget_oldest(bytes_left=self._quota)
+            self._pack.mark()
+            needed = await self._shelf.needed_hashes()
+            await asyncio.to_thread(self._pack.sweep, needed, most=self._quota)
+
     def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[PathImage]) -> Snapshot:
         taken = Snapshot(
             id=self._clock.new_id(),

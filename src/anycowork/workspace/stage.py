@@ -10,7 +10,8 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,7 @@ from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.orphans import end_orphans
 from anycowork.workspace.packfile import opened, sync_folder
 from anycowork.workspace.removing import remove_folder
+from anycowork.workspace.tidying import Caches, is_leftover, keep_newest
 
 _SHORTEST_SLEEP = 0.0005
 _FILE_CLOCK = 5  # CLOCK_REALTIME_COARSE of Linux, where there are sandboxes; it ticks every 1 to 10 ms
@@ -28,6 +30,8 @@ _KEPT = "kept"
 _RUNS = "runs"
 _HELD = "held"
 _CACHES = "caches"
+MOST_CACHED = 4 << 30
+MOST_KEPT = 1 << 30
 DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 
 
@@ -87,10 +91,23 @@ class Stage:
 
 
 class Staging:
-    """Makes, finds and removes stages. Blocking."""
+    """Makes, finds and removes stages. Blocking.
 
-    def __init__(self, private: Path, shared: Path | None = None) -> None:
+    `most_cached` and `most_kept` are bytes: what programs keep in the cache folders of all workspaces, and what was put aside of
+    commands whose changes could not be made.
+    """
+
+    def __init__(
+        self,
+        private: Path,
+        shared: Path | None = None,
+        *,
+        most_cached: int = MOST_CACHED,
+        most_kept: int = MOST_KEPT,
+    ) -> None:
         self._private = private
+        self._caches = Caches(most_cached)
+        self._most_kept = most_kept
         # One for each data folder: a server takes what it finds there for its own, and sweeps it.
         data = sha256(os.fsencode(private.absolute())).hexdigest()[:12]
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}-{data}")
@@ -128,6 +145,20 @@ class Staging:
             _give(cache, runner)
         return cache
 
+    @contextmanager
+    def lent_cache(self, root: str, runner: Runner) -> Iterator[Path]:
+        """The workspace's cache folder, of which nothing is removed as long as a command sees it."""
+        with self._caches.lent(self.cache(root, runner)) as cache:
+            yield cache
+
+    def tidy(self, *, anew: bool = False) -> None:
+        """Holds caches and what was put aside to their bounds; `anew` weighs all of it, and removes what killed servers left half removed."""
+        self._caches.trim(self.caches(), anew=anew)
+        if anew:
+            keep_newest(self.kept(), most=self._most_kept)
+            for left in filter(is_leftover, self._in(_CACHES)):
+                remove_tree(left)
+
     def found(self, folder: str) -> Path | None:
         """The stage that an intent names, if it is one of ours and still there."""
         path = Path(folder)
@@ -135,10 +166,13 @@ class Staging:
         return path if path.parent in ours and path.is_dir() and not path.is_symlink() else None
 
     def keep(self, folder: Path) -> Path:
-        """Puts what could not be committed aside, for a person to look at. Returns where."""
+        """Puts what could not be committed aside, for a person to look at; the oldest of that goes if it becomes too much. Returns where."""
         kept = folder.parent.parent / _KEPT
         kept.mkdir(mode=0o700, exist_ok=True)
-        return folder.rename(kept / folder.name)
+        moved = folder.rename(kept / folder.name)
+        os.utime(moved)  # from now on it is the newest
+        keep_newest(self.kept(), most=self._most_kept)
+        return moved
 
     def hold(self, folder: Path) -> Path:
         """Puts it where it waits for a person, over a restart too, and where nobody but us comes. Returns where. Raises: OSError."""
@@ -153,6 +187,14 @@ class Staging:
     def held(self) -> list[Path]:
         """All that wait for a person."""
         return self._in(_HELD)
+
+    def kept(self) -> list[Path]:
+        """All that was put aside."""
+        return self._in(_KEPT)
+
+    def caches(self) -> list[Path]:
+        """The cache folders of all workspaces."""
+        return [place for place in self._in(_CACHES) if not is_leftover(place)]
 
     def end_orphans(self) -> int:
         """Ends what earlier servers left running, as long as this one has begun nothing. How many there were."""

@@ -25,7 +25,7 @@ from anycowork.workspace.stage import Stage, Staging, remove_stage, remove_tree,
 _MOST_HELD = 32
 _LARGEST_HELD = 1 << 30  # bytes
 _NEVER = 1 << 63  # later than every time of a file: what was changed beneath is found by content
-_SPARE = 64 << 20  # bytes that a commit onto another file system leaves free there
+_SPARE = 64 << 20  # bytes that a commit onto another file system leaves free there, or a twentieth of a small one
 
 
 class CommitFailed(ToolFault):
@@ -172,9 +172,12 @@ class Transaction:
         if not lies_elsewhere(self.stage.upper, self.jail.root):
             return
         needed = sum(change.after.size for change in self.delta.changes if change.after is not None)
-        if shutil.disk_usage(self.jail.root).free < needed + _SPARE:
+        disk = shutil.disk_usage(self.jail.root)
+        spare = min(_SPARE, disk.total // 20)
+        if disk.free < needed + spare:
             raise ToolFault(
-                f"The workspace's disk has no room for what the command changed ({needed:,} bytes); none of it was made."
+                f"The workspace's disk has no room for what the command changed: {needed:,} bytes, where {disk.free:,} are free and "
+                f"{spare:,} shall stay so. None of it was made."
             )
 
 

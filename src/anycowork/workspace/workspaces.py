@@ -4,13 +4,14 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from anycowork.domain.errors import BadWorkspace, ToolFault
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent
 from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import shown
 from anycowork.workspace.stage import Staging, remove_tree
 from anycowork.workspace.transaction import finish
@@ -25,20 +26,28 @@ class LocalWorkspaces:
     def __init__(self, take_lease: Callable[[str], Awaitable[int]], staging: Staging | None = None) -> None:
         self._take_lease = take_lease
         self._staging = staging
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._line: list[_Writer] = []
 
     def open(self, root: str) -> Folder:
-        """Raises: BadWorkspace if it is gone or no folder."""
+        """Raises: BadWorkspace if it is gone, no folder, or by now a way to another one."""
         real = _existing_folder(root)
+        if str(real) != root:  # whoever may write in a folder above could choose where this chat works
+            raise BadWorkspace(
+                f"'{shown(root)}' is no longer the folder of this chat: a link leads from there to '{shown(str(real))}'. "
+                "Put the folder back, or open a new chat in the other one.",
+                param="workspace",
+            )
         try:
-            return Folder(str(real))
+            return Folder(root, jail=Jail(root, is_real=True))
         except OSError as error:
             raise BadWorkspace(
                 f"The workspace '{shown(root)}' cannot be opened: {error.strerror}.", param="workspace"
             ) from None
 
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
-        """Waits until no one else writes in this workspace, under whatever name; yields the lease's epoch."""
+        """Waits until no one else writes in this workspace, under whatever name, nor in one that holds it or lies in it; yields the
+        lease's epoch.
+        """
         return self._writing(str(_existing_folder(root)))
 
     def roll_forward(self, root: str, intent: Intent) -> RolledForward:
@@ -61,10 +70,32 @@ class LocalWorkspaces:
 
     @asynccontextmanager
     async def _writing(self, real: str) -> AsyncIterator[int]:
-        # Held in a local name while waiting and writing: an unused lock goes by itself.
-        lock = self._locks.setdefault(real, asyncio.Lock())
-        async with lock:
+        writer = _Writer(f"{real}/", asyncio.Event())
+        self._line.append(writer)
+        try:
+            self._let_in()
+            await writer.let_in.wait()
             yield await self._take_lease(real)
+        finally:
+            self._line.remove(writer)
+            self._let_in()
+
+    def _let_in(self) -> None:
+        """Everyone before whom nobody stands in the line, at work or waiting, whose folder overlaps with theirs."""
+        for at, writer in enumerate(self._line):
+            if not any(writer.overlaps(other) for other in self._line[:at]):
+                writer.let_in.set()
+
+
+@dataclass(eq=False, slots=True)
+class _Writer:
+    """`folder` ends in a slash, so that no name is taken for the beginning of another."""
+
+    folder: str
+    let_in: asyncio.Event
+
+    def overlaps(self, other: "_Writer") -> bool:
+        return self.folder.startswith(other.folder) or other.folder.startswith(self.folder)
 
 
 def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
@@ -90,9 +121,12 @@ def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
 
 
 def under_a_root(path: str | Path, roots: Iterable[str | Path]) -> bool:
-    """Whether the folder, links resolved, is one of these roots or lies in one."""
+    """Whether the folder, links resolved, is one of these roots or lies in one.
+
+    The roots are real paths: one that was replaced by a link since it was registered is not what a person registered.
+    """
     real = Path(path).resolve()
-    return any(real.is_relative_to(Path(root).resolve()) for root in roots)
+    return any(real.is_relative_to(root) for root in roots)
 
 
 def home_folder() -> Path:

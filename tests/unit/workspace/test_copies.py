@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork import containment, machine
-from anycowork.containment import find_containment
+from anycowork.containment import Room, find_containment
 from anycowork.domain.tools import ToolResult
 from anycowork.machine import Bubblewrap, SandboxLevel
 from anycowork.workspace.bwrap import Around, Descriptors, bwrap_words
@@ -289,7 +289,7 @@ def test_a_machine_without_overlays_has_the_full_level_on_copies_and_says_so(
     assert real is not None
     script = _without_overlays(real.path, tmp_path)
     monkeypatch.setattr(containment, "look_for_bubblewrap", lambda: Bubblewrap(script, knows_overlay, works=True))
-    found = find_containment(tmp_path / "data", 1234)
+    found = find_containment(tmp_path / "data", Room(copied=1234))
     assert found.level is SandboxLevel.FULL and found.layer is Layer.COPY
     assert "on a private copy of the workspace" in found.says
     told = found.as_json()

@@ -23,8 +23,9 @@ async def test_open_gives_the_real_folder_and_refuses_what_is_none(tmp_path: Pat
     (tmp_path / "real").mkdir()
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("real")
-    assert workspaces.open(str(tmp_path / "link")).root == str(tmp_path / "real")
-    for bad in ("missing", "file", "a\0b"):
+    (tmp_path / "real/inner").mkdir()
+    assert workspaces.open(str(tmp_path / "real")).root == str(tmp_path / "real")
+    for bad in ("missing", "file", "a\0b", "link", "link/inner", "real/../real"):
         with pytest.raises(BadWorkspace):
             workspaces.open(str(tmp_path / bad))
 
@@ -68,6 +69,46 @@ async def test_writers_of_different_folders_are_inside_together(tmp_path: Path) 
     assert barrier.n_waiting == 0
 
 
+@proves("TOOL-3")
+@pytest.mark.parametrize("first", ["a", "a/b"])
+async def test_a_folder_and_one_inside_it_are_never_written_in_together(tmp_path: Path, first: str) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "ab").mkdir()
+    workspaces = LocalWorkspaces(Leases().take)
+    second = "a/b" if first == "a" else "a"
+    order: list[str] = []
+
+    async def write(name: str) -> None:
+        async with workspaces.writing(str(tmp_path / name)):
+            order.append(name)
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks, workspaces.writing(str(tmp_path / first)):
+        waiting = [tasks.create_task(write(name)) for name in (second, "ab")]
+        await waiting[1]  # a neighbour whose name begins alike is not held up
+        assert order == ["ab"]
+    assert order == ["ab", second]
+
+
+@proves("TOOL-3")
+async def test_who_gives_up_waiting_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    workspaces = LocalWorkspaces(Leases().take)
+
+    async def write(name: str) -> None:
+        async with workspaces.writing(str(tmp_path / name)):
+            pass
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        async with workspaces.writing(str(tmp_path / "a/b")):
+            outer = tasks.create_task(write("a"))
+            await asyncio.sleep(0)
+            last = tasks.create_task(write("a/b"))
+            await asyncio.sleep(0)
+            outer.cancel()
+        await last
+    assert outer.cancelled()
+
+
 async def test_a_writer_that_fails_or_is_cancelled_lets_the_next_one_in(tmp_path: Path) -> None:
     workspaces = LocalWorkspaces(Leases().take)
     with pytest.raises(RuntimeError):
@@ -108,3 +149,11 @@ def test_under_a_root_resolves_links_first(tmp_path: Path) -> None:
     assert under_a_root(tmp_path / "root", roots) and under_a_root(tmp_path / "root/inner", roots)
     assert not under_a_root(tmp_path / "root/out", roots) and not under_a_root(tmp_path / "root2", roots)
     assert not under_a_root(tmp_path, []) and not under_a_root(tmp_path, roots)
+
+
+@proves("TOOL-3")
+def test_a_root_that_became_a_link_registers_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "other/inner").mkdir(parents=True)
+    (tmp_path / "root").symlink_to("other")
+    assert not under_a_root(tmp_path / "root", [tmp_path / "root"])
+    assert not under_a_root(tmp_path / "other/inner", [tmp_path / "root"])

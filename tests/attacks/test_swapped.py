@@ -1,0 +1,97 @@
+"""Attempts to make a chat work in another folder than the one it was opened in: by a link in its place, or by what an imported file says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from anycowork.store.importing import Importer
+from support.house import Chat, Guest, Refused, at_home
+from support.scripted_model import call
+from support.spec import proves
+
+SECRET = "the neighbour's secret"
+CHANGES = {
+    "create": call("create_file", path="planted", content="x"),
+    "update": call("update_file", path="secret", edits=[{"find": "secret", "replace": "loss"}]),
+    "delete": call("delete_file", path="secret"),
+    "move": call("move_file", path="secret", to="moved"),
+    "command": call("execute_command", command="echo x > planted; rm -f secret"),
+}
+
+
+def neighbour(tmp_path: Path) -> Path:
+    folder = tmp_path / "neighbour"
+    folder.mkdir()
+    (folder / "secret").write_text(SECRET)
+    return folder
+
+
+async def allow_all(chat: Chat) -> None:
+    for _ in range(3):
+        if (await chat.show())["state"] != "awaiting_approval":
+            return
+        await chat.decide("allow_once")
+
+
+def was_shown(guest: Guest) -> bool:
+    return any(SECRET in json.dumps(request) for request in guest.model.requests)
+
+
+@proves("TOOL-3")
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_link_put_in_the_place_of_the_workspace_leads_no_approved_call_out(tmp_path: Path, change: str) -> None:
+    """As another agent could, whose workspace holds this one."""
+    outside = neighbour(tmp_path)
+    async with at_home(tmp_path, replies=[CHANGES[change]], files={"inner/secret": "own secret"}) as guest:
+        guest.model.replies += ["I could not."] * 3
+        chat = await guest.chat(workspace=str(guest.workspace / "inner"))
+        await chat.send("go")
+        (guest.workspace / "inner").rename(guest.workspace / "away")
+        (guest.workspace / "inner").symlink_to(outside)
+        await allow_all(chat)
+        assert sorted(path.name for path in outside.iterdir()) == ["secret"]
+        assert (outside / "secret").read_text() == SECRET
+        assert (await chat.show())["state"] == "idle"
+
+
+@proves("TOOL-3")
+async def test_an_agent_that_replaces_an_inner_workspace_by_a_link_opens_no_other_folder(tmp_path: Path) -> None:
+    outside = neighbour(tmp_path)
+    swap = call("execute_command", command=f"mv inner away && ln -s {outside} inner")
+    async with at_home(tmp_path, replies=[swap, "Done."], files={"inner/a.txt": "a"}) as guest:
+        inner = str(guest.workspace / "inner")
+        await guest.ask("POST", "/workspaces", {"root": inner}, expect=201)
+        inside = await guest.chat(workspace=inner)
+        outer = await guest.chat()
+        await outer.send("go")
+        await allow_all(outer)
+        assert (guest.workspace / "inner").is_symlink()
+        guest.model.replies = [call("read_file", path="secret"), call("execute_command", command="cat secret"), "Done."]
+        await inside.send("read it")
+        assert not was_shown(guest) and await inside.results() == []
+        with pytest.raises(Refused, match="422"):
+            await guest.chat(workspace=inner)
+
+
+@proves("TOOL-3", "SEC-4")
+@pytest.mark.parametrize("where", ["unregistered", "/", "home", "data"])
+async def test_an_imported_chat_works_in_no_folder_that_nobody_registered(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chat's file comes from whoever sent it, and reading passes without being asked."""
+    outside = neighbour(tmp_path)
+    named = {"unregistered": str(outside), "/": "/", "home": str(outside), "data": str(tmp_path / "data")}[where]
+    if where == "home":
+        monkeypatch.setenv("HOME", str(outside))
+    async with at_home(tmp_path, replies=[call("grep", pattern="secret"), "Done."]) as guest:
+        database = guest.house.database
+        importer = Importer(database.writer, guest.house.rooms.clock, str(guest.workspace), "person:owner")
+        source = {"id": "01890000-0000-7000-8000-000000000001", "workspace": named, "messages": []}
+        report = await importer.load(json.dumps(source).encode())
+        assert report.chats == 1 and not report.problems
+        listed = (await guest.ask("GET", "/context"))["contexts"]
+        chat = Chat(guest, next(item for item in listed if item["workspace"] == named))
+        await chat.send("look around")
+        assert (await chat.show())["state"] == "idle"
+        assert not was_shown(guest) and await chat.results() == []
