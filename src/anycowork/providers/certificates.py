@@ -47,8 +47,14 @@ def innermost(error: BaseException) -> BaseException:
     seen: list[BaseException] = []
     while error not in seen:
         seen.append(error)
-        inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)  # aiohttp's
-        error = inner if isinstance(inner, BaseException) else error.__cause__ or error
+        # aiohttp's two names for it; httpx has it as the cause, and below that as the only argument
+        held = (
+            getattr(error, "certificate_error", None),
+            getattr(error, "os_error", None),
+            error.__cause__,
+            *error.args,
+        )
+        error = next((inner for inner in held if isinstance(inner, BaseException)), error)
     return error
 
 
