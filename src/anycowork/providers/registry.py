@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
-from anycowork.domain.asking import ModelOptions, Provider
+from anycowork.domain.asking import LEAST_NATIVE_CONTEXT, Calling, ModelOptions, Provider
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.domain.messages import Json
 from anycowork.providers.anthropic import Anthropic
@@ -79,9 +79,10 @@ class ProviderRegistry:
         return self._resolve(model_id)[0].context_tokens
 
     def options(self, model_id: str | None) -> ModelOptions:
-        """How the model wants to be asked. Raises: NoSuchModel."""
+        """How the model is to be asked: as it was set, as far as its context holds that. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
-        return replace(config.options, images=True) if config.sees(model) else config.options
+        options = replace(config.options, calling=Calling.TEXT) if _too_small_for_offers(config) else config.options
+        return replace(options, images=True) if config.sees(model) else options
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
@@ -254,6 +255,10 @@ def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
     return config, config.models[0] if config.models else AUTO
 
 
+def _too_small_for_offers(config: ProviderConfig) -> bool:
+    return config.options.calling is Calling.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
+
+
 def _address(config: ProviderConfig) -> str | None:
     usual = {"openai": OPENAI_URL, "anthropic": ANTHROPIC_URL, "local": None, "guide": None}
     return config.base_url or usual[config.kind]
@@ -277,6 +282,11 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
             if isinstance(fault, Untrusted):
                 return fault.message
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
+        case Readiness.READY if _too_small_for_offers(config):
+            return (
+                f"Its tools are told as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
+                f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
+            )
         case Readiness.READY:
             return f"Choose a model of it as {config.name}/<model>."
         case _:
