@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from anycowork.words.completing import workflow_names, workflow_parameters
 from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, over
 from anycowork.words.running import ToldToPrograms, carried_out
 
@@ -58,8 +59,11 @@ def list_workflows(
 @app.command("run", help=RUN_HELP, cls=ToldToPrograms)
 def run_workflow(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],
-    parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="KEY=VALUE")] = None,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(help="Its parameters.", metavar="KEY=VALUE", autocompletion=workflow_parameters),
+    ] = None,
     workspace: WorkspaceOrHere = None,
     role: Role = None,
     as_json: Events = False,
