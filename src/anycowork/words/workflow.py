@@ -19,6 +19,14 @@ Examples:
     anycowork workflow list --workspace ~/project --json
 """
 
+SHOW_HELP = """Say what one workflow does: its parameters, its steps, what it needs and where it comes from.
+
+Example:
+
+\b
+    anycowork workflow show explain_code
+"""
+
 RUN_HELP = """Run a workflow without a screen.
 
 The same as `anycowork run "/NAME KEY=VALUE"`: the answer goes to stdout, progress to stderr, and nothing is approved for you.
@@ -54,6 +62,20 @@ def list_workflows(
 
     flags = over(context, {"workspace": workspace, "data_dir": data_dir})
     raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+
+
+@app.command("show", help=SHOW_HELP, short_help="Say what one workflow does and takes.")
+def show_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    workspace: WorkspaceOrHere = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.workflows import show_workflow as command
+
+    flags = over(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(command(flags, os.environ, name, cwd=Path.cwd(), as_json=as_json))
 
 
 @app.command("run", help=RUN_HELP, cls=ToldToPrograms)
