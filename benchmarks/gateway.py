@@ -8,12 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import uvloop
@@ -24,6 +24,7 @@ from wire_load import Loaded, load, request_bytes
 
 QUESTION = "CPU of the gateway for one request and for one streamed chunk"
 PATIENCE = 120.0
+START_PATIENCE, TELL_EVERY = 1_200.0, 15.0
 REQUESTS, STREAMS, CHUNKS = 3000, 64, 100
 PEER_REQUESTS, PEER_STREAMS = 60, 4
 CROWD = 256
@@ -159,7 +160,7 @@ def _nginx(ground: Ground, provider: str) -> dict[str, float]:
         settings = folder / "nginx.conf"
         settings.write_text(NGINX.format(folder=folder, provider=provider.removeprefix("http://"), port=port))
         with _started([program, "-c", str(settings), "-e", str(folder / "error.log")], {}) as process:
-            _answers(f"http://127.0.0.1:{port}/v1/models", process)
+            until_it_answers(f"http://127.0.0.1:{port}/v1/models", process)
             url = f"http://127.0.0.1:{port}"
             return _asked(url, "any", process.pid, requests=REQUESTS * 4, streams=STREAMS, crowd=True)
 
@@ -187,7 +188,7 @@ def _litellm(ground: Ground, provider: str, tuning: Mapping[str, str]) -> dict[s
         environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_DOCS": "True", "HOME": str(folder), **tuning}
         with _started([*map(str, words), *(["--num_workers", "1"] if tuning else [])], environment) as process:
             url = f"http://127.0.0.1:{port}"
-            _answers(f"{url}/health/liveliness", process)
+            until_it_answers(f"{url}/health/liveliness", process)
             return _asked(url, "sk-bench", process.pid, requests=PEER_REQUESTS, streams=PEER_STREAMS, crowd=False)
 
 
@@ -208,16 +209,28 @@ def _started(words: list[str], environment: Mapping[str, str]) -> Iterator[subpr
             process.wait(10)
 
 
-def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Returns when the server answers. Raises: NotMeasured."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end and process.poll() is None:
+def until_it_answers(
+    url: str, process: subprocess.Popen[bytes], *, patience: float = START_PATIENCE, one_look: float = 5.0
+) -> None:
+    """Returns when the server answers. As long as its process lives it is waited for: beside other work a start may take minutes.
+
+    Raises: NotMeasured if the process has ended, or still gives no answer after `patience` seconds.
+    """
+    name, began = Path(str(process.args[0])).name, time.monotonic()  # type: ignore[index]  # a list: see _started
+    told = began
+    while process.poll() is None:
         try:
-            with urlopen(url, timeout=5):
+            with urlopen(url, timeout=one_look):
                 return
-        except (URLError, OSError):
+        except OSError:  # refused, or no answer in time
             time.sleep(0.2)
-    raise NotMeasured("it did not start")
+        now = time.monotonic()
+        if now - began > patience:
+            raise NotMeasured(f"{name} did not answer within {patience:g} s")
+        if now - told > TELL_EVERY:
+            told = now
+            print(f"  {name} is still starting ({now - began:.0f} s) …", file=sys.stderr, flush=True)
+    raise NotMeasured(f"{name} ended with {process.returncode} before it answered")
 
 
 def _free_port() -> int:

@@ -32,7 +32,6 @@ from anycowork.words.options import (
 from anycowork.words.running import How, ToldToPrograms, carried_out
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its looks would cost 0.4 CPU seconds at every --help

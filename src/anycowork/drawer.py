@@ -80,6 +80,7 @@ def provider_configs(settings: Settings) -> list[ProviderConfig]:
             context_tokens=entry.context_tokens or usual_context(entry.kind),
             options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
             images=entry.images,
+            ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
             prices={model: Price(each.input, each.output, each.cached) for model, each in entry.prices.items()},
         )
         for entry in settings.providers

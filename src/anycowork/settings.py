@@ -46,7 +46,8 @@ class ProviderEntry(BaseModel):
 
     `calling` schema: its models are held to a JSON schema of what they may reply; native: they use their own function calling;
     `brief`: they are small, and told little. `images`: the models that can be shown images, as names or patterns (`*-vision*`);
-    without it, those whose names are known to.
+    without it, those whose names are known to. `ca_file`: a PEM file of who may vouch for its certificate, besides those that this
+    machine trusts.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +61,7 @@ class ProviderEntry(BaseModel):
     calling: Literal["text", "schema", "native"] = "text"
     brief: bool = False
     images: tuple[str, ...] | None = None
+    ca_file: Path | None = None
     prices: Mapping[str, PriceEntry] = Field(default_factory=dict)
 
 

@@ -37,11 +37,11 @@ class Supplies:
     async def of_data_folder(self) -> Sequence[SuppliedFile]:
         """A person put them there, so they are trusted."""
         found = await asyncio.to_thread(supplied_files, str(self._data_dir), WORKFLOWS, ENDING)
-        return [replace(file, trusted=True) for file in found]
+        return [replace(file, trusted=True) for file in found if not _is_for_people(file)]
 
     async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
         found = await asyncio.to_thread(supplied_files, workspace, OF_WORKSPACE, ENDING)
-        return await self._judged(workspace, found)
+        return await self._judged(workspace, [file for file in found if not _is_for_people(file)])
 
     async def instructions(self, workspace: str) -> SuppliedFile | None:
         found = await asyncio.to_thread(supplied_file, workspace, INSTRUCTIONS)
@@ -79,6 +79,11 @@ class Supplies:
     async def _judged(self, workspace: str, found: Sequence[SuppliedFile]) -> list[SuppliedFile]:
         trust = _trusted_hashes(await self._roots.all()) if found else {}
         return [_judged(file, trust.get(Path(workspace, file.path))) for file in found]
+
+
+def _is_for_people(file: SuppliedFile) -> bool:
+    """What tells people about a folder of workflows is none itself."""
+    return Path(file.path).name == "README.md"
 
 
 def _judged(file: SuppliedFile, trusted: str | None) -> SuppliedFile:

@@ -7,7 +7,7 @@ from playwright.async_api import expect
 from e2e.browsing import PHONE, at_the_page, press_until, start_chat, violations
 from support.scripted_model import call
 from support.spec import proves
-from support.workflows import supplied
+from support.workflows import supplied, written
 
 RELEASE = """+++
 description = "Write the notes of a release."
@@ -22,6 +22,67 @@ description = "the version that is released"
 
 Write NOTES.md for version {{version}}.
 """
+
+EVERY_TYPE = """+++
+description = "Count something."
+
+[[parameters]]
+name = "most"
+type = "integer"
+description = "how many"
+
+[[parameters]]
+name = "where"
+type = "path"
+default = "src"
+
+[[parameters]]
+name = "manner"
+choices = ["short", "long"]
+required = false
+
+[[parameters]]
+name = "loud"
+type = "boolean"
+default = true
++++
+
+It never counts further than it must.
+
+## Count to {{most}}
+
+Count to {{most}} in {{where}}, manner: {{manner}}, loud: {{loud}}.
+"""
+
+
+@proves("UI-5", "WFL-2")
+async def test_a_form_suits_every_type_and_tells_each_fault_at_its_field(tmp_path):
+    written(tmp_path, count=EVERY_TYPE)
+    async with at_the_page(tmp_path, replies=["Hello.", "One, two."]) as (page, guest):
+        await start_chat(page, "good day")
+        await expect(page.get_by_text("Hello.")).to_be_visible()
+        await page.get_by_label("Message", exact=True).fill("/cou")
+        await expect(page.get_by_role("option").first).to_contain_text("/count")
+        await page.keyboard.press("Enter")
+        form = page.get_by_role("form", name="count")
+        await expect(form).to_contain_text("It never counts further than it must.")
+        await form.get_by_role("textbox", name="most").fill("three")
+        await form.get_by_role("textbox", name="where").fill("/etc")
+        manner = form.get_by_role("combobox", name="manner")
+        await manner.select_option("long")
+        await manner.select_option("none")  # what need not be given can be taken back
+        await form.get_by_role("checkbox", name="loud").uncheck()
+        await page.get_by_role("button", name="Run", exact=True).click()
+        await expect(form).to_contain_text("It must be a whole number.")
+        await expect(form).to_contain_text("It must be a path inside the workspace")
+        await expect(form.get_by_role("checkbox", name="loud")).not_to_be_checked()
+        assert await violations(page) == []
+        await form.get_by_role("textbox", name="most").fill("2")
+        await form.get_by_role("textbox", name="where").fill("lib")
+        await page.get_by_role("button", name="Run", exact=True).click()
+        await expect(page.get_by_text("One, two.")).to_be_visible()
+        asked = guest.model.requests[-1]["messages"][-1]["content"]
+        assert "Count to 2 in lib, manner: , loud: false." in asked
 
 
 @proves("UI-5", "UI-6")

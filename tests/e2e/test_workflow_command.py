@@ -26,6 +26,18 @@ def test_list_shows_each_by_category_with_how_to_type_it(desk: Desk) -> None:
     assert "/explain_code path=<path> [depth=brief|thorough]" in done.stdout
 
 
+@proves("WFL-1")
+def test_show_says_what_one_does_and_takes(desk: Desk) -> None:
+    done = desk.type("workflow", "show", "explain_code")
+    assert done.returncode == 0 and done.stdout.startswith("explain_code: Explain a file or a folder in plain words.\n")
+    assert "  path           path (required) the file or folder to explain\n" in done.stdout
+    assert "brief|thorough (default: " in done.stdout and "  1. Explain " in done.stdout
+    assert "Needs: read_files. From: builtin/explain_code.md\n" in done.stdout
+    assert json.loads(desk.type("workflow", "show", "/explain_code", "--json").stdout)["name"] == "explain_code"
+    unknown = desk.type("workflow", "show", "explain_cod")
+    assert (unknown.returncode, unknown.stdout) == (2, "") and "explain_code" in unknown.stderr
+
+
 def test_list_tells_what_is_not_trusted_and_what_is_left_out(desk: Desk) -> None:
     supplied(desk.workspace, theirs='+++\ndescription = "Theirs."\n+++\n## Go\nGo.\n', broken="---\n---\n")
     done = desk.type("workflow", "list")

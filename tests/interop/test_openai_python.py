@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 import openai
+import pydantic
 import pytest
 from openai import AsyncOpenAI, OpenAI
+from openai.types import CompletionUsage
 
 from support.real_clients import ANSWER, Place
 from support.spec import proves
@@ -181,3 +183,77 @@ async def test_many_streams_side_by_side_and_one_that_is_left(place):
         await anext(aiter(left))
         await left.close()
         assert await asyncio.gather(*(read() for _ in range(16))) == [ANSWER] * 16
+
+
+# --- to the token
+
+USED = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "estimated")
+
+
+class Weather(pydantic.BaseModel):
+    city: str
+
+
+def as_a_hurried_user(openai_: OpenAI) -> list[CompletionUsage]:
+    """The same question in every way that the client offers, with its own settings: what each answer said it used."""
+    chat, asked = openai_.chat.completions, {"model": "scripted", "messages": HELLO}
+    found = [chat.create(**asked).usage, chat.with_raw_response.create(**asked).parse().usage]
+    with chat.with_streaming_response.create(**asked) as response:
+        found.append(response.parse().usage)
+    with chat.stream(**asked, stream_options={"include_usage": True}) as events:
+        found.append(events.get_final_completion().usage)
+    with chat.create(**asked, stream=True, stream_options={"include_usage": True}) as stream:
+        found += [chunk.usage for chunk in stream if chunk.usage]
+    found.append(chat.parse(model="json", messages=HELLO, response_format=Weather).usage)
+    return found
+
+
+@proves("GW-1")
+def test_every_way_of_asking_is_counted_to_the_token(place):
+    key = place.key()
+    with OpenAI(base_url=place.through + "/", api_key=key) as through:
+        told = as_a_hurried_user(through)
+        embedded = through.embeddings.create(model="scripted", input=["a", "abc"])  # in base64, its own default
+        parsed = through.responses.parse(model="json", input="hi", text_format=Weather)
+        with through.responses.stream(model="scripted", input="hi") as events:
+            streamed = events.get_final_response()
+    assert [item.embedding for item in embedded.data] == [[1.0, 0.25, -1.5], [3.0, 0.25, -1.5]]
+    assert parsed.output_parsed == Weather(city="Ulm")
+    responses = [parsed.usage, streamed.usage]
+    assert tuple(place.keys()[-1]["today"][name] for name in USED) == (
+        9,
+        sum(each.prompt_tokens for each in told)
+        + embedded.usage.prompt_tokens
+        + sum(u.input_tokens for u in responses),
+        sum(each.completion_tokens for each in told) + sum(u.output_tokens for u in responses),
+        4,
+        2,
+        0.0,
+    )
+
+
+@proves("GW-1")
+async def test_the_async_client_is_counted_to_the_token_too(place):
+    async with AsyncOpenAI(base_url=place.through, api_key=place.key()) as through:
+        whole = await through.chat.completions.create(model="scripted", messages=HELLO)
+        stream = await through.chat.completions.create(
+            model="scripted", messages=HELLO, stream=True, stream_options={"include_usage": True}
+        )
+        last = [chunk.usage async for chunk in stream][-1]
+    assert whole.usage is not None and last is not None
+    used = place.keys()[-1]["today"]
+    assert (used["requests"], used["prompt_tokens"], used["completion_tokens"], used["estimated"]) == (
+        2,
+        whole.usage.prompt_tokens + last.prompt_tokens,
+        whole.usage.completion_tokens + last.completion_tokens,
+        0.0,
+    )
+
+
+@proves("GW-1")
+def test_a_base_url_that_lacks_its_version_is_told_in_the_clients_own_error(place):
+    with (
+        client(place.through.removesuffix("/v1"), place.key()) as hurried,
+        pytest.raises(openai.PermissionDeniedError, match="base URL end with /v1"),
+    ):
+        hurried.chat.completions.create(model="scripted", messages=HELLO)

@@ -70,6 +70,8 @@ def mind(body: Body) -> Answer:
             return HttpError(500, "<html>Bad gateway</html>")
         case "breaks":
             return BreakOff("Good d")
+        case "json":
+            return Reply('{"city": "Ulm"}')
         case "edits":  # in the form that aider reads
             return Reply("greeting.txt\n```\nGood day.\n```\n")
     asked = body.get("messages") or body.get("input") or []

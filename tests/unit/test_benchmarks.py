@@ -2,14 +2,19 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import judging
+from gateway import until_it_answers
 from judging import BadTarget, Judgement, Op, Target, Verdict, breached, judge, read_targets
 from measuring import NotMeasured, in_rounds
 from run import BENCHMARKS, HERE, result, targets, verdicts
@@ -128,3 +133,38 @@ def test_a_result_keeps_every_round_beside_the_median() -> None:
     kept = result({"cores": 2}, 3, {"a.b.c": [1.0, 3.0, 2.0]}, {}, [judge(AT_MOST_TWICE, {})])
     assert kept["figures"] == {"a.b.c": {"median": 2.0, "rounds": [1.0, 3.0, 2.0]}}
     assert judging.Verdict.NOT_MEASURED.value in str(kept["targets"])
+
+
+# --- waiting for a peer
+
+HONEST = "from http.server import *; s = HTTPServer(('127.0.0.1', 0), BaseHTTPRequestHandler); print(s.server_port, flush=True); {}"
+
+
+@contextmanager
+def _peer(then: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A server that listens from the start, and does `then`; and its address."""
+    process = subprocess.Popen([sys.executable, "-c", HONEST.format(then)], stdout=PIPE, stderr=subprocess.DEVNULL)
+    with process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}", process
+        finally:
+            process.kill()
+
+
+def test_a_peer_that_is_slow_to_answer_is_waited_for_as_long_as_it_lives() -> None:
+    """Its port is open long before it answers, as that of a server that loads its libraries."""
+    first_is_lost = "c, _ = s.socket.accept(); c.close(); s.serve_forever()"
+    with _peer(f"s.RequestHandlerClass.do_GET = lambda h: h.send_error(200); {first_is_lost}") as (url, process):
+        until_it_answers(url, process, patience=30)
+        assert process.poll() is None
+
+
+def test_a_peer_that_ends_is_not_waited_for_and_its_end_is_told() -> None:
+    with _peer("raise SystemExit(3)") as (url, process), pytest.raises(NotMeasured, match="ended with 3"):
+        until_it_answers(url, process, patience=30)
+
+
+def test_a_peer_that_never_answers_is_given_up() -> None:
+    with _peer("__import__('signal').pause()") as (url, process), pytest.raises(NotMeasured, match="not answer within"):
+        until_it_answers(url, process, patience=0, one_look=0.1)

@@ -168,7 +168,10 @@ class Moment:
         return self._results.holds(call)
 
     def earlier_failure(self, call: Call) -> Call | None:
-        """The same call made before in this turn, if it failed for good or nothing has succeeded since."""
+        """The same call made before in this turn, if it failed for good or nothing has succeeded since. A step of a workflow is none:
+        whoever wrote it there meant it to be made again."""
+        if call.provenance.workflow is not None:
+            return None
         for earlier in reversed(self.calls):
             if earlier.id == call.id or earlier.result is None or _was_a_repeat(earlier):
                 continue

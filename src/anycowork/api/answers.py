@@ -18,6 +18,7 @@ _WHY = {
     409: ("turn_running", "A turn is running in this chat. Wait for its end, or stop it."),
     410: ("snapshot_pruned", "This snapshot's content was pruned to make room for newer ones."),
     413: ("too_large", "The body is larger than 10485760 bytes."),
+    415: ("unknown_encoding", "A body in the encoding 'br' cannot be read here. Send it plain, or as gzip."),
     421: ("wrong_host", "This server does not answer to the host 'example.com'."),
     422: ("invalid", "'content' is missing."),
     500: ("internal_error", "Something failed inside AnyCowork; its log says what."),

@@ -127,9 +127,17 @@ def _keep_to_passthrough(principal: Principal, path: str) -> None:
     reached = path in PASSTHROUGH_PATHS or path.startswith(ONE_MODEL)
     if principal.kind is PrincipalKind.CLIENT_KEY and not reached:
         raise NotAllowed(
-            f"The client key '{principal.name}' reaches {', '.join(sorted(PASSTHROUGH_PATHS))} only;"
-            f" for {path[:100]} use the server's token."
+            f"The client key '{principal.name}' reaches {', '.join(sorted(PASSTHROUGH_PATHS))} only, "
+            f"and this is {path[:100]}. {_way_out(path)}"
         )
+
+
+def _way_out(path: str) -> str:
+    """Who set up a program in a hurry gave it the base URL without its /v1, or with two of them."""
+    meant = "/".join(["", "v1", *(word for word in path.split("/") if word not in ("", "v1"))])
+    if meant in PASSTHROUGH_PATHS:
+        return "Let the program's base URL end with /v1."
+    return "What else there is needs the server's token."
 
 
 # --- what each route says it needs

@@ -16,8 +16,9 @@ from anycowork.api.body import ClientGone, read_body
 from anycowork.api.errors import WrongMethod
 from anycowork.api.hops import towards_client, towards_provider, towards_provider_query
 from anycowork.api.metering import NOTHING, Meter, Metered, expect, read_wish
+from anycowork.api.packed import unpacked
 from anycowork.api.rooms import Line, LiveAnswer, Upstreams
-from anycowork.api.wire import send_json
+from anycowork.api.wire import header, send_json
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, NotFound, ProviderFault, RequestFault
 from anycowork.domain.metering import Used
@@ -61,11 +62,17 @@ class Gateway:
                 await _while_listened_to(receive, self._tell_models(path.removeprefix(ONE_MODEL), send))
             return
         body = await read_body(scope, receive, max_bytes=self._max_bytes)
-        wish = read_wish(body)
+        plain = await self._read_plain(scope, body)
+        wish = read_wish(plain)
         line = self._upstreams.find(wish.model) or _no_provider()
-        expected, price = expect(path, wish, len(body)), line.price(wish.model)
+        expected, price = expect(path, wish, len(plain)), line.price(wish.model)
         with self._meter.reserved(account, expected, price, name=principal.name) as metered:
             await _while_listened_to(receive, _forward(line, scope, body, send, metered))
+
+    async def _read_plain(self, scope: Scope, body: bytes) -> bytes:
+        """What a packed body holds, for a look; nearly all come as they are. Raises: UnknownEncoding, TooLarge."""
+        encodings = header(scope, b"content-encoding")
+        return await asyncio.to_thread(unpacked, body, encodings, max_bytes=self._max_bytes) if encodings else body
 
     async def _tell_models(self, name: str, send: Send) -> None:
         """The one of this name, or all of them if it is the list's own path: none where no provider is connected."""

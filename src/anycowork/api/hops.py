@@ -56,6 +56,7 @@ _NOT_SENT_ON = _CONNECTION | _OURS
 _NOT_SENT_BACK = _CONNECTION | _THEIRS
 _PLAIN = re.compile(rb"[\t -~]*")  # nothing else is written into another server's request
 _USUAL = (b"keep-alive", b"close", b"")
+_OPENED = (b"gzip", b"x-gzip", b"deflate", b"identity")  # by whoever watches what an answer used
 
 _IN_ADDRESSES = "".join(map(chr, range(0x21, 0x7F)))
 
@@ -67,7 +68,7 @@ def towards_provider(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
     pairs = list(headers)
     kept = _without(pairs, _NOT_SENT_ON, _OUR_NETWORK)
     plain = _PLAIN.fullmatch
-    return [pair for pair in kept if plain(pair[0]) and plain(pair[1])]
+    return [_readable(pair) for pair in kept if plain(pair[0]) and plain(pair[1])]
 
 
 def towards_client(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
@@ -78,6 +79,14 @@ def towards_client(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
 def towards_provider_query(query: bytes) -> str:
     """What stood behind the question mark, as it was; bytes that may not stand in an address are escaped."""
     return quote(query, safe=_IN_ADDRESSES)
+
+
+def _readable(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """A client may take encodings that are not opened here; in one of them an answer could be counted by guess only."""
+    if pair[0] != b"accept-encoding":
+        return pair
+    taken = [word.strip() for word in pair[1].split(b",") if word.split(b";")[0].strip().lower() in _OPENED]
+    return pair[0], b", ".join(taken) or b"identity"
 
 
 def _without(

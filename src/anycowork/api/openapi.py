@@ -225,7 +225,7 @@ def _passed_on(path: str, asked: Schema) -> Schema:
         "description": "The body goes on byte for byte, the provider's answer and its errors come back unchanged, streamed as they come.",
         "requestBody": {"required": True, "content": {"application/json": {"schema": asked}}},
         "responses": {"200": {"description": "What the provider says.", "content": answer}}
-        | _plain(400, 404, 408, 413, 422, 502, 504),
+        | _plain(400, 404, 408, 413, 415, 422, 502, 504),
     }
 
 

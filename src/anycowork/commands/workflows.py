@@ -1,12 +1,12 @@
-"""`anycowork workflow`: which there are, and a new one of your own. Running one is `run` with the words that a chat takes."""
+"""`anycowork workflow`: which there are, what one takes, and a new one of your own. Running one is `run` with the words that a chat takes."""
 
 import asyncio
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from pydantic import JsonValue
 
@@ -28,17 +28,14 @@ def typed(name: str, parameters: Sequence[str]) -> str:
     return " ".join([f"/{name.removeprefix('/')}", *map(shlex.quote, parameters)])
 
 
-# --- list
+# --- list and show
 
 
 def list_workflows(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
     """Prints them; the exit code."""
-    try:
-        settings = load_settings(flags, environ, cwd=cwd)
-        found = asyncio.run(_fetch(settings, cwd))
-    except AnyCoworkError as error:
-        stderr().line(f"anycowork workflow list: {error.message}")
-        return EXIT_CODES[Ending.USAGE if isinstance(error, BadSettings | Invalid) else Ending.FAILED]
+    found = _found("list", "/workflows", flags, environ, cwd)
+    if isinstance(found, int):
+        return found
     if as_json:
         stdout().json(json.dumps(found, ensure_ascii=False))
     else:
@@ -46,18 +43,47 @@ def list_workflows(flags: Mapping[str, object], environ: Mapping[str, str], *, c
     return EXIT_CODES[Ending.DONE]
 
 
-async def _fetch(settings: Settings, cwd: Path) -> Json:
+def show_workflow(
+    flags: Mapping[str, object], environ: Mapping[str, str], name: str, *, cwd: Path, as_json: bool
+) -> int:
+    """Prints what one does and takes; the exit code."""
+    path = f"/workflows/{quote(name.removeprefix('/'), safe='')}"
+    found = _found("show", path, flags, environ, cwd)
+    if isinstance(found, int):
+        return found
+    if as_json:
+        stdout().json(json.dumps(found, ensure_ascii=False))
+    else:
+        for line in _page(found):
+            stdout().line(harmless(line))
+    return EXIT_CODES[Ending.DONE]
+
+
+def _found(word: str, path: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Json | int:
+    """What the house answers; the exit code if it is a refusal, which has been told."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        return asyncio.run(_fetch(path, settings, cwd))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork workflow {word}: {error.message}")
+        mistyped = isinstance(error, BadSettings | Invalid) or (
+            isinstance(error, HouseAnswered) and error.status == 404
+        )
+        return EXIT_CODES[Ending.USAGE if mistyped else Ending.FAILED]
+
+
+async def _fetch(path: str, settings: Settings, cwd: Path) -> Json:
     async def work(address: Address) -> Json:
         async with HouseClient(address.url, address.token) as client:
             folder = settings.workspace or cwd
             try:
-                return await client.get(f"/workflows?{urlencode({'workspace': str(folder)})}")
+                return await client.get(f"{path}?{urlencode({'workspace': str(folder)})}")
             except HouseAnswered as error:
                 if error.specific != BadWorkspace.code:
                     raise
                 if settings.workspace is not None:
                     raise BadWorkspace(error.message) from None
-                return await client.get("/workflows")  # here is no workspace: those of the server's own folder
+                return await client.get(path)  # here is no workspace: those of the server's own folder
 
     return await with_house(settings, work)
 
@@ -75,6 +101,30 @@ def _tell(found: Json, out: Console, aside: Console) -> None:
     for fault in _objects(found.get("faults")):
         line = f":{fault['line']}" if fault.get("line") else ""
         aside.line(harmless(f"left out: {fault['path']}{line}: {fault['reason']}"))
+
+
+def _page(one: Json) -> Iterator[str]:
+    yield f"{one['name']}: {one['description']}"
+    yield f"  {one['usage']}"
+    for parameter in _objects(one.get("parameters")):
+        yield f"  {parameter['name']!s:<14} {_about(parameter)}"
+    if one.get("about"):
+        yield ""
+        yield str(one["about"])
+    yield ""
+    yield from (f"  {number}. {step['title']}" for number, step in enumerate(_objects(one.get("steps")), 1))
+    needs = one.get("needs")
+    yield f"Needs: {', '.join(map(str, needs)) if isinstance(needs, list) and needs else 'nothing'}. From: {one['path']}"
+    if one["trusted"] is not True:
+        yield "Not trusted yet, so it cannot be run."
+
+
+def _about(parameter: Json) -> str:
+    choices = parameter.get("choices")
+    kind = "|".join(map(str, choices)) if isinstance(choices, list) else str(parameter["type"])
+    default = parameter.get("default")
+    need = "required" if parameter["required"] else "optional" if default is None else f"default: {default}"
+    return f"{kind} ({need}) {parameter['description']}".rstrip()
 
 
 def _objects(value: JsonValue) -> list[Json]:

@@ -40,6 +40,9 @@ class Calling(StrEnum):
     NATIVE = "native"  # tools are offered and called through the provider's own function calling
 
 
+LEAST_NATIVE_CONTEXT = 2_730  # tokens; in fewer, schemas leave no room for the work itself, and tools are told as text
+
+
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
     """What is known of a model beside its name. `brief`: small and slow, so it is told little, by examples, and shown short results.

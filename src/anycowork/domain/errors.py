@@ -167,6 +167,12 @@ class Unreachable(ProviderFault):
     retryable = True
 
 
+class Untrusted(ProviderFault):
+    """No safe connection comes about: nothing here vouches for its certificate, or it has none."""
+
+    code = "provider_untrusted"
+
+
 class RateLimited(ProviderFault):
     code = "provider_rate_limited"
     retryable = True

@@ -14,11 +14,13 @@ from anycowork.domain.tools import ToolSpec
 from anycowork.prompts.brief import TOOL_BUDGET as BRIEF_BUDGET
 from anycowork.prompts.brief import brief_prompt, brief_tools
 from anycowork.prompts.catalogue import catalogue
-from anycowork.prompts.enhance import OFFER_BUDGET, TOOL_BUDGET, Enhanced, enhance, offer_tokens, offered_tools
+from anycowork.prompts.enhance import TOOL_BUDGET, Enhanced, enhance
 from anycowork.prompts.instructions import NOTHING, Section, instructions_section
+from anycowork.prompts.offering import OFFER_BUDGET, all_fit_whole, offer_tokens, offered_tools
 from anycowork.prompts.prose import prose, role_text
 from anycowork.prompts.replies import reply_schema
 
+_BESIDE_OFFERS = 1_100  # tokens that the rest of the prompt and a first result need
 _AMPLE = 8_000  # tokens: with this much room every budget is what it is meant to be
 _CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES}
 
@@ -49,7 +51,7 @@ class Aim:
 
     @property
     def offered(self) -> int:
-        return min(OFFER_BUDGET, self.room * 3 // 5)
+        return min(OFFER_BUDGET, self.room * 3 // 5, max(0, self.room - _BESIDE_OFFERS))
 
     @property
     def brief(self) -> int:
@@ -206,7 +208,7 @@ class PromptBook:
 def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: Aim) -> bool:
     return (
         not catalogue(specs, role, budget_tokens=aim.listed).whole
-        or bool(offered_tools(specs, role, budget_tokens=aim.offered).left_out)
+        or not all_fit_whole(specs, role, budget_tokens=aim.offered)
         or bool(brief_tools(role, specs, budget_tokens=aim.brief).left_out)
     )
 

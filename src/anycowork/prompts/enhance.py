@@ -2,7 +2,6 @@
 Pure; the passthrough never comes here."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from string import Template
 
@@ -11,16 +10,15 @@ from pydantic import JsonValue
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
-from anycowork.prompts.catalogue import Catalogue, catalogue, tools_of
+from anycowork.prompts.catalogue import Catalogue, catalogue
 from anycowork.prompts.instructions import NOTHING, Section
+from anycowork.prompts.offering import OFFER_BUDGET, offered_tools
 from anycowork.prompts.prose import prose
-from anycowork.prompts.shortlist import Shortlist, named, shortlist
-from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
+from anycowork.prompts.shortlist import Shortlist, named
+from anycowork.prompts.tokens import BYTES_PER_TOKEN
 
 TOOL_BUDGET = 2_000
-OFFER_BUDGET = 4_000  # with their schemas, as a provider is offered them: far wider than a line
-_ENVELOPE = 80  # bytes that a provider's format puts around one
-_NAMES_SHARE = 8  # of that budget, to name what was not offered
+_NAMES_SHARE = 8  # of the offers' budget, to name what was not offered
 
 
 @value
@@ -59,23 +57,6 @@ def enhance(
         told, left_out = _tool_sections(tools), tools.left_out
     sections = [base, role_text, *told, prose("mermaid") if mermaid else "", instructions.text]
     return Enhanced(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
-
-
-def offered_tools(
-    specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None, request: str = ""
-) -> Shortlist:
-    """Those that a provider is offered with their schemas, for a model that calls natively."""
-    budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
-    return shortlist(tools_of(specs, role), weight=_offer_size, room=budget * BYTES_PER_TOKEN, request=request)
-
-
-def offer_tokens(found: Shortlist) -> int:
-    """What they weigh in a request beside its messages."""
-    return math.ceil(sum(map(_offer_size, found.shown)) / BYTES_PER_TOKEN)
-
-
-def _offer_size(spec: ToolSpec) -> int:
-    return _ENVELOPE + size(spec.name) + size(spec.description) + size(json.dumps(spec.schema))
 
 
 def _not_offered(found: Shortlist, budget_tokens: int | None) -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 after it nothing is retried. What its refusals mean to a person is said as for every other provider."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from anycowork.domain.asking import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
-from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault, Unreachable
+from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault
+from anycowork.providers.certificates import BadAuthority, context_for
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.images import shown_images
@@ -93,9 +95,18 @@ class Anthropic:
                 max_retries=self._tries - 1,
                 open_telemetry=False,
                 # A redirect would carry the conversation to a place that no one named.
-                http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits),
+                http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, verify=self._trust()),
             )
         return self._clients[key]
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        """Who may vouch for it, as the SDK's client takes it. Proxies it reads from the environment itself. Raises: Untrusted."""
+        if self._upstream.ca_file is None:
+            return True
+        try:
+            return context_for(self._upstream.ca_file)
+        except BadAuthority as error:
+            raise self._upstream.unreachable(error) from None
 
     async def _asked(self, request: ModelRequest, model: str) -> "AsyncStream[RawMessageStreamEvent]":
         from anthropic import omit
@@ -159,8 +170,7 @@ class Anthropic:
 
         if not isinstance(error, anthropic.APIConnectionError):
             return BrokenStream(f"The connection to {self.name} broke off during its answer. Ask again.")
-        why = self._upstream.quoted(str(error.__cause__ or error))
-        return Unreachable(f"{self.name} cannot be reached at {self._upstream.base_url} ({why}). Is it running?")
+        return self._upstream.unreachable(error.__cause__ or error)
 
 
 class _Tally:

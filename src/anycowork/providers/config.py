@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -48,6 +49,7 @@ class ProviderConfig:
     options: ModelOptions = field(default_factory=ModelOptions)
     images: tuple[str, ...] | None = None
     prices: Mapping[str, Price] = field(default_factory=dict)
+    ca_file: str | None = None
 
     def sees(self, model: str) -> bool:
         """Whether this model can be shown images."""
@@ -63,6 +65,8 @@ class ProviderConfig:
             raise Invalid(
                 f"A provider cannot be called '{self.name}': its name must be a word without '/'.", param="name"
             )
+        if self.ca_file is not None and not Path(self.ca_file).is_absolute():
+            raise Invalid(f"The ca_file of {self.name} must be named from the root: /…", param="ca_file")
         if self.base_url is None:
             return
         parts = urlsplit(self.base_url)
@@ -71,5 +75,11 @@ class ProviderConfig:
         if parts.username or parts.password:
             raise Invalid(
                 f"The base_url of {self.name} holds a password. Put it into an environment variable, named by 'api_key_env'.",
+                param="base_url",
+            )
+        if parts.query or parts.fragment:
+            raise Invalid(
+                f"The base_url of {self.name} must end with its path: what a request adds follows there. Drop everything from "
+                f"'{'?' if parts.query else '#'}' on.",
                 param="base_url",
             )

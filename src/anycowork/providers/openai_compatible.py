@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from anycowork.domain.asking import Chunk, ModelRequest
-from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, RejectedRequest, Unreachable
+from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, RejectedRequest, Unreachable, Untrusted
 from anycowork.domain.messages import Json
 from anycowork.providers.completion_stream import CompletionStream, Timeouts
 from anycowork.providers.constrained import plain_words
@@ -66,17 +66,19 @@ class OpenAICompatible:
         """What the server offers, in its own order; empty if it answers something else. Raises: ProviderFault."""
         import aiohttp  # heavy: here and below it is loaded when a server is first asked
 
-        url, headers = self._upstream.url("models"), self._upstream.headers()
+        url, way = self._upstream.url("models"), self._pool.way_to(self._upstream)
         try:
             async with (
                 asyncio.timeout(within),
-                self._pool.session().get(url, headers=headers, allow_redirects=False) as response,
+                self._pool.session().get(
+                    url, headers=self._upstream.headers(), allow_redirects=False, **way
+                ) as response,
             ):
                 body = await _at_most(response, MAX_LIST_BYTES)
         except TimeoutError:
             raise Unreachable(f"{self.name} did not list its models within {within:g} s.") from None
         except (aiohttp.ClientError, OSError) as error:
-            raise self._unreachable(error) from None
+            raise self._upstream.unreachable(error) from None
         if response.status != 200:
             raise self._upstream.fault(response.status, body, model=AUTO)
         return read_models(body)
@@ -138,22 +140,23 @@ class OpenAICompatible:
     async def _post(self, body: Json) -> "aiohttp.ClientResponse":
         import aiohttp
 
-        url, headers = self._upstream.url("chat/completions"), self._upstream.headers()
+        url, way = self._upstream.url("chat/completions"), self._pool.way_to(self._upstream)
+        headers = self._upstream.headers()
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         try:
             async with asyncio.timeout(self._timeouts.first_byte):
                 # A redirect is not followed: it would carry the conversation to a place that no one named.
                 return await self._pool.session().post(
-                    url, json=body, headers=headers, timeout=limits, allow_redirects=False
+                    url, json=body, headers=headers, timeout=limits, allow_redirects=False, **way
                 )
         except aiohttp.InvalidURL:
             raise RejectedRequest(f"The base URL of {self.name} is not a web address. Correct it.") from None
         except (aiohttp.ClientError, ConnectionError) as error:
-            raise TryAgain(self._unreachable(error)) from None
+            raise self._no_answer(error) from None
         except TimeoutError:
             raise BrokenStream(f"{self.name} hung: no answer began within {self._timeouts.first_byte:g} s.") from None
         except OSError as error:
-            raise TryAgain(self._unreachable(error)) from None
+            raise self._no_answer(error) from None
 
     async def _refusal(self, response: "aiohttp.ClientResponse") -> bytes:
         """What came with a refusal; a refusal that cannot be read is still one."""
@@ -171,9 +174,10 @@ class OpenAICompatible:
             return TryAgain(fault, retry_after(response.headers))
         return fault
 
-    def _unreachable(self, error: Exception) -> Unreachable:
-        why = self._upstream.quoted(str(error)) or type(error).__name__
-        return Unreachable(f"{self.name} cannot be reached at {self._upstream.base_url} ({why}). Is it running?")
+    def _no_answer(self, error: Exception) -> Exception:
+        """Worth another try, unless it is a matter of trust, which no waiting mends."""
+        fault = self._upstream.unreachable(error)
+        return fault if isinstance(fault, Untrusted) else TryAgain(fault)
 
 
 # --- the request

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
-from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest, Unreachable
+from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price, Used, price_of
 from anycowork.providers.completion_stream import Timeouts
@@ -17,7 +17,7 @@ from anycowork.providers.model_list import read_entries
 from anycowork.providers.registry import LOCAL, ProviderRegistry
 from anycowork.providers.upstream import Upstream
 from anycowork.providers.usage_watch import UsageWatch
-from anycowork.providers.wire import Broken, HeaderPair, Wire, Wires, target_of
+from anycowork.providers.wire import Broken, HeaderPair, Wire, Wires
 
 MAX_LIST_BYTES = 4 * 1024 * 1024
 LIST_SECONDS = 10.0
@@ -114,33 +114,26 @@ class Line:
 
     async def _ask(self, method: str, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         name, limits = self._upstream.name, self._timeouts
-        try:
-            target = target_of(self._upstream.base_url)
-        except ValueError:
-            raise RejectedRequest(f"The base URL of {name} is not a web address. Correct it.") from None
+        target = self._upstream.target()
         own = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
         try:
             wire = await self._wires.take(target, seconds=limits.connect)
         except TimeoutError:
             raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
         except OSError as error:
-            raise self._unreachable(error) from None
+            raise self._upstream.unreachable(error) from None
         answer = LiveAnswer(wire, partial(self._wires.give_back, target, wire), name, limits.idle)
         try:
             await wire.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
         except TimeoutError:
             raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
         except (Broken, OSError) as error:
-            raise self._unreachable(error) from None
+            raise self._upstream.unreachable(error) from None
         except asyncio.CancelledError:
             wire.abort()  # nobody waits for the answer any more, and the provider should know
             raise
         answer.begin()
         return answer
-
-    def _unreachable(self, error: Exception) -> Unreachable:
-        why = self._upstream.quoted(str(error)) or type(error).__name__
-        return Unreachable(f"{self._upstream.name} gave no answer at {self._upstream.base_url} ({why}). Is it running?")
 
 
 class LentLine:

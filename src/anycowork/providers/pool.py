@@ -1,11 +1,21 @@
 """The connections that every provider shares: a client for what is read here, bare wires for what only passes. Closed by their owner."""
 
-from typing import TYPE_CHECKING
+import ssl
+from typing import TYPE_CHECKING, TypedDict
 
+from anycowork.providers.certificates import BadAuthority, context_for
+from anycowork.providers.upstream import Upstream
 from anycowork.providers.wire import Wires
 
 if TYPE_CHECKING:
     import aiohttp
+
+
+class Way(TypedDict):
+    """How the session goes to one provider, as it is told with each request."""
+
+    ssl: ssl.SSLContext | bool
+    proxy: str | None
 
 
 class HttpPool:
@@ -26,6 +36,14 @@ class HttpPool:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
+
+    def way_to(self, upstream: Upstream) -> Way:
+        """Raises: ProviderFault if there is none."""
+        target = upstream.target()
+        try:
+            return {"ssl": context_for(target.ca_file) if target.tls else True, "proxy": upstream.proxy}
+        except BadAuthority as error:
+            raise upstream.unreachable(error) from None
 
     async def aclose(self) -> None:
         self.wires.close()

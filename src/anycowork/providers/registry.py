@@ -6,8 +6,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
-from anycowork.domain.asking import ModelOptions, Provider
-from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
+from anycowork.domain.asking import LEAST_NATIVE_CONTEXT, Calling, ModelOptions, Provider
+from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.domain.messages import Json
 from anycowork.providers.anthropic import Anthropic
 from anycowork.providers.completion_stream import Timeouts
@@ -19,6 +19,7 @@ from anycowork.providers.openai_compatible import OpenAICompatible
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.retries import Backoff
 from anycowork.providers.upstream import Upstream
+from anycowork.providers.ways import proxy_for
 
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
 LOCAL = "local"
@@ -78,9 +79,10 @@ class ProviderRegistry:
         return self._resolve(model_id)[0].context_tokens
 
     def options(self, model_id: str | None) -> ModelOptions:
-        """How the model wants to be asked. Raises: NoSuchModel."""
+        """How the model is to be asked: as it was set, as far as its context holds that. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
-        return replace(config.options, images=True) if config.sees(model) else config.options
+        options = replace(config.options, calling=Calling.TEXT) if _too_small_for_offers(config) else config.options
+        return replace(options, images=True) if config.sees(model) else options
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
         """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
@@ -209,13 +211,15 @@ class ProviderRegistry:
     # --- what is said of it
 
     def _upstream(self, config: ProviderConfig) -> Upstream:
-        variable = config.api_key_env
+        variable, base_url = config.api_key_env, _address(config) or OPENAI_URL
         return Upstream(
             name=config.name,
-            base_url=_address(config) or OPENAI_URL,
+            base_url=base_url,
             key_env=variable,
             prices=config.prices,
             key=lambda: self._environment.get(variable) if variable else None,
+            proxy=proxy_for(base_url, self._environment),
+            ca_file=config.ca_file,
         )
 
     def _described(self, config: ProviderConfig, chosen: str | None) -> Json:
@@ -228,24 +232,31 @@ class ProviderRegistry:
             "images": [model for model in config.models or (AUTO,) if config.sees(model)],
             "default": config.name == chosen,
             "status": status.value,
-            "hint": _hint(config, status),
+            "hint": _hint(config, status, self._last_fault(config)),
         }
 
     def _readiness(self, config: ProviderConfig) -> Readiness:
         if config.api_key_env and not self._environment.get(config.api_key_env, "").strip():
             return Readiness.NO_KEY
-        client = self._answering(config)
-        match client.last_fault if client else None:
+        match self._last_fault(config):
             case BadKey():
                 return Readiness.KEY_REFUSED
-            case Unreachable():
+            case Unreachable() | Untrusted():
                 return Readiness.UNREACHABLE
             case _:
                 return Readiness.READY
 
+    def _last_fault(self, config: ProviderConfig) -> ProviderFault | None:
+        client = self._answering(config)
+        return client.last_fault if client else None
+
 
 def _with_its_own_default(config: ProviderConfig) -> tuple[ProviderConfig, str]:
     return config, config.models[0] if config.models else AUTO
+
+
+def _too_small_for_offers(config: ProviderConfig) -> bool:
+    return config.options.calling is Calling.NATIVE and config.context_tokens < LEAST_NATIVE_CONTEXT
 
 
 def _address(config: ProviderConfig) -> str | None:
@@ -253,7 +264,7 @@ def _address(config: ProviderConfig) -> str | None:
     return config.base_url or usual[config.kind]
 
 
-def _hint(config: ProviderConfig, status: Readiness) -> str:
+def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None) -> str:
     if config.kind == "guide":
         return (
             "Built in, no language model: it follows plain requests. To connect a model, set OPENAI_API_KEY "
@@ -268,7 +279,14 @@ def _hint(config: ProviderConfig, status: Readiness) -> str:
         case Readiness.KEY_REFUSED:
             return f"It refused the key. Check {config.api_key_env or 'api_key_env'}."
         case Readiness.UNREACHABLE:
+            if isinstance(fault, Untrusted):
+                return fault.message
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
+        case Readiness.READY if _too_small_for_offers(config):
+            return (
+                f"Its tools are told as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
+                f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
+            )
         case Readiness.READY:
             return f"Choose a model of it as {config.name}/<model>."
         case _:

@@ -3,10 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
-from anycowork.domain.errors import BadKey, NoSuchModel, Overloaded, ProviderFault, RateLimited, RejectedRequest
+from anycowork.domain.errors import (
+    BadKey,
+    NoSuchModel,
+    Overloaded,
+    ProviderFault,
+    RateLimited,
+    RejectedRequest,
+    Unreachable,
+    Untrusted,
+)
 from anycowork.domain.metering import Price
 from anycowork.domain.values import value
+from anycowork.providers.certificates import distrust, innermost
 from anycowork.providers.deltas import error_code, error_words
+from anycowork.providers.ways import NoWay, Target, target_of
 
 MAX_WORDS = 500
 _OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
@@ -14,16 +25,26 @@ _OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
 
 @value
 class Upstream:
-    """`key` is asked anew for each request and never kept, so nothing that prints this object can show it."""
+    """`key` is asked anew for each request and never kept, so nothing that prints this object can show it. `proxy` is the URL of
+    the proxy that leads there; it may hold a password. `ca_file` names who may vouch for it besides those that this machine trusts."""
 
     name: str
     base_url: str
     key_env: str | None = None
     prices: Mapping[str, Price] = field(default_factory=dict, compare=False)
     key: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+    proxy: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
 
     def url(self, path: str) -> str:
         return f"{self.base_url.rstrip('/')}/{path}"
+
+    def target(self) -> Target:
+        """Raises: RejectedRequest if there is no way to it."""
+        try:
+            return target_of(self.base_url, self.proxy, self.ca_file)
+        except NoWay as reason:
+            raise RejectedRequest(f"The base URL of {self.name} cannot be gone to: {reason}. Correct it.") from None
 
     def headers(self) -> dict[str, str]:
         """Raises: BadKey if what is set as a key cannot stand in a header."""
@@ -33,11 +54,21 @@ class Upstream:
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def quoted(self, words: str) -> str:
-        """Upstream's words on one line, bounded, and without the key should they repeat it."""
+        """Upstream's words on one line, bounded, and without the key or the proxy's password should they repeat one."""
         if key := (self.key() or "").strip():
             words = words.replace(key, "[key]")
+        if self.proxy and "@" in self.proxy:
+            words = words.replace(self.proxy.split("://", 1)[1].rsplit("@", 1)[0], "[proxy's password]")
         words = " ".join(words.split())
         return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}…"
+
+    def unreachable(self, error: BaseException) -> ProviderFault:
+        """What it means that no connection came about, or that it was lost before an answer."""
+        if why := distrust(error, self.ca_file):
+            return Untrusted(f"{self.name} cannot be asked at {self.base_url}: {self.quoted(why)}.")
+        way_out = "Check HTTPS_PROXY and NO_PROXY." if self.proxy else "Is it running?"
+        why = self.quoted(str(innermost(error))) or type(error).__name__
+        return Unreachable(f"{self.name} cannot be reached at {self.base_url} ({why}). {way_out}")
 
     def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
         """What this refusal means, and who can do something about it."""

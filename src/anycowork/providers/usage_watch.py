@@ -6,6 +6,7 @@ The owner of the answer asks when it is over. What the answer does not say is es
 import re
 import zlib
 from collections import deque
+from collections.abc import Iterator
 from json import JSONDecoder
 
 import msgspec
@@ -13,25 +14,38 @@ import msgspec
 from anycowork.domain.metering import Used
 
 KEPT_BYTES = 64 * 1024
-MAX_INFLATED = 4 * 1024 * 1024
+MAX_INFLATED = 64 * 1024 * 1024
 BYTES_PER_TOKEN = 4
 _WRAPPING = 512  # at most so many bytes of an event are taken for its wrapping
 _INFLATABLE = (b"gzip", b"x-gzip", b"deflate")
+_GZIP_OR_ZLIB = 47  # whichever it is
 
 
 class UsageWatch:
-    """`see` every piece, then ask `used`."""
+    """`see` every piece, then ask `used`. A packed answer is opened as it passes, as far as `MAX_INFLATED`."""
 
-    __slots__ = ("_encoding", "_events", "_kept", "_kept_bytes", "_seen", "_status", "_streamed", "_wrapping")
+    __slots__ = ("_events", "_kept", "_kept_bytes", "_opening", "_sealed", "_seen", "_status", "_streamed", "_wrapping")
 
     def __init__(self, status: int, *, content_type: bytes, encoding: bytes) -> None:
         self._status = status
         self._streamed = content_type.lstrip().lower().startswith(b"text/event-stream")
-        self._encoding = encoding.strip().lower()
+        encoding = encoding.strip().lower()
+        self._opening = Inflating() if encoding in _INFLATABLE else None
+        self._sealed = encoding not in (b"", b"identity", *_INFLATABLE)
         self._kept: deque[bytes] = deque()
         self._kept_bytes = self._seen = self._events = self._wrapping = 0
 
     def see(self, piece: bytes) -> None:
+        if self._opening is None:
+            self._look_at(piece)
+        elif not self._sealed:
+            try:
+                for part in self._opening.parts(piece):
+                    self._look_at(part)
+            except zlib.error:
+                self._sealed = True
+
+    def _look_at(self, piece: bytes) -> None:
         size = len(piece)
         if self._streamed:
             self._events += piece.count(b"data:")
@@ -47,30 +61,43 @@ class UsageWatch:
         """What was used, by the answer's own word or else by estimate; a refusal uses nothing."""
         if not 200 <= self._status < 300 or self._status == 204:
             return Used()
-        kept = self._readable(complete=complete)
+        if self._sealed:
+            return expected
+        kept = b"".join(self._kept)
         found = read_usage(kept, whole=self._seen == self._kept_bytes, streamed=self._streamed) if kept else None
         if found is not None:
             return found
-        if kept is None or not (self._streamed or complete):
+        if not (self._streamed or complete):
             return expected
         return Used(expected.prompt, self._guessed() if expected.completion else 0, estimated=True)
-
-    def _readable(self, *, complete: bool) -> bytes | None:
-        """What was kept, as plain bytes; None if it is compressed and cannot be opened."""
-        kept = b"".join(self._kept)
-        if self._encoding in (b"", b"identity"):
-            return kept
-        if not complete or self._encoding not in _INFLATABLE or self._seen > self._kept_bytes:
-            return None
-        try:
-            return zlib.decompressobj(wbits=47).decompress(kept, MAX_INFLATED)  # 47: gzip or zlib, whichever it is
-        except zlib.error:
-            return None
 
     def _guessed(self) -> int:
         if not self._streamed:
             return -(-self._seen // BYTES_PER_TOKEN)
         return max(self._events, (self._seen - self._events * self._wrapping) // BYTES_PER_TOKEN)
+
+
+class Inflating:
+    """Opens gzip or zlib piece by piece. What it gives at a time is bounded, and so is what it gives in all."""
+
+    __slots__ = ("_left", "_opening")
+
+    def __init__(self) -> None:
+        self._opening = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+        self._left = MAX_INFLATED
+
+    def parts(self, piece: bytes) -> Iterator[bytes]:
+        """Raises: zlib.error if it is damaged, or more than anyone would answer."""
+        while piece:
+            if self._opening.eof:  # several may follow one another
+                self._opening = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
+            part = self._opening.decompress(piece, KEPT_BYTES)
+            self._left -= len(part)
+            if self._left < 0:
+                raise zlib.error("more than anyone would answer")
+            if part:
+                yield part
+            piece = self._opening.unconsumed_tail or self._opening.unused_data
 
 
 # --- reading it

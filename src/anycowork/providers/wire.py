@@ -4,14 +4,13 @@ httptools reads the protocol; here are connections that are kept, time limits an
 """
 
 import asyncio
-import ssl
 from collections.abc import Sequence
-from functools import lru_cache
-from urllib.parse import quote, urlsplit
 
 import httptools
 
-from anycowork.domain.values import value
+from anycowork.providers.certificates import context_for
+from anycowork.providers.tunnel import through
+from anycowork.providers.ways import Target
 
 KEPT_SECONDS = 30.0
 MAX_HEAD = 128 * 1024
@@ -23,37 +22,11 @@ class Broken(Exception):
     """The other side closed too early, or does not speak HTTP."""
 
 
-@value
-class Target:
-    """Where a base URL leads; `prefix` is its path."""
-
-    host: str
-    port: int
-    tls: bool
-    prefix: str
-    host_header: bytes
-
-
-@lru_cache(maxsize=256)
-def target_of(base_url: str) -> Target:
-    """Raises: ValueError if this is no address."""
-    parts = urlsplit(base_url)
-    if not parts.hostname or parts.scheme not in ("http", "https"):
-        raise ValueError(base_url)
-    tls = parts.scheme == "https"
-    port = parts.port or (443 if tls else 80)
-    name = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode()
-    shown = f"[{name}]" if ":" in name else name
-    host_header = shown if port == (443 if tls else 80) else f"{shown}:{port}"
-    return Target(name, port, tls, quote(parts.path.rstrip("/"), safe="/%:@!$&'()*+,;=~-._"), host_header.encode())
-
-
 class Wires:
     """Connections by where they lead, the last used first. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._idle: dict[Target, list[Wire]] = {}
-        self._tls: ssl.SSLContext | None = None
 
     async def take(self, target: Target, *, seconds: float) -> "Wire":
         """A kept connection, or a new one. Raises: TimeoutError, OSError."""
@@ -63,11 +36,7 @@ class Wires:
             if wire.usable:
                 return wire
         async with asyncio.timeout(seconds):
-            loop = asyncio.get_running_loop()
-            _, wire = await loop.create_connection(
-                lambda: Wire(loop), target.host, target.port, ssl=self._context() if target.tls else None
-            )
-        return wire
+            return await _connected(target)
 
     def give_back(self, target: Target, wire: "Wire") -> None:
         """Kept for the next request if the last one ended cleanly; closed otherwise."""
@@ -79,9 +48,16 @@ class Wires:
             wire.abort()
         self._idle.clear()
 
-    def _context(self) -> ssl.SSLContext:
-        self._tls = self._tls or ssl.create_default_context()
-        return self._tls
+
+async def _connected(target: Target) -> "Wire":
+    loop = asyncio.get_running_loop()
+    wire, context = Wire(loop), context_for(target.ca_file) if target.tls else None
+    if target.proxy is not None and context is not None:
+        await through(target.proxy, target, wire, context)
+    else:
+        place = target.proxy or target
+        await loop.create_connection(lambda: wire, place.host, place.port, ssl=context)
+    return wire
 
 
 class Wire(asyncio.Protocol):
@@ -113,6 +89,8 @@ class Wire(asyncio.Protocol):
     ) -> None:
         """Returns when the head is there: `status` and `headers`. Raises: Broken, TimeoutError, OSError."""
         head = [f"{method} {target.prefix}/{path} HTTP/1.1\r\nHost: ".encode("ascii"), target.host_header, b"\r\n"]
+        if target.proxy is not None and not target.tls:
+            head.append(target.proxy.header)
         for name, text in headers:
             head += (name, b": ", text, b"\r\n")
         if body or method != "GET":

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from anycowork.words.completing import role_names
+
 
 def folder(text: str) -> Path:
     """A folder as it was typed. Nothing names none: "$UNSET" would else mean the current one."""
@@ -30,7 +32,10 @@ Token = Annotated[str | None, typer.Option("--token", help="The token to ask for
 Model = Annotated[str | None, typer.Option("--model", "-m", help="Who answers, as provider/model.", metavar="MODEL")]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
-Role = Annotated[str | None, typer.Option("--role", "-r", help="planner, actor, reviewer, … [actor]", metavar="ROLE")]
+Role = Annotated[
+    str | None,
+    typer.Option("--role", "-r", help="planner, actor, reviewer, … [actor]", metavar="ROLE", autocompletion=role_names),
+]
 Events = Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")]
 MaxCost = Annotated[
     float | None, typer.Option("--max-cost", help="End when it has cost more than this, in $.", min=0.0, metavar="USD")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from anycowork.words.completing import workflow_names, workflow_parameters
 from anycowork.words.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, over
 from anycowork.words.running import ToldToPrograms, carried_out
 
@@ -16,6 +17,14 @@ Examples:
 \b
     anycowork workflow list
     anycowork workflow list --workspace ~/project --json
+"""
+
+SHOW_HELP = """Say what one workflow does: its parameters, its steps, what it needs and where it comes from.
+
+Example:
+
+\b
+    anycowork workflow show explain_code
 """
 
 RUN_HELP = """Run a workflow without a screen.
@@ -55,11 +64,28 @@ def list_workflows(
     raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
 
 
+@app.command("show", help=SHOW_HELP, short_help="Say what one workflow does and takes.")
+def show_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    workspace: WorkspaceOrHere = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands.workflows import show_workflow as command
+
+    flags = over(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(command(flags, os.environ, name, cwd=Path.cwd(), as_json=as_json))
+
+
 @app.command("run", help=RUN_HELP, cls=ToldToPrograms)
 def run_workflow(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME")],
-    parameters: Annotated[list[str] | None, typer.Argument(help="Its parameters.", metavar="KEY=VALUE")] = None,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(help="Its parameters.", metavar="KEY=VALUE", autocompletion=workflow_parameters),
+    ] = None,
     workspace: WorkspaceOrHere = None,
     role: Role = None,
     as_json: Events = False,

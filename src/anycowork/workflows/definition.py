@@ -4,17 +4,15 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Annotated
 
 import msgspec
 from pydantic import Field, JsonValue, StrictBool, ValidationError
-from pydantic_core import ErrorDetails
 
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
-from anycowork.domain.question import read_question
+from anycowork.domain.question import Question, read_question
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
@@ -31,11 +29,13 @@ from anycowork.domain.workflows import (
     Value,
     Workflow,
 )
+from anycowork.workflows.meant import in_plain_words, misspelt_placeholders, plainest, unknown_key
 from anycowork.workflows.parameters import PLACEHOLDER, Unfit, fitting, placeholders, split_words
 from anycowork.workflows.sections import BadDefinition, Section, in_sections
 
 MOST_STEPS = 30
 FENCE = "+++"
+QUESTION_KEYS = (*(key for key in Question.model_fields if key not in ("type", "format_version")), "stop_on")
 RESERVED = frozenset({"categories"})  # GET /workflows/categories
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _AT_LINE = re.compile(r" ?\(at line (\d+), column \d+\)")
@@ -84,7 +84,9 @@ class _Front:
         for number in range(at, end):
             if key and key.match(self.lines[number]):
                 return number + 2
-        return at + 2 if at else 1
+        table = re.compile(rf"\s*\[\[?\s*{re.escape(str(place[0]))}\s*\]") if place else None
+        named = (number + 2 for number in heads if table and table.match(self.lines[number]))
+        return at + 2 if at else next(named, 1)
 
 
 def read_definition(file_name: str, text: str) -> Workflow:
@@ -96,7 +98,7 @@ def read_definition(file_name: str, text: str) -> Workflow:
     about, sections = in_sections(lines, end + 1)
     workflow = Workflow(
         name=_name(file_name, head.name, front),
-        description=head.description,
+        description=" ".join(head.description.split()),
         category=head.category,
         parameters=_parameters(head, front),
         steps=tuple(Step(section.title, _action(section), section.line) for section in sections),
@@ -129,26 +131,12 @@ def _read_head(front: _Front) -> Head:
         line = int(found[1]) + 1 if found else len(front.lines) + 1
         raise BadDefinition(line, f"not valid TOML: {_AT_LINE.sub('', str(error))}") from None
     except ValidationError as error:
-        first = error.errors()[0]
+        first = plainest(error, {*Head.model_fields, *ParameterHead.model_fields})
         of_parameter = first["loc"][0] == "parameters" and len(first["loc"]) > 2
-        reason = _in_plain_words(first, ParameterHead if of_parameter else Head)
+        reason = in_plain_words(first, ParameterHead if of_parameter else Head)
         raise BadDefinition(front.line_of(first["loc"]), reason) from None
     except (ValueError, OverflowError, RecursionError):
         raise BadDefinition(1, "the front matter holds a number too large, or is nested too deep") from None
-
-
-def _in_plain_words(error: ErrorDetails, head: type[Boundary]) -> str:
-    """What is wrong with this key, and what would be right."""
-    name = next((str(word) for word in reversed(error["loc"]) if isinstance(word, str)), "")
-    match error["type"]:
-        case "extra_forbidden":
-            near = get_close_matches(name, head.model_fields, n=1)
-            meant = f"; did you mean '{near[0]}'?" if near else ""
-            return f"'{name[:60]}' is no key here (there are: {', '.join(head.model_fields)}){meant}"
-        case "missing":
-            return f"'{name}' is missing"
-        case _:
-            return f"'{name}': {error['msg'].replace('a valid array', 'a list, in [ ]')}"
 
 
 def _name(file_name: str, given: str | None, front: _Front) -> str:
@@ -221,14 +209,15 @@ def _tool(section: Section) -> ToolUse:
     try:
         block = ToolBlock.model_validate(_json(section))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise BadDefinition(section.block_line, f"the tool block's '{field}': {first['msg']}") from None
+        reason = in_plain_words(plainest(error, ToolBlock.model_fields), ToolBlock)
+        raise BadDefinition(section.block_line, f"in the tool block {reason}") from None
     return ToolUse(block.tool, block.parameters, may_fail=block.may_fail)
 
 
 def _ask(section: Section) -> Ask:
     found = _json(section)
+    if strange := next((key for key in found if key not in QUESTION_KEYS), None):
+        raise BadDefinition(section.block_line, f"in the question {unknown_key(strange, QUESTION_KEYS)}")
     stop_on = found.pop("stop_on", [])
     question = read_question({**found, "type": "question"})
     if question is None:
@@ -296,6 +285,10 @@ def _require_known_names(workflow: Workflow, sections: Sequence[Section]) -> Non
     known = {parameter.name for parameter in workflow.parameters}
     takes = ", ".join(sorted(known)) or "none"
     for step, section in zip(workflow.steps, sections, strict=True):
+        for name, meant in misspelt_placeholders("\n".join((step.title, *section.lines)), known):
+            raise BadDefinition(
+                section.line_of(name), f"'{{{{{name}}}}}' is no parameter; did you mean '{{{{{meant}}}}}'?"
+            )
         used = [*PLACEHOLDER.findall(step.title), *placeholders(_texts(step.does))]
         for name in used:
             if name not in known:

@@ -19,6 +19,7 @@ PLACEHOLDER = re.compile(r"\{\{ *([a-z][a-z0-9_]*) *\}\}")
 LONGEST_VALUE = 20_000
 LONGEST_TYPED = 64_000
 _NAMED = re.compile(r"([a-z][a-z0-9_]*)=(.*)", re.DOTALL)
+_FLAG = re.compile(r"--?([a-z][a-z0-9_-]*)(?:=|$)")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -48,15 +49,18 @@ def read_words(workflow: Workflow, words: Sequence[str]) -> dict[str, JsonValue]
     given: dict[str, JsonValue] = {}
     bare: list[str] = []
     faults: dict[str, str] = {}
+    names = [parameter.name for parameter in workflow.parameters]
     for word in words:
         named = _NAMED.fullmatch(word)
-        if named is None:
+        if (flag := _FLAG.match(word)) and (meant := flag[1].replace("-", "_")) in names:
+            faults[word[:80]] = f"is written without dashes: {meant}=…"
+        elif named is None:
             bare.append(word)
         elif named[1] in given:
             faults[named[1]] = "is given twice"
         else:
             given[named[1]] = named[2]
-    free = [parameter.name for parameter in workflow.parameters if parameter.name not in given]
+    free = [name for name in names if name not in given]
     given |= dict(zip(free, bare, strict=False))
     for word in bare[len(free) :]:
         faults[word[:80]] = f"is one word too many ({usage(workflow)}); put text with spaces between quotes"

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from anycowork.domain.values import value
+from anycowork.workflows.meant import meant_block
 
 KINDS = ("tool", "ask", "changes", "workflow")
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+")  # no going back: a line may be anything
 _TITLE_MARKS = ("## ", "##\t")
+_TITLE_WITHOUT_SPACE = re.compile(r"##[^\W_]")
 
 
 class BadDefinition(ValueError):
@@ -54,7 +56,9 @@ def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[Section]]:
     lines = _without_comments(lines, start)
     blocks = list(_blocks(lines, start))
     fenced = {number for block in blocks for number in range(block.first, block.last + 1)}
-    titles = [n for n in range(start, len(lines)) if n not in fenced and _title(lines[n])]
+    unfenced = [n for n in range(start, len(lines)) if n not in fenced]
+    _require_spaced_titles(lines, unfenced)
+    titles = [n for n in unfenced if _title(lines[n])]
     about = "\n".join(lines[start : titles[0] if titles else len(lines)]).strip()
     return about, [_section(lines, at, end, blocks) for at, end in pairwise([*titles, len(lines)])]
 
@@ -63,17 +67,37 @@ def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) 
     section = Section(_title(lines[at]), at + 1, tuple(lines[at + 1 : end]))
     if not section.text:
         raise BadDefinition(at + 1, f"the step '{section.title}' is empty: write words for the agent, or a block")
-    special = [block for block in blocks if at < block.first < end and block.kind in KINDS]
+    inside = [block for block in blocks if at < block.first < end]
+    special = [block for block in inside if block.kind in KINDS]
     if not special:
+        _require_meant_as_words(lines, at, end, inside)
         return section
     block = special[0]
-    outside = [*lines[at + 1 : block.first], *lines[block.last + 1 : end]]
-    if any(line.strip() for line in outside):
+    if not _is_alone(lines, at, end, block):
         raise BadDefinition(
             block.first + 1, f"a {block.kind} block must be the only thing in its step; give it a '## title' of its own"
         )
     content = "\n".join(lines[block.first + 1 : block.last])
     return Section(section.title, section.line, section.lines, block.kind, content, block.first + 1)
+
+
+def _is_alone(lines: Sequence[str], at: int, end: int, block: _Block) -> bool:
+    return not any(line.strip() for line in (*lines[at + 1 : block.first], *lines[block.last + 1 : end]))
+
+
+def _require_meant_as_words(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> None:
+    """A block that stands alone is hardly code for the agent to read, if it is nearly one of ours. Raises: BadDefinition."""
+    if len(blocks) != 1 or not _is_alone(lines, at, end, block := blocks[0]):
+        return
+    if meant := meant_block(block.kind, "\n".join(lines[block.first + 1 : block.last]), KINDS):
+        named = f"'{block.kind}' is no block here" if block.kind else "this block has no kind"
+        raise BadDefinition(block.first + 1, f"{named} (there are: {', '.join(KINDS)}); did you mean ```{meant}?")
+
+
+def _require_spaced_titles(lines: Sequence[str], numbers: Sequence[int]) -> None:
+    for number in numbers:
+        if _TITLE_WITHOUT_SPACE.match(lines[number]):
+            raise BadDefinition(number + 1, "a step's title needs a space: ## Title")
 
 
 def _title(line: str) -> str:
@@ -109,7 +133,7 @@ def _blocks(lines: Sequence[str], start: int) -> Iterator[_Block]:
             number += 1
             continue
         last = _end_of(lines, number, opened[1])
-        yield _Block(opened[2], number, last)
+        yield _Block(opened[2].lower(), number, last)
         number = last + 1
 
 

@@ -13,8 +13,8 @@ from support.scripted_model import HttpError, Reply, ScriptedModel
 from support.spec import proves
 
 
-def native(base_url: str) -> dict[str, object]:
-    entry = ProviderEntry(name="own", base_url=base_url, models=("m",), calling="native")
+def native(base_url: str, context_tokens: int | None = None) -> dict[str, object]:
+    entry = ProviderEntry(name="own", base_url=base_url, models=("m",), calling="native", context_tokens=context_tokens)
     return {"providers": (entry,), "model": "own/m"}
 
 
@@ -148,3 +148,55 @@ async def test_anthropics_own_tools_are_used_the_same_way(tmp_path: Path, monkey
             assert [block["type"] for block in asked["content"]] == ["text", "tool_use"]
             assert answered["content"][0]["type"] == "tool_result" and "one" in answered["content"][0]["content"]
             assert answered["content"][0]["tool_use_id"] == asked["content"][1]["id"]
+
+
+# --- small contexts
+
+EVERY_TOOL = {
+    "read_file", "list_directory", "get_file_info", "grep", "search_code", "search_symbol",
+    "create_file", "update_file", "move_file", "delete_file", "execute_command",
+}  # fmt: skip
+
+
+def weight(request: dict) -> int:
+    """Tokens of the whole request, as they are estimated everywhere."""
+    return len(json.dumps([request["messages"], request.get("tools", [])], ensure_ascii=False).encode()) // 4
+
+
+@proves("LOOP-7", "SYS-2")
+@pytest.mark.parametrize("context", [2_730, 3_000, 4_096])
+async def test_in_a_small_context_every_tool_is_offered_shortened_and_there_is_room_to_work(
+    tmp_path: Path, context: int
+) -> None:
+    replies = [Reply(calls=[NativeCall("grep", {"pattern": "", "path": "."})]), "There is none."]
+    async with (
+        ScriptedModel(replies) as model,
+        at_home(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url, context)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("is there a line about the weather?")
+        first, second = model.requests
+        assert {tool["function"]["name"] for tool in first["tools"]} == EVERY_TOOL
+        assert max(weight(first), weight(second)) < context * 3 // 4
+        assert first["tools"] == second["tools"], "what a provider has cached stays valid"
+        [refused] = await chat.results()
+        assert refused["error"]["code"] == "bad_parameters", "the bounds that were not told hold all the same"
+
+
+@proves("LOOP-7", "SYS-2")
+async def test_in_a_context_too_small_for_schemas_the_tools_are_told_as_text_and_the_provider_says_so(
+    tmp_path: Path,
+) -> None:
+    replies = [json.dumps({"tool": "read_file", "parameters": {"path": "a.txt"}, "terminate": False}), "It says one."]
+    async with (
+        ScriptedModel(replies) as model,
+        at_home(tmp_path, files={"a.txt": "one\n"}, **native(model.base_url, 2_048)) as guest,
+    ):
+        chat = await guest.chat()
+        await chat.send("what does a.txt say?")
+        assert (await chat.last())["content"] == "It says one."
+        for request in model.requests:
+            assert "tools" not in request and weight(request) < 2_048 * 3 // 4
+            assert all(name in request["messages"][0]["content"] for name in EVERY_TOOL)
+        shown = (await guest.ask("GET", "/providers"))["providers"][0]
+        assert "told as text" in shown["hint"] and "2,048" in shown["hint"]

@@ -444,6 +444,14 @@ async def test_the_paths_take_one_method_each(guest):
     assert (await guest.ask("POST", "/v1/images", {}, expect=404))["error"]["code"] == "route_not_found"
 
 
+@proves("GW-1")
+@pytest.mark.parametrize("path", ["/chat/completions", "/v1/v1/chat/completions", "/models"])
+async def test_a_base_url_without_its_v1_or_with_two_is_told_as_such(guest, path):
+    async with client_key(guest) as (_, session), session.post(guest.url + path, json=HELLO) as refused:
+        assert refused.status == 403
+        assert "base URL end with /v1." in (await refused.json())["error"]["message"]
+
+
 async def status_of(asking) -> int:
     async with asyncio.timeout(5), asking as response:
         return response.status

@@ -34,6 +34,21 @@ def test_limits_and_ids_of_a_provider_reach_the_client_and_words_about_its_site_
     assert towards_client([*dropped, *kept]) == kept
 
 
+@proves("GW-1")
+@pytest.mark.parametrize(
+    ("taken", "told"),
+    [
+        (b"gzip, deflate, br, zstd", b"gzip, deflate"),
+        (b"br;q=1.0, GZIP;q=0.8, *;q=0.1", b"GZIP;q=0.8"),
+        (b"br", b"identity"),
+        (b"", b"identity"),
+        (b"identity", b"identity"),
+    ],
+)
+def test_a_provider_is_told_of_encodings_only_those_that_are_opened_for_the_count(taken, told):
+    assert towards_provider([(b"accept-encoding", taken)]) == [(b"accept-encoding", told)]
+
+
 @pytest.mark.parametrize(
     ("body", "model"),
     [

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.metering import Used
+from anycowork.providers import usage_watch
 from anycowork.providers.usage_watch import KEPT_BYTES, UsageWatch
 
 EXPECTED = Used(50, 4096, estimated=True)
@@ -106,13 +107,38 @@ def test_a_small_compressed_answer_is_opened_for_the_count(encoding, pack):
 def test_what_cannot_be_opened_counts_as_expected():
     for encoding, body in (("br", b"\x0b\x02\x80"), ("gzip", b"no gzip"), ("gzip", b"a" * (KEPT_BYTES * 2))):
         assert watched(body[:KEPT_BYTES], body[KEPT_BYTES:], encoding=encoding) == EXPECTED
-    assert watched(gzip.compress(as_json(usage=CHAT))[:-9], encoding="gzip", complete=False) == EXPECTED
+    assert watched(gzip.compress(as_json(usage=CHAT))[:20], encoding="gzip", complete=False) == EXPECTED
 
 
-def test_a_bomb_is_not_opened_to_its_end():
-    packed = gzip.compress(b" " * 40_000_000)
-    assert len(packed) < KEPT_BYTES
-    assert watched(packed, encoding="gzip").estimated
+# As embeddings are: much in front, the usage last.
+LARGE = gzip.compress(as_json(data=[number * 7919 % 65_521 for number in range(40_000)], usage=CHAT))
+
+
+@given(st.lists(st.integers(0, len(LARGE)), max_size=6))
+def test_a_large_packed_answer_is_counted_by_what_stands_at_its_end_however_it_is_cut(cuts):
+    pieces = [LARGE[start:end] for start, end in pairwise([0, *sorted(cuts), len(LARGE)])]
+    assert len(LARGE) > KEPT_BYTES
+    assert watched(*pieces, encoding="gzip") == TOLD
+
+
+def test_a_packed_stream_is_counted_to_the_token_and_left_early_by_its_words():
+    packing = zlib.compressobj(wbits=31)
+    events = [event(choices=[{"delta": {"content": "word " * 20}}]) for _ in range(50)]
+    packed = [packing.compress(each) + packing.flush(zlib.Z_SYNC_FLUSH) for each in [*events, event(usage=CHAT)]]
+    assert watched(*packed, packing.flush(), kind=SSE, encoding="gzip") == TOLD
+    left = watched(*packed[:40], kind=SSE, encoding="gzip", complete=False)
+    assert left.estimated and 40 <= left.completion < 2_000
+
+
+def test_several_packed_parts_are_one_answer():
+    body = as_json(usage=CHAT)
+    assert watched(gzip.compress(body[:9]) + gzip.compress(body[9:]), encoding="gzip") == TOLD
+
+
+def test_a_bomb_is_not_opened_to_its_end(monkeypatch):
+    monkeypatch.setattr(usage_watch, "MAX_INFLATED", 1_000_000)
+    packed = gzip.compress(b" " * 2_000_000 + as_json(usage=CHAT))
+    assert watched(packed, encoding="gzip") == EXPECTED
 
 
 def test_a_stream_without_usage_is_estimated_from_its_words():

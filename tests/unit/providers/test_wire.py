@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from anycowork.providers.wire import HIGH_WATER, MAX_HEAD, Broken, Wires, target_of
+from anycowork.providers.ways import target_of
+from anycowork.providers.wire import HIGH_WATER, MAX_HEAD, Broken, Wires
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

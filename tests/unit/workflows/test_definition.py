@@ -151,6 +151,22 @@ FAULTS = {
     "nested with open quote": (_step("workflow", 'greet who="Ann'), 5, "closing quotation"),
     "unknown placeholder": (_with(body="## Go\n\nx\nto {{place}}\n"), 7, "{{place}}"),
     "unknown in a call": (_step("tool", '{"tool": "x", "parameters": {"a": ["{{b}}"]}}'), 6, "{{b}}"),
+    "misspelt block": (_step("tools", '{"tool": "x", "parameters": {}}'), 5, "did you mean ```tool?"),
+    "call as plain json": (_step("json", '{"tool": "x", "parameters": {}}'), 5, "did you mean ```tool?"),
+    "question without a kind": (_step("", '{"question": "?", "options": []}'), 5, "did you mean ```ask?"),
+    "misspelt key of a question": (_step("ask", '{"question": "?", "stopon": ["no"]}'), 5, "did you mean 'stop_on'?"),
+    "misspelt key of a call": (_step("tool", '{"tool": "x", "parameter": {}}'), 5, "did you mean 'parameters'?"),
+    "misspelt description": ('+++\ndescripton = "x"\n+++\n## a\nb', 2, "did you mean 'description'?"),
+    "empty description": ('+++\ndescription = ""\n+++\n## a\nb', 2, "must not be empty"),
+    "one table": (_with('[parameters]\nname = "a"\n'), 3, "begin with a line [[parameters]]"),
+    "misspelt table": (_with('[[parameter]]\nname = "a"\n'), 3, "did you mean 'parameters'?"),
+    "parameter in capitals": (_with('[[parameters]]\nname = "Tag"\n'), 4, "small letters, digits and _"),
+    "placeholder in capitals": (
+        _with('[[parameters]]\nname = "from_tag"\n', "## Go\nx\nSince {{From-Tag}}.\n"),
+        8,
+        "did you mean '{{from_tag}}'?",
+    ),
+    "title without a space": (_with(body="## Go\nx\n##On\ny\n"), 6, "needs a space"),
     "too many steps": (_with(body="## Go\nx\n" * (MOST_STEPS + 1)), 4 + 2 * MOST_STEPS, "more than"),
 }
 
@@ -163,6 +179,19 @@ def test_a_fault_is_told_with_its_line(fault: str) -> None:
         read_definition("own.md", text)
     assert words in told.value.reason
     assert told.value.line == line
+
+
+def test_code_for_the_agent_to_read_is_no_misspelt_block() -> None:
+    code = '## Go\n```toml\n[a]\n```\n## On\nReply like this:\n```json\n{"tool": 1, "parameters": {}}\n```\n'
+    templates = "## At last\nKeep {{Other}} and ${{ github.sha }}-like words; ### is no step.\n###Nor this\n"
+    steps = read_definition("own.md", _with(body=code + templates.replace("${{ github.sha }}-like", "$sha-like"))).steps
+    assert [type(step.does) for step in steps] == [Prompt, Prompt, Prompt]
+
+
+def test_a_block_may_begin_with_a_capital_and_a_description_take_several_lines() -> None:
+    text = '+++\ndescription = """\nOne\ntwo.\n"""\n+++\n## Go\n```Changes\n```\n'
+    workflow = read_definition("own.md", text)
+    assert (workflow.description, workflow.steps[0].does) == ("One two.", ShowChanges())
 
 
 @pytest.mark.timeout(10)

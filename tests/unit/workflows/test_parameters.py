@@ -65,6 +65,8 @@ def test_typed_text_gives_values(text: str, values: dict[str, object]) -> None:
         ("path=a colour=red", {"colour": "no parameter here (it takes: path, count, style)"}),
         ("path=a path=b", {"path": "given twice"}),
         ("a.txt 2 long more", {"more": "one word too many"}),
+        ("--path a.txt", {"--path": "without dashes: path=…"}),
+        ("a.txt -count=2", {"-count=2": "without dashes: count=…"}),
         ("path=a count=1.5", {"count": "whole number"}),
         ("path=a count=" + "9" * 30, {"count": "whole number"}),
     ],

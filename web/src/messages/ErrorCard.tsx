@@ -3,6 +3,7 @@ import type { Fault, Message } from "../wire/nouns";
 
 const ADVICE: Record<string, string> = {
   provider_bad_key: "Check the key of this provider, then send the message again.",
+  provider_untrusted: "Put that right in the settings, then send the message again.",
   provider_unreachable: "Start the model's server or choose another one, then send the message again.",
 };
 

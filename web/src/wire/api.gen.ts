@@ -1726,6 +1726,25 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
+                /** @description A body in the encoding 'br' cannot be read here. Send it plain, or as gzip. */
+                415: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "unknown_encoding",
+                         *         "message": "A body in the encoding 'br' cannot be read here. Send it plain, or as gzip.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
                 /** @description This server does not answer to the host 'example.com'. */
                 421: {
                     headers: {
@@ -2003,6 +2022,25 @@ export interface paths {
                         "application/json": components["schemas"]["Error"];
                     };
                 };
+                /** @description A body in the encoding 'br' cannot be read here. Send it plain, or as gzip. */
+                415: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "unknown_encoding",
+                         *         "message": "A body in the encoding 'br' cannot be read here. Send it plain, or as gzip.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
                 /** @description This server does not answer to the host 'example.com'. */
                 421: {
                     headers: {
@@ -2272,6 +2310,25 @@ export interface paths {
                          *       "error": {
                          *         "code": "too_large",
                          *         "message": "The body is larger than 10485760 bytes.",
+                         *         "param": null,
+                         *         "type": "invalid_request_error"
+                         *       }
+                         *     }
+                         */
+                        "application/json": components["schemas"]["Error"];
+                    };
+                };
+                /** @description A body in the encoding 'br' cannot be read here. Send it plain, or as gzip. */
+                415: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        /**
+                         * @example {
+                         *       "error": {
+                         *         "code": "unknown_encoding",
+                         *         "message": "A body in the encoding 'br' cannot be read here. Send it plain, or as gzip.",
                          *         "param": null,
                          *         "type": "invalid_request_error"
                          *       }

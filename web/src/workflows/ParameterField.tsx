@@ -53,11 +53,11 @@ export function ParameterField({ parameter, value, fault, first, onChange }: Pro
   );
 }
 
-function input({ type, choices, required }: Parameter, value: string, parts: object, onChange: (value: string) => void) {
+function input({ type, choices, required, default: given }: Parameter, value: string, parts: object, onChange: (value: string) => void) {
   if (choices)
     return (
       <select {...parts} aria-required={required} value={value} onChange={({ target }) => onChange(target.value)} className={INPUT}>
-        {value === "" && <option value="">choose…</option>}
+        {(value === "" || (!required && given == null)) && <option value="">{required ? "choose…" : "none"}</option>}
         {choices.map((choice) => (
           <option key={String(choice)}>{String(choice)}</option>
         ))}

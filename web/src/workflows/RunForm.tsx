@@ -54,6 +54,7 @@ export function RunForm({ chatId, workflow, role, busy, onSwitch, onStarted, onB
       }}
     >
       <p className="text-sm break-words text-ink-2">{workflow.description}</p>
+      {workflow.about && <p className="text-sm break-words whitespace-pre-line text-ink-3">{workflow.about}</p>}
       <WrongRole workflow={workflow} role={role} onSwitch={onSwitch} />
       {parameters.map((parameter, place) => (
         <ParameterField

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
@@ -13,6 +14,7 @@ from anycowork.providers.local.memory import require_memory, total_memory
 from anycowork.providers.local.mirror import fetch_part
 from anycowork.providers.local.shelf import NoRoomForModel, Shelf, Weights
 from anycowork.providers.pool import HttpPool
+from anycowork.providers.ways import proxy_for
 
 if TYPE_CHECKING:
     import aiohttp
@@ -79,7 +81,8 @@ class Pulling:
         )
         try:
             # Redirects are followed: publishers keep large files elsewhere, and the hash decides what is taken.
-            async with self._pool.session().get(url, headers=headers, timeout=limits) as response:
+            way = proxy_for(url, os.environ)
+            async with self._pool.session().get(url, headers=headers, timeout=limits, proxy=way) as response:
                 if response.status not in (200, 206):
                     raise Unreachable(f"The publisher's server answered {response.status}.")
                 await self._written(response, partial, have if response.status == 206 else 0, model, progress)
