@@ -20,7 +20,6 @@ from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
 from anycowork.store.turns import Running
-from anycowork.store.usage import UsageTotals
 
 
 class SqliteStore:
@@ -112,9 +111,6 @@ class SqliteStore:
         shown = {piece.last.seq: piece.record() for piece in self._pieces.of(chat_id)}
         shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}
         return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
-
-    async def usage(self, chat_id: str) -> UsageTotals:
-        return usage.totals(self._reader, chat_id)
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         return usage.of_chat(self._reader, chat_id)
