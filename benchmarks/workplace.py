@@ -216,6 +216,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 store=store,
                 workspaces=workspaces,
                 roles=roles,
+                toolbox=toolbox,
                 workflows=runner,
                 tasks=tasks,
             )

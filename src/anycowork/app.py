@@ -199,6 +199,7 @@ async def _furnish(
         store=store,
         workspaces=workspaces,
         roles=roles,
+        toolbox=toolbox,
         workflows=runner,
         tasks=tasks,
     )

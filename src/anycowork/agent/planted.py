@@ -6,13 +6,12 @@ and as an order in plain words, that names the tool and beside it the target.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from anycowork.agent.reply import FoundCall
 
-_ORDER = re.compile(r"\b(?:create_file|update_file|move_file|delete_file|execute_command)\b")
 _FILE = re.compile(r"[\w-][\w./-]*\.\w+")  # a file's name in a command
 _NEAR = 300  # characters around a tool's name within which an order in plain words names its target
 _MOST_ORDERS = 200  # of one text, kept apart
@@ -27,9 +26,12 @@ _DECODER = json.JSONDecoder(strict=False)  # an unescaped string may hold line b
 
 
 class Planted:
-    """What was read so far."""
+    """What was read so far. An order in plain words is one that names one of `tools`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Iterable[str]) -> None:
+        # A name that is an ordinary word as well ("report") orders nothing where it stands in a sentence.
+        self._tools = tuple(name for name in tools if "_" in name)
+        self._order = re.compile(rf"\b(?:{'|'.join(map(re.escape, self._tools))})\b")
         self._spelt: list[str] = []
         self._meant: set[bytes] = set()
         self._orders: list[str] = []
@@ -50,9 +52,9 @@ class Planted:
                 self._too_much = True  # then every call may stand in it
 
     def take_orders(self, text: str) -> None:
-        if "_file" not in text and "_command" not in text:  # looked for in a twentieth of the time
+        if not any(name in text for name in self._tools):  # looked for in a fraction of the time
             return
-        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ORDER.finditer(text)]
+        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in self._order.finditer(text)]
         self._orders += orders if len(orders) <= _MOST_ORDERS else [text]
 
     def holds(self, call: FoundCall) -> bool:

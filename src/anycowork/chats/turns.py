@@ -14,7 +14,7 @@ from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, 
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.ports import Journal, Store, Workspaces
+from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
 from anycowork.workflows.runner import WorkflowRunner
@@ -39,6 +39,7 @@ class TurnKeeper:
         store: Store,
         workspaces: Workspaces,
         roles: RoleBook,
+        toolbox: Toolbox,
         workflows: WorkflowRunner,
         tasks: asyncio.TaskGroup,
         sleep: Sleep = asyncio.sleep,
@@ -49,6 +50,7 @@ class TurnKeeper:
         self._store = store
         self._workspaces = workspaces
         self._roles = roles
+        self._toolbox = toolbox
         self._workflows = workflows
         self._tasks = tasks
         self._sleep = sleep
@@ -116,6 +118,7 @@ class TurnKeeper:
             turn=turn,
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(chat.workspace),
+            toolbox=self._toolbox,
             history=await self._store.history(chat.id),
             calls=await self._store.calls(turn.id),
             plan=await self._approved_plan(turn),

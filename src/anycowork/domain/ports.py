@@ -301,8 +301,7 @@ class Prepared:
     `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
     file is moved to stands here even if nothing of it can be hashed.
     `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
-    `network` is where it may go over the network, and nowhere else. One that `looks_below` may look at all that lies below its resource;
-    if that is no path, at the whole workspace.
+    `network` is where it may go over the network, and nowhere else.
     """
 
     tool: str
@@ -315,7 +314,6 @@ class Prepared:
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
     network: tuple[Destination, ...] = ()
-    looks_below: bool = False
 
     @property
     def touched(self) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ class BuiltIn(ABC, Generic[P]):
     description: ClassVar[str]
     permissions: ClassVar[frozenset[Permission]] = READ
     priority: ClassVar[int] = 50
+    looks_below: ClassVar[bool] = False
+    reveals: ClassVar[bool] = False
     forms: ClassVar[
         tuple[tuple[str, ...], ...]
     ] = ()  # sets of parameters that make a whole call, where only such sets do
@@ -39,6 +41,8 @@ class BuiltIn(ABC, Generic[P]):
             schema=schema,
             requires_approval=self.permissions != READ,
             priority=self.priority,
+            looks_below=self.looks_below,
+            reveals=self.reveals,
             forms=tuple(_form(schema, names) for names in self.forms),
         )
 

@@ -55,6 +55,7 @@ class MoveFile(BuiltIn[MoveFileParameters]):
     description = "Move or rename a file or folder. Never overwrites."
     permissions = frozenset({Permission.READ_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
     priority = 22
+    reveals = True  # where it can be read
     model = MoveFileParameters
 
     def look(self, wish: MoveFileParameters, parameters: Parameters, hands: Hands) -> Prepared:

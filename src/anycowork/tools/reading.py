@@ -78,6 +78,7 @@ class ReadFile(BuiltIn[ReadFileParameters]):
     category = "files"
     description = "Read a text file, whole or from start_line to end_line."
     priority = 10
+    reveals = True
     model = ReadFileParameters
 
     def look(self, wish: ReadFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
@@ -100,6 +101,7 @@ class ListDirectory(BuiltIn[ListDirectoryParameters]):
     category = "files"
     description = "List the files and folders in a folder."
     priority = 11
+    looks_below = True
     model = ListDirectoryParameters
 
     def look(self, wish: ListDirectoryParameters, parameters: Parameters, hands: Hands) -> Prepared:
@@ -120,6 +122,7 @@ class GetFileInfo(BuiltIn[GetFileInfoParameters]):
     category = "files"
     description = "Tell kind, size, mode, time of change and hash of a file or folder."
     priority = 12
+    reveals = True  # by its hash
     model = GetFileInfoParameters
 
     def look(self, wish: GetFileInfoParameters, parameters: Parameters, hands: Hands) -> Prepared:

@@ -43,6 +43,8 @@ class Grep(BuiltIn[GrepParameters]):
     category = "search"
     description = "Find lines that match a regular expression in the files of a folder."
     priority = 13
+    looks_below = True
+    reveals = True
     model = GrepParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
@@ -74,6 +76,8 @@ class SearchCode(BuiltIn[SearchCodeParameters]):
     category = "search"
     description = "Find the files that speak of some words; the best files come first."
     priority = 14
+    looks_below = True
+    reveals = True
     model = SearchCodeParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:

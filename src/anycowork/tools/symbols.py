@@ -123,6 +123,8 @@ class SearchSymbol(BuiltIn[SearchSymbolParameters]):
     category = "search"
     description = "Find where a function, class, type or variable is defined, by its exact name."
     priority = 15
+    looks_below = True
+    reveals = True
     model = SearchSymbolParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:

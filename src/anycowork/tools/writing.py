@@ -144,6 +144,7 @@ class UpdateFile(BuiltIn[UpdateFileParameters]):
     permissions = frozenset({Permission.READ_FILES, Permission.WRITE_FILES})
     priority = 21
     forms = (("path", "edits"), ("path", "content"))  # by line numbers too, but a weak model miscounts lines
+    reveals = True  # by what it finds there
     model = UpdateFileParameters
 
     def look(self, wish: UpdateFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
