@@ -46,9 +46,9 @@ from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
 from anycowork.prompts.book import PromptBook
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.discovery import Lookout
+from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
@@ -165,7 +165,7 @@ async def _furnish(
     prompts = PromptBook(database.system_prompts, toolbox, supplies)
     journal, store = database.journal, database.store
     snapshots = PackedSnapshots(
-        Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
+        Pack(settings.snapshots_folder), database.retention, clock, quota_bytes=settings.snapshot_quota_bytes
     )
     agent = build_agent(
         database,
@@ -312,13 +312,13 @@ def build_agent(
 
 
 def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio.TaskGroup) -> LocalModels:
-    shelf = Shelf(settings.models_folder)
+    folder = ModelFolder(settings.models_folder)
     supervisor = Supervisor(
         log=settings.data_dir / "local-model.log",
         idle_seconds=settings.local_idle_seconds,
         threads=settings.local_threads,
     )
-    return LocalModels(shelf, Pulling(shelf, providers.pool), supervisor, providers, tasks)
+    return LocalModels(folder, Pulling(folder, providers.pool), supervisor, providers, tasks)
 
 
 # --- serving

@@ -90,7 +90,7 @@ def unfinished_restores(connection: Connection) -> list[tuple[Snapshot, Snapshot
     return found
 
 
-class Shelf:
+class Retention:
     """Which contents of the pack are needed, and which snapshots go when there is no room."""
 
     def __init__(self, reader: Connection, writer: Writer) -> None:
