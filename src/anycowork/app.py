@@ -73,7 +73,7 @@ PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answe
 
 
 @value
-class House:
+class OpenHouse:
     """Everything open and at work, until the block that opened it ends."""
 
     settings: Drawer
@@ -90,7 +90,7 @@ class House:
 @asynccontextmanager
 async def open_house(
     settings: Settings, clock: Clock | None = None, *, token: str, outside: Outside | None = None
-) -> AsyncIterator[House]:
+) -> AsyncIterator[OpenHouse]:
     """Opens every room and settles what the last server left; the doors open after that. `outside` is the network that commands reach.
 
     Raises: StorageFault, BadWorkspace, BadSettings.
@@ -148,7 +148,7 @@ async def _furnish(
     providers: ProviderRegistry,
     tasks: asyncio.TaskGroup,
     egress: Egress,
-) -> House:
+) -> OpenHouse:
     roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
     grounds = Grounds(database, settings)
     await grounds.register_default()
@@ -266,7 +266,7 @@ async def _furnish(
         request_limit_bytes=settings.request_limit_bytes,
         stopping=stopping,
     )
-    return House(drawer, database, providers, keeper, desk, local, rooms, create_api(rooms), stopping)
+    return OpenHouse(drawer, database, providers, keeper, desk, local, rooms, create_api(rooms), stopping)
 
 
 def build_agent(

@@ -8,7 +8,7 @@ import pytest
 
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
-from anycowork.app import House, open_house
+from anycowork.app import OpenHouse, open_house
 from anycowork.settings import ProviderEntry, Settings
 from anycowork.store.schema import migrate
 from support.asgi import Client
@@ -66,7 +66,7 @@ async def house(tmp_path, workspace, model, migrated):
 
 
 @pytest.fixture
-def rooms(house: House, slept: list[float]) -> Rooms:
+def rooms(house: OpenHouse, slept: list[float]) -> Rooms:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 

@@ -12,7 +12,7 @@ from typing import Any  # answers are JSON that tests look into freely
 
 import aiohttp
 
-from anycowork.app import House, open_house
+from anycowork.app import OpenHouse, open_house
 from anycowork.serving import Place, serve_app
 from anycowork.settings import ProviderEntry, Settings
 from anycowork.workspace.outside import Outside
@@ -52,7 +52,7 @@ class Guest(Caller):
     """The same person, with the house in this very process."""
 
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, *, house: House, model: ScriptedModel, workspace: Path
+        self, url: str, session: aiohttp.ClientSession, *, house: OpenHouse, model: ScriptedModel, workspace: Path
     ) -> None:
         super().__init__(url, session)
         self.house = house
@@ -167,7 +167,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 @asynccontextmanager
-async def served(house: House) -> AsyncIterator[str]:
+async def served(house: OpenHouse) -> AsyncIterator[str]:
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(

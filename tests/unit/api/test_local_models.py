@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.api.rooms import Rooms
-from anycowork.app import House
+from anycowork.app import OpenHouse
 from anycowork.providers.local.catalogue import DEFAULT
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
@@ -23,7 +23,7 @@ async def models(client: Client) -> dict[str, dict]:
 
 
 @pytest.fixture
-async def rooms(rooms: Rooms, house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rooms]:
+async def rooms(rooms: Rooms, house: OpenHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rooms]:
     """Nobody gives a model here: the publisher does not listen, and pip has no index."""
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
