@@ -23,7 +23,9 @@ async def models(client: Client) -> dict[str, dict]:
 
 
 @pytest.fixture
-async def rooms(rooms: Rooms, house: OpenHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Rooms]:
+async def rooms(
+    rooms: Rooms, house: OpenHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Rooms]:
     """Nobody gives a model here: the publisher does not listen, and pip has no index."""
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
