@@ -152,18 +152,18 @@ def _reason(error: AnyCoworkError) -> EndReason:
 
 async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper) -> None:
     """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
-    for turn in await store.turns_in(TurnState.RUNNING.value):
+    for turn in await store.turns_in(TurnState.RUNNING):
         await settler.clear_leftovers(turn)
         left = await broken_off(store, turn)
         said = "The server ended during this turn. Send a message to go on."
         await settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
-    for turn in await store.turns_in(TurnState.DUE.value):
+    for turn in await store.turns_in(TurnState.DUE):
         keeper.start(turn)
 
 
 async def waiting_stages(store: Store) -> frozenset[str]:
     """Where changes wait that a person may still be asked about: a sweep must leave them."""
-    turns = await store.turns_in(TurnState.PARKED.value, TurnState.DUE.value, TurnState.RUNNING.value)
+    turns = await store.turns_in(TurnState.PARKED, TurnState.DUE, TurnState.RUNNING)
     calls = [call for turn in turns for call in await store.calls(turn.id)]
     return frozenset(call.intent.staged for call in calls if call.intent is not None and call.intent.staged is not None)
 

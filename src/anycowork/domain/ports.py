@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
-from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
@@ -83,7 +83,7 @@ class Store(Protocol):
         """The role that the chat has now."""
 
     async def turn(self, turn_id: str) -> Turn | None: ...
-    async def turns_in(self, *states: str) -> list[Turn]: ...
+    async def turns_in(self, *states: TurnState) -> list[Turn]: ...
     async def current_turn(self, chat_id: str) -> Turn | None:
         """The chat's turn that has not ended."""
 

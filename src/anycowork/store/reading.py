@@ -7,7 +7,7 @@ from functools import partial
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import Broken, ChainEnd, Link
-from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
@@ -70,7 +70,7 @@ class SqliteStore:
         found = turns.find(self._reader, turn_id)
         return None if found is None else self._running.as_it_is(found)
 
-    async def turns_in(self, *states: str) -> list[Turn]:
+    async def turns_in(self, *states: TurnState) -> list[Turn]:
         return [self._running.as_it_is(turn) for turn in turns.in_states(self._reader, states)]
 
     async def current_turn(self, chat_id: str) -> Turn | None:

@@ -191,10 +191,13 @@ async def test_a_turn_is_put_and_found_by_its_state(tmp_path: Path) -> None:
         store = database.store
         await database.journal.write(add_chat("c1", turn))
         assert await store.turn("t1") == turn == await store.current_turn("c1")
-        assert await store.turns_in("running", "due") == [turn]
+        assert await store.turns_in(TurnState.RUNNING, TurnState.DUE) == [turn]
         await database.journal.write(Change("c1", (ended,)))
         assert await store.turn("t1") == ended
-        assert await store.current_turn("c1") is None and await store.turns_in("running", "due", "parked") == []
+        assert (
+            await store.current_turn("c1") is None
+            and await store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
+        )
 
 
 async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_rests(tmp_path: Path) -> None:
@@ -205,13 +208,13 @@ async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_
         await database.journal.write(add_chat("c1", begun))
         await database.journal.write(Change("c1", (going_on,)))
         assert await database.store.turn("t1") == going_on == await database.store.current_turn("c1")
-        assert await database.store.turns_in("running") == [going_on]
+        assert await database.store.turns_in(TurnState.RUNNING) == [going_on]
         with pytest.raises(TurnAlreadyRunning):
             refusal = RequireState(frozenset(), TurnAlreadyRunning("no"))
             await database.journal.write(Change("c1", (replace(going_on, steps=4), refusal)))
         assert await database.store.turn("t1") == going_on
         await database.journal.write(Change("c1", (replace(going_on, role="planner"),)))
-        assert (await database.store.turns_in("running"))[0].role == "planner"
+        assert (await database.store.turns_in(TurnState.RUNNING))[0].role == "planner"
         await database.journal.write(Change("c1", (parked,)))
     async with opened(tmp_path) as database:
         assert await database.store.turn("t1") == parked
@@ -356,7 +359,7 @@ async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_
         await database.journal.write(Change("c1", (RemoveChat(),)))
         assert await database.store.chat("c1") is None and await database.store.history("c1") == []
         assert await database.store.records_after("c1", 0, 10) == []
-        assert await database.store.turns_in("running") == []
+        assert await database.store.turns_in(TurnState.RUNNING) == []
         assert [m.id for m in await database.store.history("c2")] == ["m1"]
 
 
