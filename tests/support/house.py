@@ -17,6 +17,7 @@ from anycowork.serving import Place, serve_app
 from anycowork.settings import ProviderEntry, Settings
 from anycowork.workspace.outside import Outside
 from support.scripted_model import Script, ScriptedModel
+from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests"
 PATIENCE = 5.0
@@ -156,6 +157,7 @@ async def at_home(
             **settings,
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
+        put_fresh_database(tmp_path / "data")
         house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN, outside=outside))
         url = await stack.enter_async_context(served(house))
         session = await stack.enter_async_context(new_session())
