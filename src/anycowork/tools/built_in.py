@@ -16,7 +16,7 @@ T = TypeVar("T")
 READ = frozenset({Permission.READ_FILES})
 
 
-class BuiltIn(ABC, Generic[P]):
+class BuiltInTool(ABC, Generic[P]):
     """A tool of ours. Subclasses state the class variables and do the work in `look` and `run`."""
 
     name: ClassVar[str]

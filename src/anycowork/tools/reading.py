@@ -19,7 +19,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import Hands, Hidden, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.checks import check
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.workspace.folder import Contents, Folder
@@ -73,7 +73,7 @@ class ReadFileParameters(Boundary):
         return self
 
 
-class ReadFile(BuiltIn[ReadFileParameters]):
+class ReadFile(BuiltInTool[ReadFileParameters]):
     name = "read_file"
     category = "files"
     description = "Read a text file, whole or from start_line to end_line."
@@ -96,7 +96,7 @@ class ListDirectoryParameters(Boundary):
     include_ignored: bool = Field(False, description="also show what git ignores")
 
 
-class ListDirectory(BuiltIn[ListDirectoryParameters]):
+class ListDirectory(BuiltInTool[ListDirectoryParameters]):
     name = "list_directory"
     category = "files"
     description = "List the files and folders in a folder."
@@ -117,7 +117,7 @@ class GetFileInfoParameters(Boundary):
     path: PathText = Field(description="file or folder, relative to the workspace")
 
 
-class GetFileInfo(BuiltIn[GetFileInfoParameters]):
+class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
     name = "get_file_info"
     category = "files"
     description = "Tell kind, size, mode, time of change and hash of a file or folder."
