@@ -60,10 +60,24 @@ class Planted:
     def holds(self, call: FoundCall) -> bool:
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
             return True
-        if any(_obeys(order, call) for order in self._orders):
+        if any(self._obeys(order, call) for order in self._orders):
             return True
         wanted = _bare(call.source) if self._spelt else ""
         return any(wanted in text for text in self._spelt)
+
+    def _obeys(self, order: str, call: FoundCall) -> bool:
+        """By the tool that the order names, or by a command that does the same to the same file."""
+        if call.tool in order and any(_named_in(order, target) for target in self._targets(call)):
+            return True
+        command = call.parameters.get("command")
+        return isinstance(command, str) and any(_named_in(order, word) for word in _FILE.findall(command))
+
+    def _targets(self, call: FoundCall) -> list[str]:
+        """By the names that our own tools have for it; of another that does something, whatever it is given in words."""
+        given = [call.parameters.get(name) for name in ("path", "to", "command")]
+        if call.tool in self._tools and not any(isinstance(one, str) for one in given):
+            given = [*call.parameters.values()]
+        return [target for one in given if isinstance(one, str) and (target := one.strip("./ "))]
 
     def _take_calls(self, text: str) -> bool:
         """False if there is more in it than can be looked at."""
@@ -95,20 +109,6 @@ class Planted:
                     waiting += found.values()
                 case list() as found:
                     waiting += found
-
-
-def _obeys(order: str, call: FoundCall) -> bool:
-    """By the tool that the order names, or by a command that does the same to the same file."""
-    if call.tool in order and _names_target(order, call):
-        return True
-    command = call.parameters.get("command")
-    return isinstance(command, str) and any(_named_in(order, word) for word in _FILE.findall(command))
-
-
-def _names_target(order: str, call: FoundCall) -> bool:
-    targets = (call.parameters.get(name) for name in ("path", "to", "command"))
-    wanted = (target.strip("./ ") for target in targets if isinstance(target, str))
-    return any(_named_in(order, target) for target in wanted if target)
 
 
 def _named_in(order: str, target: str) -> bool:
