@@ -26,14 +26,11 @@ _TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
 _PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
-_EMPTY = re.compile(
-    r"\bempty\b", re.I
-)  # a file that is meant to have nothing in it is not told from one that lacks something
+# A file that is meant to have nothing in it is not told from one that lacks something.
+_EMPTY = re.compile(r"\bempty\b", re.I)
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
-
-_WRITES = re.compile(
-    r"(write|create|delete|update|edit|modify|move)", re.I
-)  # a tool or a permission, as plans name them
+# A tool or a permission, as plans name them.
+_WRITES = re.compile(r"(write|create|delete|update|edit|modify|move)", re.I)
 _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
 
 

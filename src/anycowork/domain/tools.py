@@ -21,6 +21,7 @@ class ToolSpec:
 
     `forms` are narrower schemas, where a tool can be called in several ways that exclude each other: for a decoder that is
     held to a schema, which cannot be told so in words.
+    What one that is `contained` runs is held by a sandbox: nothing but the workspace can change, and that only at its end.
     One that `looks_below` looks at all that lies below the folder it is called for. One that `reveals` tells what is in a file, or
     carries it to where it can be read: whoever may not read the file may not call it there.
     """
@@ -32,9 +33,7 @@ class ToolSpec:
     schema: dict[str, JsonValue] = field(hash=False)
     requires_approval: bool = True
     priority: int = 50
-    contained: bool = (
-        False  # what it runs is held by a sandbox: nothing but the workspace can change, and that only at its end
-    )
+    contained: bool = False
     forms: tuple[dict[str, JsonValue], ...] = field(default=(), hash=False)
     looks_below: bool = False
     reveals: bool = False

@@ -164,9 +164,7 @@ class Gate:
         if judged.not_allowed:
             return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if looked.overdrawn is not None and judged.rule is None:
-            return (
-                False  # a standing rule is the person's word for any time; what passes by default waits for a new one
-            )
+            return False  # a standing rule is the person's word for any time; all else waits for a new one
         if tool.spec.read_only:
             return judged.effect is Effect.ALLOW
         if call.provenance.suspicious:

@@ -26,9 +26,8 @@ class BuiltInTool(ABC, Generic[P]):
     priority: ClassVar[int] = 50
     looks_below: ClassVar[bool] = False
     reveals: ClassVar[bool] = False
-    forms: ClassVar[
-        tuple[tuple[str, ...], ...]
-    ] = ()  # sets of parameters that make a whole call, where only such sets do
+    # Sets of parameters that make a whole call, where only such sets do.
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
     model: type[P]
 
     def __init__(self) -> None:
