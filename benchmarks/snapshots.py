@@ -181,7 +181,9 @@ class _Keeping:
 
     def __init__(self, data: Path, tree: Path) -> None:
         self._database: Database = open_store(data / "anycowork.db", _CLOCK, lambda record: None)
-        self._snapshots = PackedSnapshots(Pack(data / "snapshots"), self._database.shelf, _CLOCK, quota_bytes=1 << 31)
+        self._snapshots = PackedSnapshots(
+            Pack(data / "snapshots"), self._database.retention, _CLOCK, quota_bytes=1 << 31
+        )
         self._tree = tree
         self._folder = Folder(str(tree))
         store = self._database.store

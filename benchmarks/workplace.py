@@ -176,7 +176,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     journal, store, roles = database.journal, database.store, RoleBook([])
     prompts = PromptBook(database.system_prompts, toolbox)
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
-    snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.shelf, clock, quota_bytes=1 << 31)
+    snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
 
     async def find_workspace(wanted: str | None) -> str:
@@ -216,6 +216,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 store=store,
                 workspaces=workspaces,
                 roles=roles,
+                toolbox=toolbox,
                 workflows=runner,
                 tasks=tasks,
             )

@@ -1,12 +1,10 @@
 """The composition root: the only file that knows every room. It opens the house, settles what a crash left, and serves it."""
 
 import asyncio
-import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 from starlette.types import ASGIApp
 
@@ -29,13 +27,12 @@ from anycowork.chats.trust import TrustDesk
 from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
 from anycowork.chats.turnstile import Turnstile
 from anycowork.clock import SystemClock
-from anycowork.containment import Room, find_containment
+from anycowork.containment import Containment, Room, find_containment
 from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.asking import Providers
 from anycowork.domain.chats import Limits
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
-from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.values import value
 from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
@@ -43,13 +40,13 @@ from anycowork.events.stream import follow, follow_all
 from anycowork.grounds import Grounds
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
-from anycowork.permissions.roles import BadRoleFile, RoleBook, read_role_file
+from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.discovery import Lookout
+from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
 from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
@@ -57,7 +54,7 @@ from anycowork.serving import Place, serve_app, settle_memory
 from anycowork.settings import BadSettings, Settings
 from anycowork.storage import storage
 from anycowork.store.opening import Database, open_store
-from anycowork.supplies import Supplies
+from anycowork.supplies import Supplies, custom_roles
 from anycowork.tools.plugins.housing import Housing
 from anycowork.tools.plugins.keeping import Plugins
 from anycowork.tools.toolbox import Toolbox, built_in_tools
@@ -68,15 +65,14 @@ from anycowork.workspace.egress import Egress
 from anycowork.workspace.outside import Outside
 from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
+from anycowork.workspace.stage import Staging
 from anycowork.workspace.workspaces import LocalWorkspaces
 
-log = logging.getLogger(__name__)
-ROLES_FOLDER = "roles"
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
 @value
-class House:
+class OpenHouse:
     """Everything open and at work, until the block that opened it ends."""
 
     settings: Drawer
@@ -94,7 +90,7 @@ class House:
 @asynccontextmanager
 async def open_house(
     settings: Settings, clock: Clock | None = None, *, token: str, outside: Outside | None = None
-) -> AsyncIterator[House]:
+) -> AsyncIterator[OpenHouse]:
     """Opens every room and settles what the last server left; the doors open after that. `outside` is the network that commands reach.
 
     Raises: StorageFault, BadWorkspace, BadSettings.
@@ -152,128 +148,181 @@ async def _furnish(
     providers: ProviderRegistry,
     tasks: asyncio.TaskGroup,
     egress: Egress,
-) -> House:
-    roles = RoleBook(_custom_roles(settings.data_dir / ROLES_FOLDER))
-    grounds = Grounds(database, settings)
-    await grounds.register_default()
-    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings))
-    workspaces = LocalWorkspaces(
-        lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
-    )
-    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
-    housing = Housing(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
-    plugins = Plugins(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
-    await plugins.switch_on(settings.plugins)
-    drawer = Drawer(settings, providers, contained, plugins)
-    supplies = Supplies(roots=database.roots, data_dir=settings.data_dir)
-    prompts = PromptBook(database.system_prompts, toolbox, supplies)
+) -> OpenHouse:
+    shared = await _share(settings, clock, database, providers, egress)
     journal, store = database.journal, database.store
-    snapshots = PackedSnapshots(
-        Pack(settings.snapshots_folder), database.shelf, clock, quota_bytes=settings.snapshot_quota_bytes
-    )
-    agent = build_agent(
-        database,
-        providers=providers,
-        toolbox=toolbox,
-        workspaces=workspaces,
-        snapshots=snapshots,
-        roles=roles,
-        prompts=prompts,
-        clock=clock,
-        limits=drawer.limits,
-        ask_when=drawer.ask_when,
-        cost_of=drawer.cost,
-    )
-    workflows = WorkflowBook(files=supplies, toolbox=toolbox, roles=roles)
-    runner = WorkflowRunner(
-        journal=journal,
-        store=store,
-        rows=store,
-        snapshots=snapshots,
-        toolrunner=agent.toolrunner,
-        agent_with=agent.with_recorder,
-        clock=clock,
-        limits=drawer.limits,
-    )
+    workspaces, snapshots = shared.workspaces, shared.snapshots
     settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
-    keeper = TurnKeeper(
-        agent=agent,
-        settler=settler,
-        journal=journal,
-        store=store,
-        workspaces=workspaces,
-        roles=roles,
-        workflows=runner,
-        tasks=tasks,
-        find_workspace=grounds.find,
-    )
     rollback = RollbackDesk(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
-    await rollback.settle_after_crash()
-    await asyncio.to_thread(contained.staging.end_orphans)
-    left = await asyncio.to_thread(contained.staging.left_behind)  # before a turn that is due begins anew
-    await settle_after_crash(store, settler, keeper)
-    await asyncio.to_thread(contained.staging.sweep, left, waiting=await waiting_stages(store))
+    keeper = _keep_turns(shared, clock, database, providers, settler, tasks)
+    await _settle_what_was_left(shared.contained.staging, database, rollback, settler, keeper)
     turnstile = Turnstile(journal=journal, store=store, keeper=keeper)
-    upkeep = Upkeep(receipts=database.idempotency, snapshots=snapshots, staging=contained.staging)
+    upkeep = Upkeep(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
+    workflows = WorkflowBook(files=shared.supplies, toolbox=shared.toolbox, roles=shared.roles)
     desk = FrontDesk(
         turnstile=turnstile,
         store=store,
-        roles=roles,
-        prompts=prompts,
+        roles=shared.roles,
+        prompts=shared.prompts,
         workflows=workflows,
         providers=providers,
         clock=clock,
-        find_workspace=grounds.find,
+        find_workspace=shared.grounds.find,
         image_bytes=database.blobs,
         removed=upkeep.soon,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
-    stopping = asyncio.Event()
     rooms = Rooms(
         desk=desk,
         decisions=DecisionDesk(turnstile=turnstile, store=store, clock=clock),
-        rules=RuleDesk(
-            rules=database.rules,
-            store=store,
-            gate=Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=drawer.ask_when),
-            toolbox=toolbox,
-            roles=roles,
-            workspaces=workspaces,
-            clock=clock,
-            find_workspace=grounds.find,
-        ),
+        rules=_rule_desk(shared, clock, database),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=toolbox, cost_of=drawer.cost),
+        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.drawer.cost),
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,
         ledger=database.ledger,
         receipts=database.idempotency,
-        roots=grounds,
-        supplies=supplies,
-        trust=TrustDesk(files=supplies, journal=journal, store=store, clock=clock, find_workspace=grounds.find),
+        roots=shared.grounds,
+        supplies=shared.supplies,
+        trust=TrustDesk(
+            files=shared.supplies, journal=journal, store=store, clock=clock, find_workspace=shared.grounds.find
+        ),
         workflows=workflows,
-        find_workspace=grounds.find,
+        find_workspace=shared.grounds.find,
         streams=Streams(database, hub),
-        roles=roles,
-        prompts=prompts,
+        roles=shared.roles,
+        prompts=shared.prompts,
         providers=providers,
         local=local,
         upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
-        settings=drawer,
+        settings=shared.drawer,
         clock=clock,
         token=token,
-        numbers=database.store.numbers,
-        storage=partial(asyncio.to_thread, storage, settings, contained.staging),
+        numbers=store.numbers,
+        storage=partial(asyncio.to_thread, storage, settings, shared.contained.staging),
         host=settings.host,
         allowed_hosts=settings.allowed_hosts,
         request_limit_bytes=settings.request_limit_bytes,
-        stopping=stopping,
+        stopping=asyncio.Event(),
     )
-    return House(drawer, database, providers, keeper, desk, local, upkeep, rooms, create_api(rooms), stopping)
+    app = create_api(rooms)
+    return OpenHouse(shared.drawer, database, providers, keeper, desk, local, upkeep, rooms, app, rooms.stopping)
+
+
+@value
+class _Shared:
+    """What several rooms work with, made before any of them."""
+
+    roles: RoleBook
+    grounds: Grounds
+    contained: Containment
+    workspaces: LocalWorkspaces
+    snapshots: PackedSnapshots
+    toolbox: Toolbox
+    drawer: Drawer
+    supplies: Supplies
+    prompts: PromptBook
+
+
+async def _share(
+    settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
+) -> _Shared:
+    grounds = Grounds(database, settings)
+    await grounds.register_default()
+    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings))
+    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
+    housing = Housing(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
+    plugins = Plugins(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
+    await plugins.switch_on(settings.plugins)
+    supplies = Supplies(roots=database.roots, data_dir=settings.data_dir)
+    pack = Pack(settings.snapshots_folder)
+    return _Shared(
+        roles=RoleBook(custom_roles(settings.data_dir)),
+        grounds=grounds,
+        contained=contained,
+        workspaces=LocalWorkspaces(
+            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
+        ),
+        snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
+        toolbox=toolbox,
+        drawer=Drawer(settings, providers, contained, plugins),
+        supplies=supplies,
+        prompts=PromptBook(database.system_prompts, toolbox, supplies),
+    )
+
+
+def _keep_turns(
+    shared: _Shared,
+    clock: Clock,
+    database: Database,
+    providers: ProviderRegistry,
+    settler: Settler,
+    tasks: asyncio.TaskGroup,
+) -> TurnKeeper:
+    agent = build_agent(
+        database,
+        providers=providers,
+        toolbox=shared.toolbox,
+        workspaces=shared.workspaces,
+        snapshots=shared.snapshots,
+        roles=shared.roles,
+        prompts=shared.prompts,
+        clock=clock,
+        limits=shared.drawer.limits,
+        ask_when=shared.drawer.ask_when,
+        cost_of=shared.drawer.cost,
+    )
+    runner = WorkflowRunner(
+        journal=database.journal,
+        store=database.store,
+        rows=database.store,
+        snapshots=shared.snapshots,
+        toolrunner=agent.toolrunner,
+        agent_with=agent.with_recorder,
+        clock=clock,
+        limits=shared.drawer.limits,
+    )
+    return TurnKeeper(
+        agent=agent,
+        settler=settler,
+        journal=database.journal,
+        store=database.store,
+        workspaces=shared.workspaces,
+        roles=shared.roles,
+        toolbox=shared.toolbox,
+        workflows=runner,
+        tasks=tasks,
+        find_workspace=shared.grounds.find,
+    )
+
+
+async def _settle_what_was_left(
+    staging: Staging, database: Database, rollback: RollbackDesk, settler: Settler, keeper: TurnKeeper
+) -> None:
+    """Before anybody works in a workspace again: restores, then commands, then turns."""
+    await rollback.settle_after_crash()
+    await asyncio.to_thread(staging.end_orphans)
+    left = await asyncio.to_thread(staging.left_behind)  # before a turn that is due begins anew
+    await settle_after_crash(database.store, settler, keeper)
+    await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
+
+
+def _rule_desk(shared: _Shared, clock: Clock, database: Database) -> RuleDesk:
+    toolbox, store, rules = shared.toolbox, database.store, database.rules
+    return RuleDesk(
+        rules=rules,
+        store=store,
+        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.drawer.ask_when),
+        toolbox=toolbox,
+        roles=shared.roles,
+        workspaces=shared.workspaces,
+        clock=clock,
+        find_workspace=shared.grounds.find,
+    )
 
 
 def build_agent(
@@ -319,13 +368,13 @@ def build_agent(
 
 
 def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio.TaskGroup) -> LocalModels:
-    shelf = Shelf(settings.models_folder)
+    folder = ModelFolder(settings.models_folder)
     supervisor = Supervisor(
         log=settings.data_dir / "local-model.log",
         idle_seconds=settings.local_idle_seconds,
         threads=settings.local_threads,
     )
-    return LocalModels(shelf, Pulling(shelf, providers.pool), supervisor, providers, tasks)
+    return LocalModels(folder, Pulling(folder, providers.pool), supervisor, providers, tasks)
 
 
 # --- serving
@@ -376,14 +425,3 @@ class Streams:
     def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
         store = self._store
         return follow_all(after, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=self._hub)
-
-
-def _custom_roles(folder: Path) -> list[RoleDefinition]:
-    """A bad file is said in the log and left out; the others still load."""
-    roles = []
-    for file in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
-        try:
-            roles.append(read_role_file(file.name, file.read_text("utf-8")))
-        except (BadRoleFile, OSError, UnicodeDecodeError) as error:
-            log.error("role file left out: %s", error)
-    return roles

@@ -267,9 +267,8 @@ def _serve(flags: dict[str, object]) -> int:
 
     try:
         settings = load_settings(flags, os.environ, cwd=Path.cwd())
-        from anycowork.commands.serve import (
-            serve as serve_until_ended,
-        )  # the whole house; a wrong setting is said without it
+        # The whole house; a wrong setting is said without it.
+        from anycowork.commands.serve import serve as serve_until_ended
 
         return serve_until_ended(settings)
     except AnyCoworkError as error:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from enum import StrEnum
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -101,7 +102,9 @@ def _bubblewrap_paths() -> list[str]:
     return [*([system] if system else []), *(str(place) for place in places if os.access(place, os.X_OK))]
 
 
+@cache
 def _tried(path: str) -> Bubblewrap:
+    """Once: it is asked for by the doctor's check of it and of the sandbox, and starts two programs."""
     return Bubblewrap(
         path=path,
         overlay="--overlay" in _output_of([path, "--help"]),

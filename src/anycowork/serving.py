@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -16,6 +16,8 @@ from starlette.types import ASGIApp
 from anycowork.connections import KEEP_ALIVE_SECONDS, Connection
 from anycowork.domain.errors import Conflict
 from anycowork.domain.values import value
+
+_TICK_SECONDS = 1.0  # the Date header is as old as that
 
 
 class CannotListen(Conflict):
@@ -46,7 +48,7 @@ async def serve_app(
                 await stopping.wait()
             finally:
                 stopping.set()
-                server.should_exit = True
+                server.end()
 
 
 def settle_memory() -> None:
@@ -78,6 +80,18 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.answering = asyncio.Event()
+        self._told_to_end = asyncio.Event()
+
+    def end(self) -> None:
+        self.should_exit = True
+        self._told_to_end.set()
+
+    async def main_loop(self) -> None:
+        """Uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the time once a second."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._told_to_end.wait()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)

@@ -1,19 +1,24 @@
 """What the data folder and workspaces supply to the house, and which of it a person trusted. Reading the files is workspace/'s."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
 from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.roles import RoleDefinition
+from anycowork.permissions.roles import BadRoleFile, read_role_file
 from anycowork.store.workspaces import Root, Roots
 from anycowork.workspace.supplied import supplied_file, supplied_files
 
+log = logging.getLogger(__name__)
 WORKFLOWS = "workflows"
 OF_WORKSPACE = f".anycowork/{WORKFLOWS}"
 ENDING = ".md"
 INSTRUCTIONS = "AGENTS.md"
+ROLES = "roles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +122,14 @@ def _nearest(roots: Sequence[Root], folder: str) -> str:
     if not holding:
         raise BadWorkspace(f"'{folder}' does not lie in a registered folder.", param="workspace")
     return max(holding, key=len)
+
+
+def custom_roles(data_dir: Path) -> list[RoleDefinition]:
+    """Those of the data folder. A bad file is said in the log and left out; the others still load. Blocking."""
+    folder, roles = data_dir / ROLES, []
+    for file in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
+        try:
+            roles.append(read_role_file(file.name, file.read_text("utf-8")))
+        except (BadRoleFile, OSError, UnicodeDecodeError) as error:
+            log.error("role file left out: %s", error)
+    return roles

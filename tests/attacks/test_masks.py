@@ -25,6 +25,7 @@ from support.hands import Bench, tree
 from support.house import Guest, at_home
 from support.scripted_model import call
 from support.spec import proves
+from support.toolspecs import SPECS
 
 SECRET = "hunter2"
 FILES = {
@@ -39,7 +40,7 @@ DENIED = ("/secrets/**", "**/*.key")
 
 def hidden(*patterns: str) -> Hidden:
     rules = [Rule(str(at), "read_file", pattern, Effect.DENY, RuleScope.GLOBAL) for at, pattern in enumerate(patterns)]
-    return RuleIndex(rules).hidden_from("execute_command")
+    return RuleIndex(rules).hidden_from(SPECS["execute_command"])
 
 
 def hands(bench: Bench, *patterns: str) -> Hands:

@@ -27,13 +27,12 @@ from anycowork.workspace.stage import Layer
 from anycowork.workspace.syscalls import has_openat2
 from support import boxes
 from support.hands import EVERYTHING, Bench
-from support.mechanisms import Mechanism, require_needed
+from support.mechanisms import Mechanism, Off, require_needed, without
 from support.outsides import PretendedOutside, Service, serving
 from support.spec import proves
 
 SECRET = "the secret of the neighbour"
 Attack = Callable[[Path], Awaitable[bool]]
-Off = Callable[[pytest.MonkeyPatch], None]
 
 
 def bench_in(at: Path, egress: Egress | None = None) -> Bench:
@@ -41,10 +40,6 @@ def bench_in(at: Path, egress: Egress | None = None) -> Bench:
     (at / "outside").mkdir()
     (at / "outside" / "secret").write_text(SECRET)
     return Bench(at / "workspace", at / "outside", egress=egress)
-
-
-def without(room: object, name: str, instead: object) -> Off:
-    return lambda patch: patch.setattr(room, name, instead)
 
 
 # --- the file tools

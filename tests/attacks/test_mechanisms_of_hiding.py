@@ -9,7 +9,6 @@ import pytest
 from anycowork import supplies
 from anycowork.domain.ports import NOTHING_HIDDEN, SuppliedFile
 from anycowork.domain.rules import Effect, Rule, RuleScope
-from anycowork.permissions import rules
 from anycowork.permissions.judging import Judge
 from anycowork.permissions.rules import RuleIndex
 from anycowork.tools import moving
@@ -18,18 +17,13 @@ from anycowork.workspace.stage import Layer
 from support.hands import Bench
 from support.house import Refused, at_home
 from support.instructions import NAME, told, trust
-from support.mechanisms import Mechanism, require_needed
+from support.mechanisms import Mechanism, require_needed, without
 from support.scripted_model import call
 from support.spec import proves
 
 SECRET = "hunter2"
 DENY = {"tool": "read_file", "resource": "/src/local.key", "effect": "deny", "scope": "global"}
 Attack = Callable[[Path], Awaitable[bool]]
-Off = Callable[[pytest.MonkeyPatch], None]
-
-
-def without(room: object, name: str, instead: object) -> Off:
-    return lambda patch: patch.setattr(room, name, instead)
 
 
 # --- what may not be read
@@ -43,7 +37,7 @@ def by_commands(*commands: str, layer: Layer = Layer.OVERLAY) -> Attack:
         bench = Bench(at / "workspace", at, layer=layer)
         bench.write("src/local.key", SECRET)
         index = RuleIndex([Rule("1", "read_file", "/src/local.key", Effect.DENY, RuleScope.GLOBAL)])
-        hands = bench.hands(hidden=index.hidden_from("execute_command"))
+        hands = bench.hands(hidden=index.hidden_from())
         results = [await bench.call("execute_command", hands, command=command) for command in commands]
         return any(SECRET in result.content for result in results)
 
@@ -70,7 +64,7 @@ async def nothing_hidden(*given: object, **more: object) -> object:
 
 
 def moving_without_a_look(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rules, "_READ_TOO", frozenset({"grep", "search_code", "search_symbol"}))
+    patch.setattr(moving.MoveFile, "reveals", False)
     patch.setattr(moving, "_hidden_in", lambda *given: None)
 
 

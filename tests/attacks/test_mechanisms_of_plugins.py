@@ -16,13 +16,12 @@ from anycowork.workspace import sandbox
 from attacks.test_plugins import bind_below
 from support.distributions import PluginBench, install
 from support.house import at_home
-from support.mechanisms import Mechanism, require_needed
+from support.mechanisms import Mechanism, require_needed, without
 from support.scripted_model import call
 from support.spec import proves
 
 SECRET = "the secret of the server"
 Attack = Callable[[Path], Awaitable[bool]]
-Off = Callable[[pytest.MonkeyPatch], None]
 EVIL = """
     import os, socket
     from pathlib import Path
@@ -39,10 +38,6 @@ EVIL = """
 
     tools = [look, make]
 """
-
-
-def without(room: object, name: str, instead: object) -> Off:
-    return lambda patch: patch.setattr(room, name, instead)
 
 
 async def bench_in(at: Path) -> PluginBench:

@@ -17,18 +17,13 @@ from anycowork.permissions.wrappers import Part
 from anycowork.workspace import transaction
 from support.hands import EVERYTHING
 from support.house import Chat, Guest, Refused, at_home
-from support.mechanisms import Mechanism, require_needed
+from support.mechanisms import Mechanism, require_needed, without
 from support.outsides import PretendedOutside, Service, serving
 from support.scripted_model import call
 from support.spec import proves
 
 ALL = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
 CREATE = call("create_file", path="a.txt", content="a")
-Off = Callable[[pytest.MonkeyPatch], None]
-
-
-def without(room: object, name: str, instead: object) -> Off:
-    return lambda patch: patch.setattr(room, name, instead)
 
 
 # --- rules, roles and approvals

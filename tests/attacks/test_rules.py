@@ -14,6 +14,7 @@ from support.asgi import Client
 from support.house import at_home
 from support.scripted_model import call
 from support.spec import proves
+from support.toolspecs import SPECS
 
 ROOT = "/home/ann/project"
 
@@ -219,7 +220,7 @@ PATHS = {
 @pytest.mark.parametrize("path", PATHS.values(), ids=PATHS.keys())
 def test_a_narrow_path_rule_does_not_let_it_through(path: str) -> None:
     prepared = Prepared("update_file", {}, path, Intent((PathIntent(path[1:], "x", "y"),)))
-    assert _effect(touched_by(prepared, ROOT), _rule("update_file", "/src/*")) is Effect.ASK
+    assert _effect(touched_by(prepared, SPECS["update_file"], ROOT), _rule("update_file", "/src/*")) is Effect.ASK
 
 
 TRICKS = {
@@ -373,7 +374,9 @@ def _rule(tool: str, pattern: str) -> Rule:
 
 
 def _command(text: str) -> Touched:
-    return touched_by(Prepared("execute_command", {}, f"command:{text}", Intent(command=text)), ROOT)
+    return touched_by(
+        Prepared("execute_command", {}, f"command:{text}", Intent(command=text)), SPECS["execute_command"], ROOT
+    )
 
 
 def _effect(touched: Touched, *rules: Rule) -> Effect:

@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,44 @@ async def at_the_page(
 
 @asynccontextmanager
 async def a_browser(*args: str) -> AsyncIterator[Browser]:
+    """The one that this loop's tests share, or, with arguments of its own or without `sharing_a_browser`, a new one."""
+    if not args and (shared := _SHARED.get(asyncio.get_running_loop())):
+        yield await shared.browser()
+        return
+    async with _launched(*args) as browser:
+        yield browser
+
+
+@asynccontextmanager
+async def sharing_a_browser() -> AsyncIterator[None]:
+    """Starting one takes longer than most of what is tried in it; a page has a context of its own, and so nothing of another's."""
+    loop = asyncio.get_running_loop()
+    async with AsyncExitStack() as stack:
+        _SHARED[loop] = _Shared(stack)
+        try:
+            yield
+        finally:
+            del _SHARED[loop]
+
+
+class _Shared:
+    """Started when it is first wanted, and again if it went down."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self._stack = stack
+        self._browser: Browser | None = None
+
+    async def browser(self) -> Browser:
+        if self._browser is None or not self._browser.is_connected():
+            self._browser = await self._stack.enter_async_context(_launched())
+        return self._browser
+
+
+_SHARED: dict[asyncio.AbstractEventLoop, _Shared] = {}
+
+
+@asynccontextmanager
+async def _launched(*args: str) -> AsyncIterator[Browser]:
     chromium = shutil.which("chromium")
     assert chromium, "The browser tests need Chromium: sh scripts/browser.sh installs it, or says how."
     assert has_web_ui(), "The web UI is not built: make web"

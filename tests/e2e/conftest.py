@@ -1,11 +1,28 @@
-"""What the commands' tests share: a scripted model for each file, and a desk whose server it answers."""
+"""What the tests share: one loop and one browser; for commands a scripted model for each file, and a desk whose server it answers."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from e2e.browsing import sharing_a_browser
 from support.scripted_model import ScriptedModel, serve_in_thread
 from support.typing_people import Desk, Served
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """A browser lives in the loop that it was started in."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", autouse=True)
+async def one_browser() -> AsyncIterator[None]:
+    async with sharing_a_browser():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import aiohttp
 
+from anycowork.domain.chats import TurnState
 from support.house import Chat, Json
 from support.scripted_model import Body, call, serve_in_thread
 from support.seed import Seed
@@ -303,4 +304,4 @@ async def check_journal(data: Path, chat_ids: list[str]) -> None:
     async with opened(data) as database:
         for chat_id in chat_ids:
             assert await database.store.verify_chain(chat_id) is None
-        assert await database.store.turns_in("running", "due", "parked") == []
+        assert await database.store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []

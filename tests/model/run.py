@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
 
 from anycowork.providers.local.catalogue import DEFAULT  # noqa: E402  (run as a script: the path is set above)
-from anycowork.providers.local.shelf import Shelf  # noqa: E402
+from anycowork.providers.local.folder import ModelFolder  # noqa: E402
 from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
 from anycowork.settings import default_data_dir  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
@@ -120,7 +120,7 @@ async def _bare(wanted: argparse.Namespace, home: Path, *, constrained: bool) ->
         session = await stack.enter_async_context(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)))
         url, key = wanted.url, ""
         if url is None:
-            weights = next(one for one in Shelf(wanted.models).ready() if one.model.name == wanted.model)
+            weights = next(one for one in ModelFolder(wanted.models).ready() if one.model.name == wanted.model)
             supervisor = Supervisor(log=home / f"bare-{constrained}.log", idle_seconds=3_600.0, threads=wanted.threads)
             stack.push_async_callback(supervisor.aclose)
             address = await stack.enter_async_context(supervisor.running(weights))

@@ -1,6 +1,5 @@
 """Fixtures for tests that speak HTTP to a whole house in this process: real store, real files, a model whose answers the test writes."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,11 +7,11 @@ import pytest
 
 from anycowork.api.build import create_api
 from anycowork.api.rooms import Rooms
-from anycowork.app import House, open_house
+from anycowork.app import OpenHouse, open_house
 from anycowork.settings import ProviderEntry, Settings
-from anycowork.store.schema import migrate
 from support.asgi import Client
 from support.scripted_model import ScriptedModel
+from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests-0123456789abcdef"
 
@@ -43,16 +42,12 @@ def slept() -> list[float]:
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty database of this release: making one takes longer than most tests."""
-    path = Settings(data_dir=tmp_path_factory.mktemp("migrated")).database_path
-    migrate(path)
-    return path
+    return put_fresh_database(tmp_path_factory.mktemp("migrated"))
 
 
 @pytest.fixture
-async def house(tmp_path, workspace, model, migrated):
-    (tmp_path / "data").mkdir()
-    shutil.copy(migrated, tmp_path / "data")
+async def house(tmp_path, workspace, model):
+    put_fresh_database(tmp_path / "data")
     settings = Settings(
         data_dir=tmp_path / "data",
         workspace=workspace,
@@ -66,7 +61,7 @@ async def house(tmp_path, workspace, model, migrated):
 
 
 @pytest.fixture
-def rooms(house: House, slept: list[float]) -> Rooms:
+def rooms(house: OpenHouse, slept: list[float]) -> Rooms:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 

@@ -102,7 +102,7 @@ async def recorded(
             chat = Chat(CHAT, "A chat", str(root), ChatConfig("actor"), created_at=CLOCK.now())
             await database.journal.write(Change(CHAT, (AddChat(chat, ANN.label()),)))
         pack = pack or Pack(folder / "data" / "snapshots")
-        snapshots = PackedSnapshots(pack, database.shelf, CLOCK, quota_bytes=quota)
+        snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota)
         workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test"))
         desk = RollbackDesk(
             journal=database.journal,

@@ -12,11 +12,12 @@ from typing import Any  # answers are JSON that tests look into freely
 
 import aiohttp
 
-from anycowork.app import House, open_house
+from anycowork.app import OpenHouse, open_house
 from anycowork.serving import Place, serve_app
 from anycowork.settings import ProviderEntry, Settings
 from anycowork.workspace.outside import Outside
 from support.scripted_model import Script, ScriptedModel
+from support.stored import put_fresh_database
 
 TOKEN = "a-token-for-tests"
 PATIENCE = 5.0
@@ -52,7 +53,7 @@ class Guest(Caller):
     """The same person, with the house in this very process."""
 
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, *, house: House, model: ScriptedModel, workspace: Path
+        self, url: str, session: aiohttp.ClientSession, *, house: OpenHouse, model: ScriptedModel, workspace: Path
     ) -> None:
         super().__init__(url, session)
         self.house = house
@@ -156,6 +157,7 @@ async def at_home(
             **settings,
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
+        put_fresh_database(tmp_path / "data")
         house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN, outside=outside))
         url = await stack.enter_async_context(served(house))
         session = await stack.enter_async_context(new_session())
@@ -167,7 +169,7 @@ def new_session() -> aiohttp.ClientSession:
 
 
 @asynccontextmanager
-async def served(house: House) -> AsyncIterator[str]:
+async def served(house: OpenHouse) -> AsyncIterator[str]:
     port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(

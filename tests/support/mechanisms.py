@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+Off = Callable[[pytest.MonkeyPatch], None]
+
 
 @dataclass(frozen=True)
 class Mechanism:
@@ -13,10 +15,14 @@ class Mechanism:
 
     name: str
     attack: Callable[[Path], Awaitable[bool]]
-    off: Callable[[pytest.MonkeyPatch], None]
+    off: Off
 
     def __str__(self) -> str:
         return self.name
+
+
+def without(room: object, name: str, instead: object) -> Off:
+    return lambda patch: patch.setattr(room, name, instead)
 
 
 async def require_needed(mechanism: Mechanism, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

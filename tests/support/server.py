@@ -16,6 +16,7 @@ import aiohttp
 
 from support.house import TOKEN, Caller, new_session
 from support.seed import Seed, Sprout
+from support.stored import put_fresh_database
 from support.syscall_gate import Gate
 from support.typing_people import PATIENCE, WHOLE_PROCESS, Desk
 
@@ -137,6 +138,8 @@ def child_server(
     server = ChildServer(seed, Desk(tmp_path, model_url), gate=gate.path if gate else None)
     for name, text in (files or {}).items():
         (server.workspace / name).write_text(text)
+    server.data.mkdir(mode=0o700, exist_ok=True)
+    put_fresh_database(server.data)
     try:
         server.start()
         yield server

@@ -16,6 +16,7 @@ from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import AddChat, Change, Write
 from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.settings import Settings
 from anycowork.store.opening import Database, open_store
 from anycowork.store.schema import migrate
 from anycowork.store.writer import Writer
@@ -30,21 +31,26 @@ async def opened(
     publish: Callable[[Record], None] = lambda record: None,
     chats_changed: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Database]:
-    path = folder / "anycowork.db"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        path.touch(0o600)
-        path.write_bytes(_migrated())
-    database = open_store(path, CLOCK, publish, chats_changed)
+    database = open_store(put_fresh_database(folder), CLOCK, publish, chats_changed)
     try:
         yield database
     finally:
         await database.aclose()
 
 
+def put_fresh_database(folder: Path) -> Path:
+    """Where the database of this data folder is: an empty one of this release, if there was none. Making one takes longer than most tests."""
+    path = Settings(data_dir=folder).database_path
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600)
+        path.write_bytes(_migrated())
+    return path
+
+
 @cache
 def _migrated() -> bytes:
-    """A fresh database, made once: each test starts from a copy."""
+    """Made once: each test starts from a copy."""
     with TemporaryDirectory() as folder:
         migrate(Path(folder) / "fresh.db")
         return (Path(folder) / "fresh.db").read_bytes()

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
+from anycowork.agent.promises import Deed
 from anycowork.domain import announce
 from anycowork.domain.asking import Calling, ModelOptions, ModelRequest, Providers, Said, UsageChunk
 from anycowork.domain.images import ImageBytes, images_of
@@ -120,13 +121,27 @@ class Asking:
         """The tools of which a small model must call one now: before its first answer, once when its answer was not taken, and as long
         as nothing was done of what was asked. Whoever could claim a deed would rather claim it."""
         pushed, moment.must_call = moment.must_call, False
-        owed, tools = moment.owed(), self._prompts.tools(moment.role)
+        owed, tools = self._serving(moment.owed()), self._prompts.tools(moment.role)
         if pushed:
             return owed or tools
         if len(moment.calls) < PATIENCE and (owed or moment.missing()):
             return owed if owed and moment.calls else tools | owed
         looks_first = not moment.calls and len(moment.request().split()) >= A_REQUEST
         return tools if looks_first else frozenset()
+
+    def _serving(self, deed: Deed | None) -> frozenset[str]:
+        """The tools of which any would do it; a plan is said, not called."""
+        match deed:
+            case None:
+                return frozenset()
+            case Deed.RUN:
+                return self._prompts.runners()
+            case Deed.CHANGE:
+                return self._prompts.changers() | self._prompts.runners()
+            case Deed.PLAN:
+                return frozenset({OutputFormat.PLAN.value})
+            case _:
+                assert_never(deed)
 
     async def _shown(self, moment: Moment, options: ModelOptions, *, ratio: float) -> Shown:
         room = self._room(moment)

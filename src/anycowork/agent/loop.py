@@ -153,7 +153,8 @@ class Agent:
         if moment.pushed_back >= (2 if moment.brief else 1):
             return None
         failed = moment.last_failure()
-        given_up = moment.brief and failed is not None and failed.tool != "execute_command"
+        # A command that fails may be just what was to be found out.
+        given_up = moment.brief and failed is not None and not moment.is_command(failed)
         if failed is not None and (given_up or claims_success(text)):
             moment.push_back()
             said = failed.result.content[:300] if failed.result else ""

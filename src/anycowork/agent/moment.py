@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
 from anycowork.agent.planted import Planted
-from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
+from anycowork.agent.promises import Deed, asks_only, not_begun, not_made, not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.agent.unwritten import Unwritten
 from anycowork.domain.chats import Chat, Turn
@@ -16,7 +16,7 @@ from anycowork.domain.events import Draft
 from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Workspace, names_nothing
+from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Toolbox, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
 from anycowork.prompts.shortlist import opening_request
@@ -35,6 +35,7 @@ class Moment:
     turn: Turn
     role: RoleDefinition
     workspace: Workspace
+    toolbox: Toolbox
     history: list[Message]
     calls: list[Call]
     plan: Plan | None = None
@@ -52,7 +53,7 @@ class Moment:
     image_bytes: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _open: dict[str, Call] = field(default_factory=dict)
-    _results: Planted = field(default_factory=Planted)
+    _results: Planted = field(init=False)
     _looked_through: int = 0
     _read: dict[str, str] = field(default_factory=dict)
     _read_so_far: Mapping[str, str] = field(init=False)
@@ -62,6 +63,7 @@ class Moment:
 
     def __post_init__(self) -> None:
         self._read_so_far = MappingProxyType(self._read)
+        self._results = Planted(spec.name for spec in self.toolbox.specs() if not spec.read_only)
         known, self.calls = self.calls, []
         self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
@@ -183,9 +185,13 @@ class Moment:
                 return self._refused_before(call)
         return None
 
-    def owed(self) -> frozenset[str]:
-        """Tools of which the request needs one, where nothing of the kind was done in the turn."""
-        ran = any(call.tool == "execute_command" for call in self.calls)
+    def is_command(self, call: Call) -> bool:
+        tool = self.toolbox.find(call.tool)
+        return tool is not None and tool.spec.runs_commands
+
+    def owed(self) -> Deed | None:
+        """What the request asks for, where nothing of the kind was done in the turn."""
+        ran = any(map(self.is_command, self.calls))
         changed = any(_changed(call) for call in self.calls)
         if self.plan:
             return not_begun(self.plan, ran=ran, changed=changed, role=self.role)
@@ -251,9 +257,9 @@ def _our_own_words(message: Message) -> bool:
 
 def _changed(call: Call) -> bool:
     """It changed something; a command that ran well may have changed nothing."""
-    if not _succeeded(call) or call.result is None:
+    if not _succeeded(call) or call.result is None or call.intent is None:
         return False
-    return call.intent is not None if call.tool != "execute_command" else bool(call.result.facts.get("changed"))
+    return call.intent.command is None or bool(call.result.facts.get("changed"))
 
 
 def _comes_again(calls: list[Call]) -> bool:

@@ -6,13 +6,12 @@ and as an order in plain words, that names the tool and beside it the target.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from anycowork.agent.reply import FoundCall
 
-_ORDER = re.compile(r"\b(?:create_file|update_file|move_file|delete_file|execute_command)\b")
 _FILE = re.compile(r"[\w-][\w./-]*\.\w+")  # a file's name in a command
 _NEAR = 300  # characters around a tool's name within which an order in plain words names its target
 _MOST_ORDERS = 200  # of one text, kept apart
@@ -27,9 +26,12 @@ _DECODER = json.JSONDecoder(strict=False)  # an unescaped string may hold line b
 
 
 class Planted:
-    """What was read so far."""
+    """What was read so far. An order in plain words is one that names one of `tools`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Iterable[str]) -> None:
+        # A name that is an ordinary word as well ("report") orders nothing where it stands in a sentence.
+        self._tools = tuple(name for name in tools if "_" in name)
+        self._order = re.compile(rf"\b(?:{'|'.join(map(re.escape, self._tools))})\b")
         self._spelt: list[str] = []
         self._meant: set[bytes] = set()
         self._orders: list[str] = []
@@ -50,18 +52,32 @@ class Planted:
                 self._too_much = True  # then every call may stand in it
 
     def take_orders(self, text: str) -> None:
-        if "_file" not in text and "_command" not in text:  # looked for in a twentieth of the time
+        if not any(name in text for name in self._tools):  # looked for in a fraction of the time
             return
-        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in _ORDER.finditer(text)]
+        orders = [text[max(0, at.start() - _NEAR) : at.end() + _NEAR] for at in self._order.finditer(text)]
         self._orders += orders if len(orders) <= _MOST_ORDERS else [text]
 
     def holds(self, call: FoundCall) -> bool:
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
             return True
-        if any(_obeys(order, call) for order in self._orders):
+        if any(self._obeys(order, call) for order in self._orders):
             return True
         wanted = _bare(call.source) if self._spelt else ""
         return any(wanted in text for text in self._spelt)
+
+    def _obeys(self, order: str, call: FoundCall) -> bool:
+        """By the tool that the order names, or by a command that does the same to the same file."""
+        if call.tool in order and any(_named_in(order, target) for target in self._targets(call)):
+            return True
+        command = call.parameters.get("command")
+        return isinstance(command, str) and any(_named_in(order, word) for word in _FILE.findall(command))
+
+    def _targets(self, call: FoundCall) -> list[str]:
+        """By the names that our own tools have for it; of another that does something, whatever it is given in words."""
+        given = [call.parameters.get(name) for name in ("path", "to", "command")]
+        if call.tool in self._tools and not any(isinstance(one, str) for one in given):
+            given = [*call.parameters.values()]
+        return [target for one in given if isinstance(one, str) and (target := one.strip("./ "))]
 
     def _take_calls(self, text: str) -> bool:
         """False if there is more in it than can be looked at."""
@@ -93,20 +109,6 @@ class Planted:
                     waiting += found.values()
                 case list() as found:
                     waiting += found
-
-
-def _obeys(order: str, call: FoundCall) -> bool:
-    """By the tool that the order names, or by a command that does the same to the same file."""
-    if call.tool in order and _names_target(order, call):
-        return True
-    command = call.parameters.get("command")
-    return isinstance(command, str) and any(_named_in(order, word) for word in _FILE.findall(command))
-
-
-def _names_target(order: str, call: FoundCall) -> bool:
-    targets = (call.parameters.get(name) for name in ("path", "to", "command"))
-    wanted = (target.strip("./ ") for target in targets if isinstance(target, str))
-    return any(_named_in(order, target) for target in wanted if target)
 
 
 def _named_in(order: str, target: str) -> bool:

@@ -5,6 +5,7 @@ It knows English only and errs on the side of silence: what it does not recognis
 
 import re
 from collections.abc import Callable
+from enum import Enum, auto
 
 from anycowork.domain.plan import Plan
 from anycowork.domain.roles import OutputFormat, Permission, RoleDefinition
@@ -25,17 +26,20 @@ _TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
 _PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
-_EMPTY = re.compile(
-    r"\bempty\b", re.I
-)  # a file that is meant to have nothing in it is not told from one that lacks something
+# A file that is meant to have nothing in it is not told from one that lacks something.
+_EMPTY = re.compile(r"\bempty\b", re.I)
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
-
-_WRITES = re.compile(
-    r"(write|create|delete|update|edit|modify|move)", re.I
-)  # a tool or a permission, as plans name them
-_RUNNERS = frozenset({"execute_command"})
-_CHANGERS = frozenset({"create_file", "update_file", "move_file", "delete_file"}) | _RUNNERS
+# A tool or a permission, as plans name them.
+_WRITES = re.compile(r"(write|create|delete|update|edit|modify|move)", re.I)
 _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS}
+
+
+class Deed(Enum):
+    """What a request can plainly ask for. A change may be made by a command too."""
+
+    RUN = auto()
+    CHANGE = auto()
+    PLAN = auto()
 
 
 def asks_only(request: str) -> bool:
@@ -43,36 +47,36 @@ def asks_only(request: str) -> bool:
     return bool(_HANDS_OFF.search(request) or (_ASKS.match(request) and not _CHANGES.search(request)))
 
 
-def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
-    """The tools of which one must be called for a word of the request, where nothing of the kind was done; or the plan that it asks for.
+def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -> Deed | None:
+    """What a word of the request asks for first, where nothing of the kind was done.
 
     A question asks for nothing, but that of whoever is there to try things.
     """
     if _TRIES.search(request) and not ran and _only_runs(role):
-        return _RUNNERS  # whoever is there to try things has not tried, however it was asked
+        return Deed.RUN  # whoever is there to try things has not tried, however it was asked
     if _PLANS.match(request) and role.output is OutputFormat.PLAN:
-        return frozenset({OutputFormat.PLAN.value})
+        return Deed.PLAN
     may_run = Permission.EXECUTE_COMMANDS in role.permissions
     if _QUESTION.match(request):  # a number is counted by a program, not by a model
-        return _RUNNERS if _COUNTS.search(request) and not ran and may_run else frozenset()
+        return Deed.RUN if _COUNTS.search(request) and not ran and may_run else None
     runs, changes = _RUNS.search(request), None if asks_only(request) else _CHANGES.search(request)
     to_run = runs if not ran and may_run else None
     to_change = changes if not changed and _MAY_CHANGE & role.permissions else None
     if to_run and not (to_change and to_change.start() < to_run.start()):
-        return _RUNNERS  # "save what it prints": first things first, as the request has them
-    return _CHANGERS if to_change else frozenset()
+        return Deed.RUN  # "save what it prints": first things first, as the request has them
+    return Deed.CHANGE if to_change else None
 
 
 def _only_runs(role: RoleDefinition) -> bool:
     return _MAY_CHANGE & role.permissions == {Permission.EXECUTE_COMMANDS}
 
 
-def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> frozenset[str]:
+def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> Deed | None:
     """As `not_tried`, for an approved plan: a change where it needs one, a try where it names commands."""
     writes = any(_WRITES.search(needed) for step in plan.steps for needed in step.tools_needed)
     wanted = any(step.paths or step.commands for step in plan.steps)
     begun = changed or (ran and not writes)
-    return _CHANGERS if wanted and not begun and _MAY_CHANGE & role.permissions else frozenset()
+    return Deed.CHANGE if wanted and not begun and _MAY_CHANGE & role.permissions else None
 
 
 def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:

@@ -1,1 +1,1 @@
-"""The HTTP face: JSON routes, event streams, and the door in front of them. It decides nothing about chats."""
+"""The HTTP face: JSON routes, event streams, and the entrance in front of them. It decides nothing about chats."""

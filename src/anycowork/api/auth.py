@@ -1,4 +1,4 @@
-"""Who asks: a bearer token, the cookie that `/?token=…` sets, or a client key. Every request past this door has a Principal.
+"""Who asks: a bearer token, the cookie that `/?token=…` sets, or a client key. Every request past this entrance has a Principal.
 
 Host and origin are checked first, so that a forged request learns nothing. What a principal may do is said by each route.
 """
@@ -40,7 +40,7 @@ def key_hash(key: str) -> str:
 
 
 class Credentials:
-    """Which words open the door. The token itself is not kept: only digests, compared in constant time."""
+    """Which words let someone in. The token itself is not kept: only digests, compared in constant time."""
 
     def __init__(self, token: str, keys: Keys) -> None:
         self._digest = _digest(token)
@@ -62,7 +62,7 @@ class Credentials:
         return OWNER if self.is_token(bearer) else None
 
 
-class Door:
+class Entrance:
     """Bare ASGI. Puts the Principal into the scope, or answers that there is none."""
 
     def __init__(

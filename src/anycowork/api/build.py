@@ -1,4 +1,4 @@
-"""Puts the door, the checks and the routes together. The outermost stands last."""
+"""Puts the entrance, the checks and the routes together. The outermost stands last."""
 
 from collections import Counter
 
@@ -29,7 +29,7 @@ from anycowork.api import (
     workflows,
     workspaces,
 )
-from anycowork.api.auth import Credentials, Door, Reader
+from anycowork.api.auth import Credentials, Entrance, Reader
 from anycowork.api.body import BodyLimit
 from anycowork.api.errors import ErrorShield, catch_errors
 from anycowork.api.gateway import Gateway
@@ -69,7 +69,7 @@ NOUNS = (
 
 
 def create_api(rooms: Rooms) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: headers, errors, door, gateway, body, idempotency, streams, routes."""
+    """The server's ASGI app. A request passes, from outside in: headers, errors, entrance, gateway, body, idempotency, streams, routes."""
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
     app: ASGIApp = EventStreams(HeadAsGet(_routes(rooms, answers, passed_on)), rooms)
@@ -77,7 +77,7 @@ def create_api(rooms: Rooms) -> ASGIApp:
     app = BodyLimit(app, max_bytes=rooms.request_limit_bytes)
     meter = Meter(rooms.ledger, rooms.clock)
     app = Gateway(app, rooms.upstreams, meter, max_bytes=rooms.request_limit_bytes, requests=passed_on)
-    app = Door(
+    app = Entrance(
         app,
         credentials=Credentials(rooms.token, rooms.keys),
         neighbourhood=Neighbourhood.of(rooms.host, rooms.allowed_hosts),

@@ -71,9 +71,8 @@ async def asset(name: str, request: Request) -> Response:
     plain, packed = await asyncio.to_thread(_content, name)
     headers = {"content-security-policy": _ONLY_OWN, "cache-control": _FOR_EVER, "vary": "accept-encoding"}
     if _draws(name):
-        headers["cross-origin-resource-policy"] = (
-            "cross-origin"  # its frame has no origin, so to the browser it is another's
-        )
+        # Its frame has no origin, so to the browser it is another's.
+        headers["cross-origin-resource-policy"] = "cross-origin"
     kind = guess_type(name)[0] or "application/octet-stream"
     if "gzip" in request.headers.get("accept-encoding", ""):
         return Response(packed, headers={**headers, "content-encoding": "gzip"}, media_type=kind)

@@ -28,7 +28,7 @@ from anycowork.prompts.book import PromptBook
 from anycowork.workflows.registry import WorkflowBook
 
 
-class Shelves(Store, Protocol):
+class PagedStore(Store, Protocol):
     """The store's reads, and the pages that only readers from outside need."""
 
     async def chats_page(
@@ -233,7 +233,7 @@ class Rooms:
     rules: RuleDesk
     rollback: RollbackDesk
     plan_audit: PlanAudit
-    store: Shelves
+    store: PagedStore
     image_bytes: ImageBytes
     keys: Keys
     ledger: Ledger

@@ -127,7 +127,7 @@ def _scope(decision: Decision, own: OwnRule) -> RuleScope:
 
 
 def _require_match(rule: Rule, approval: Approval, chat: Chat, at: str) -> None:
-    touched = touched_then(approval.tool, approval.parameters, approval.resource, chat.workspace)
+    touched = touched_then(approval.tool, None, approval.parameters, approval.resource, chat.workspace)
     if touched is None or not matches(rule, touched):
         raise Invalid(
             f"The rule '{rule.title()}' does not match the call that it shall allow ({approval.tool} on {approval.resource[:200]}).",

@@ -145,8 +145,8 @@ class RuleDesk:
 
     async def _by_words(self, call: Call, workspace: str, fault: ToolFault) -> Decided:
         """The call could not even be prepared; the rules still have their say about what it names."""
-        touched = touched_then(call.tool, call.parameters, None, workspace)
         tool = self._toolbox.find(call.tool)
+        touched = touched_then(call.tool, tool.spec, call.parameters, None, workspace) if tool else None
         if touched is None or tool is None:
             return Decided(Effect.ASK, None, fault.message)
         decided = (await self._judge.decide(call, tool.spec, touched, workspace)).decided
@@ -156,8 +156,10 @@ class RuleDesk:
 
     async def _foresee(self, rule: Rule, past: PastCall) -> Foreseen | None:
         call, tool = past.call, self._toolbox.find(past.call.tool)
-        touched = touched_then(call.tool, call.parameters, past.resource, past.workspace, call.intent)
-        if tool is None or touched is None or not matches(rule, touched):
+        if tool is None:
+            return None
+        touched = touched_then(call.tool, tool.spec, call.parameters, past.resource, past.workspace, call.intent)
+        if touched is None or not matches(rule, touched):
             return None
         rules = await self._rules.for_call(call.chat_id, past.workspace)
         default = by_default(tool.spec, call, touched)

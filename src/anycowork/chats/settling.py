@@ -6,6 +6,7 @@ What is on the disk decides what became of a call in flight; nothing is run agai
 import asyncio
 import logging
 from dataclasses import replace
+from enum import Enum, auto
 
 from pydantic import JsonValue
 
@@ -31,6 +32,14 @@ from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
 from anycowork.domain.values import value
 
 log = logging.getLogger(__name__)
+
+
+class _OnDisk(Enum):
+    """How the paths of an intent are found: as they were, as they were meant to become, or neither, or not at all."""
+
+    BEFORE = auto()
+    AFTER = auto()
+    OTHERWISE = auto()
 
 
 @value
@@ -124,13 +133,13 @@ class Settler:
                 Interrupted(f"'{call.tool}' was ended while it ran; what it had done so far stands."), status=lost
             )
         match self._on_disk(call.intent, chat.workspace):
-            case "after":
+            case _OnDisk.AFTER:
                 return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
-            case "before":
+            case _OnDisk.BEFORE:
                 return ToolResult.failed(
                     Interrupted(f"'{call.tool}' was ended before it changed anything."), status=lost
                 )
-            case _:
+            case _OnDisk.OTHERWISE:
                 message = f"'{call.tool}' was interrupted, and the file is neither as it was nor as meant. Look at it before going on."
                 return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
 
@@ -177,15 +186,15 @@ class Settler:
         message = f"'{call.tool}' had run, but the turn ended before its changes were made: none of them is.{where}"
         return ToolResult.failed(Interrupted(message), status=lost)
 
-    def _on_disk(self, intent: Intent, root: str) -> str:
+    def _on_disk(self, intent: Intent, root: str) -> _OnDisk:
         try:
             workspace = self._workspaces.open(root)
             now = [workspace.file_hash(item.path) for item in intent.paths]
         except (BadWorkspace, OutsideWorkspace, OSError):
-            return "unknown"
+            return _OnDisk.OTHERWISE
         if now == [item.after for item in intent.paths]:
-            return "after"
-        return "before" if now == [item.before for item in intent.paths] else "third"
+            return _OnDisk.AFTER
+        return _OnDisk.BEFORE if now == [item.before for item in intent.paths] else _OnDisk.OTHERWISE
 
     async def _withdraw(self, turn: Turn, writes: list[Write], events: list[Draft], principal: str) -> None:
         for approval in await self._store.approvals(turn.chat_id):

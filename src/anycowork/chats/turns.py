@@ -14,7 +14,7 @@ from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, 
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.plan import Plan, read_plan
-from anycowork.domain.ports import Journal, Store, Workspaces
+from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
 from anycowork.workflows.runner import WorkflowRunner
@@ -39,6 +39,7 @@ class TurnKeeper:
         store: Store,
         workspaces: Workspaces,
         roles: RoleBook,
+        toolbox: Toolbox,
         workflows: WorkflowRunner,
         tasks: asyncio.TaskGroup,
         find_workspace: Callable[[str | None], Awaitable[str]],
@@ -50,6 +51,7 @@ class TurnKeeper:
         self._store = store
         self._workspaces = workspaces
         self._roles = roles
+        self._toolbox = toolbox
         self._workflows = workflows
         self._tasks = tasks
         self._find_workspace = find_workspace
@@ -120,6 +122,7 @@ class TurnKeeper:
             turn=turn,
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(chat.workspace),
+            toolbox=self._toolbox,
             history=await self._store.history(chat.id),
             calls=await self._store.calls(turn.id),
             plan=await self._approved_plan(turn),
@@ -153,18 +156,18 @@ def _reason(error: AnyCoworkError) -> EndReason:
 
 async def settle_after_crash(store: Store, settler: Settler, keeper: TurnKeeper) -> None:
     """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
-    for turn in await store.turns_in(TurnState.RUNNING.value):
+    for turn in await store.turns_in(TurnState.RUNNING):
         await settler.clear_leftovers(turn)
         left = await broken_off(store, turn)
         said = "The server ended during this turn. Send a message to go on."
         await settler.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
-    for turn in await store.turns_in(TurnState.DUE.value):
+    for turn in await store.turns_in(TurnState.DUE):
         keeper.start(turn)
 
 
 async def waiting_stages(store: Store) -> frozenset[str]:
     """Where changes wait that a person may still be asked about: a sweep must leave them."""
-    turns = await store.turns_in(TurnState.PARKED.value, TurnState.DUE.value, TurnState.RUNNING.value)
+    turns = await store.turns_in(TurnState.PARKED, TurnState.DUE, TurnState.RUNNING)
     calls = [call for turn in turns for call in await store.calls(turn.id)]
     return frozenset(call.intent.staged for call in calls if call.intent is not None and call.intent.staged is not None)
 

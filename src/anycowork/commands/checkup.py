@@ -16,7 +16,7 @@ from anycowork.daemon import is_held, running_daemon
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
 from anycowork.machine import find_program, look_at_kernel, look_for_bubblewrap, version_of
-from anycowork.providers.local.shelf import Shelf
+from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
 from anycowork.settings import Settings
 from anycowork.storage import shares
@@ -149,7 +149,7 @@ def _bubblewrap() -> Finding:
 
 
 def _local_model(settings: Settings) -> Finding:
-    ready = [one.model.name for one in Shelf(settings.models_folder).ready()]
+    ready = [one.model.name for one in ModelFolder(settings.models_folder).ready()]
     if not ready:
         return Finding(
             "local model", False, False, "none fetched", "anycowork model pull (about 1 GB), if you want one"

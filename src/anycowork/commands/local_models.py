@@ -8,8 +8,8 @@ from anycowork.commands.console import stderr, stdout
 from anycowork.config import load_settings
 from anycowork.domain.errors import AnyCoworkError, RequestFault
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
+from anycowork.providers.local.folder import ModelFolder, Weights
 from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.local.shelf import Shelf, Weights
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
 from anycowork.providers.pool import HttpPool
 
@@ -22,8 +22,10 @@ def pull(
 ) -> int:
     """0 when the model is here, 1 if it could not be had, 2 for unfitting words."""
     try:
-        shelf = Shelf(load_settings(flags, environ, cwd=cwd).models_folder)
-        weights = shelf.adopt(cwd / file, name) if file else asyncio.run(_fetched(shelf, shelf.find(name or DEFAULT)))
+        folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
+        weights = (
+            folder.adopt(cwd / file, name) if file else asyncio.run(_fetched(folder, folder.find(name or DEFAULT)))
+        )
     except AnyCoworkError as error:
         return _sorry("pull", error)
     except KeyboardInterrupt:
@@ -38,12 +40,12 @@ def pull(
 
 def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
     try:
-        shelf = Shelf(load_settings(flags, environ, cwd=cwd).models_folder)
+        folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
     except AnyCoworkError as error:
         return _sorry("list", error)
-    ready = {one.model.name for one in shelf.ready()}
-    for model in shelf.all():
-        stdout().line(f"{model.name:<22}{_state(shelf, model, ready):<16}{_needs(model)}")
+    ready = {one.model.name for one in folder.ready()}
+    for model in folder.all():
+        stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")
     if not engine_installed():
         stdout().line(f"What runs them is not installed: {INSTALL}")
     return 0
@@ -51,18 +53,18 @@ def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd:
 
 def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
     try:
-        Shelf(load_settings(flags, environ, cwd=cwd).models_folder).remove(name)
+        ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder).remove(name)
     except AnyCoworkError as error:
         return _sorry("remove", error)
     stdout().line(f"{name} is removed.")
     return 0
 
 
-async def _fetched(shelf: Shelf, model: LocalModel) -> Weights:
+async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
     pool, told = HttpPool(), _Told(model)
     stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
     try:
-        return await Pulling(shelf, pool).pull(model, told.progress)
+        return await Pulling(folder, pool).pull(model, told.progress)
     finally:
         await pool.aclose()
 
@@ -81,10 +83,10 @@ class _Told:
             stderr().line(f"{percent:>3} %  {fetched // MB} of {self._model.size_bytes // MB} MB")
 
 
-def _state(shelf: Shelf, model: LocalModel, ready: set[str]) -> str:
+def _state(folder: ModelFolder, model: LocalModel, ready: set[str]) -> str:
     if model.name in ready:
         return "ready"
-    fetched = shelf.fetched_bytes(model)
+    fetched = folder.fetched_bytes(model)
     return f"{fetched * 100 // model.size_bytes} % fetched" if fetched else "not fetched"
 
 

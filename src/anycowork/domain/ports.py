@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
-from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.chats import Chat, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
@@ -83,7 +83,7 @@ class Store(Protocol):
         """The role that the chat has now."""
 
     async def turn(self, turn_id: str) -> Turn | None: ...
-    async def turns_in(self, *states: str) -> list[Turn]: ...
+    async def turns_in(self, *states: TurnState) -> list[Turn]: ...
     async def current_turn(self, chat_id: str) -> Turn | None:
         """The chat's turn that has not ended."""
 
@@ -301,8 +301,7 @@ class Prepared:
     `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
     file is moved to stands here even if nothing of it can be hashed.
     `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
-    `network` is where it may go over the network, and nowhere else. One that `looks_below` may look at all that lies below its resource;
-    if that is no path, at the whole workspace.
+    `network` is where it may go over the network, and nowhere else.
     """
 
     tool: str
@@ -315,7 +314,6 @@ class Prepared:
     payload: object = None  # the tool's own, for its `run`
     touches: tuple[str, ...] = ()
     network: tuple[Destination, ...] = ()
-    looks_below: bool = False
 
     @property
     def touched(self) -> tuple[str, ...]:

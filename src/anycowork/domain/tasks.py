@@ -30,11 +30,12 @@ class TaskGraph:
             raise BadGraph("these tasks wait for each other", cycle)
         return graph
 
-    def ready(self, done: Collection[str], started: Collection[str] = ()) -> list[str]:
-        """Tasks that may start now: not started, and all they depend on is done."""
+    def ready(self, done: Collection[str]) -> list[str]:
+        """Tasks that may start now: not done, and all they depend on is."""
         finished = set(done)
-        busy = finished | set(started)
-        return [task for task, needs in self.dependencies.items() if task not in busy and finished.issuperset(needs)]
+        return [
+            task for task, needs in self.dependencies.items() if task not in finished and finished.issuperset(needs)
+        ]
 
     def _in_a_cycle(self) -> list[str]:
         done: set[str] = set()

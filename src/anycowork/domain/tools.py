@@ -12,6 +12,7 @@ from anycowork.domain.values import leaf_value, value
 
 Parameters = dict[str, JsonValue]
 _READING = frozenset({Permission.READ_FILES})
+_CHANGING_FILES = frozenset({Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
 
 
 @value
@@ -20,6 +21,9 @@ class ToolSpec:
 
     `forms` are narrower schemas, where a tool can be called in several ways that exclude each other: for a decoder that is
     held to a schema, which cannot be told so in words.
+    What one that is `contained` runs is held by a sandbox: nothing but the workspace can change, and that only at its end.
+    One that `looks_below` looks at all that lies below the folder it is called for. One that `reveals` tells what is in a file, or
+    carries it to where it can be read: whoever may not read the file may not call it there.
     """
 
     name: str
@@ -29,15 +33,23 @@ class ToolSpec:
     schema: dict[str, JsonValue] = field(hash=False)
     requires_approval: bool = True
     priority: int = 50
-    contained: bool = (
-        False  # what it runs is held by a sandbox: nothing but the workspace can change, and that only at its end
-    )
+    contained: bool = False
     forms: tuple[dict[str, JsonValue], ...] = field(default=(), hash=False)
+    looks_below: bool = False
+    reveals: bool = False
     plugin: str | None = None  # whose it is; None: ours. A stranger's may look at everything that it is shown
 
     @property
     def read_only(self) -> bool:
         return self.permissions <= _READING
+
+    @property
+    def changes_files(self) -> bool:
+        return not self.permissions.isdisjoint(_CHANGING_FILES)
+
+    @property
+    def runs_commands(self) -> bool:
+        return Permission.EXECUTE_COMMANDS in self.permissions
 
 
 class ToolCall(Boundary):

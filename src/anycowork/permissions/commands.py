@@ -14,7 +14,7 @@ from anycowork.domain.values import value
 from anycowork.permissions import shellwords
 from anycowork.permissions.grammar import require_as_bash_reads, syntax_tree
 from anycowork.permissions.shellwords import Unjudgeable, Word, require_no_rebinding
-from anycowork.permissions.wrappers import Part, is_networked, is_privileged, part_of
+from anycowork.permissions.wrappers import Part, part_of
 
 if TYPE_CHECKING:  # heavy: imported when the first command is judged
     from tree_sitter import Node
@@ -44,8 +44,6 @@ class ParsedCommand:
     writes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     unjudgeable: str | None = None
-    privileged: bool = False
-    network: bool = False
     raw: tuple[str, ...] = ()
     moves: bool = False  # it changes folders, so that relative paths mean something else
 
@@ -66,8 +64,6 @@ def parse(text: str, depth: int = 0) -> ParsedCommand:
         writes=tuple(reader.writes),
         reads=tuple(reader.reads),
         unjudgeable=why or next((part.unjudgeable for part in every if part.unjudgeable), None),
-        privileged=any(is_privileged(part) for part in every),
-        network=any(is_networked(part) for part in every),
         raw=tuple(_RAW.findall(text)),
         moves=any(part.name in ("cd", "pushd", "popd") for part in every),
     )

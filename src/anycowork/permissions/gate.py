@@ -119,7 +119,7 @@ class Gate:
 
     async def hidden(self, chat_id: str, workspace: str) -> Hidden:
         """What may not be read in this chat, for whoever tells the model of files without a call."""
-        return await self._judge.hidden(chat_id, workspace, "read_file")
+        return await self._judge.hidden(chat_id, workspace)
 
     async def explain(self, call: Call, standing: Standing, hands: Hands) -> Decided:
         """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
@@ -136,8 +136,7 @@ class Gate:
         """Every stage but the last: the call as it would run, and what the rules say of it."""
         tool, granted = self._authorized(call, standing)
         own = hands if hands.permissions == granted else replace(hands, permissions=granted)
-        foreign = tool.spec.plugin is not None
-        hidden = await self._judge.hidden(call.chat_id, hands.workspace.root, call.tool, foreign=foreign)
+        hidden = await self._judge.hidden(call.chat_id, hands.workspace.root, tool.spec)
         if hidden.patterns:
             own = replace(own, hidden=hidden)
         prepared = await tool.prepare(call.parameters, own)
@@ -165,14 +164,12 @@ class Gate:
         if judged.not_allowed:
             return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
         if looked.overdrawn is not None and judged.rule is None:
-            return (
-                False  # a standing rule is the person's word for any time; what passes by default waits for a new one
-            )
+            return False  # a standing rule is the person's word for any time; all else waits for a new one
         if tool.spec.read_only:
             return judged.effect is Effect.ALLOW
         if call.provenance.suspicious:
             return False
-        if Permission.EXECUTE_COMMANDS in tool.spec.permissions and not tool.spec.contained:
+        if tool.spec.runs_commands and not tool.spec.contained:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return looked.granted_by_plan or judged.effect is Effect.ALLOW
 

@@ -16,7 +16,7 @@ def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> st
 def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
     if spec.plugin is not None:
         return False  # what it will change is known only when it has run: nobody has approved that with a plan
-    if Permission.EXECUTE_COMMANDS in spec.permissions:
+    if spec.runs_commands:
         return call.parameters.get("command") in (*step.commands, step.check)
     return _names_tool(step, spec) and _all_paths_named(step, prepared)
 

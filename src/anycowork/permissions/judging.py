@@ -7,7 +7,7 @@ from anycowork.domain.network import Destination
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, Rules
 from anycowork.domain.rules import Effect, Rule, Weighed
 from anycowork.domain.tools import Call, PathIntent, ToolSpec
-from anycowork.domain.values import replace, value
+from anycowork.domain.values import value
 from anycowork.permissions.resources import Touched, touched_by
 from anycowork.permissions.risk import holds_keys, judge
 from anycowork.permissions.rules import Decided, RuleIndex, decide, named_literally, not_allowed, weigh
@@ -50,24 +50,21 @@ class Judge:
         self._indexes: dict[str, RuleIndex] = {}
 
     async def look(self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str) -> Judged:
-        touched = touched_by(prepared, workspace)
-        if spec.plugin is not None:
-            touched = replace(touched, foreign=True)
-        return await self.decide(call, spec, touched, workspace)
+        return await self.decide(call, spec, touched_by(prepared, spec, workspace), workspace)
 
     async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
         decided = decide(touched, index, default=by_default(spec, call, touched))
-        hidden = index.hidden_from(touched.tool, foreign=spec.plugin is not None)
+        hidden = index.hidden_from(spec)
         if not touched.network:
             return Judged(touched, workspace, decided, hidden=hidden)
         allowed, named = not_allowed(touched, index), named_literally(touched, index)
         return Judged(touched, workspace, decided, allowed, named, hidden)
 
-    async def hidden(self, chat_id: str, workspace: str, tool: str, *, foreign: bool = False) -> Hidden:
-        """What rules keep from being read, there and by this tool."""
+    async def hidden(self, chat_id: str, workspace: str, spec: ToolSpec | None = None) -> Hidden:
+        """What rules keep from being read there: by this tool, or by anyone."""
         index = self._index(chat_id, await self._rules.for_call(chat_id, workspace))
-        return index.hidden_from(tool, foreign=foreign)
+        return index.hidden_from(spec)
 
     async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
         """What rules say of what the call has changed already, in a layer of its own."""

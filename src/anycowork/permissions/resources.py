@@ -5,19 +5,19 @@ from pathlib import PurePosixPath
 
 from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.ports import Prepared
-from anycowork.domain.tools import Intent, Parameters
+from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.commands import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"
 COMMAND = "command:"
-_LOOKS_BELOW = frozenset({"list_directory", "grep", "search_code", "search_symbol"})
 
 
 @value
 class Touched:
     """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place;
-    `network` is where it may go. `foreign` is code of third parties, which does whatever it likes with what it is called for."""
+    `network` is where it may go. What it `reveals` must be readable; what it `changes_at_once` is changed without being weighed
+    again. `foreign` is code of third parties, which does whatever it likes with what it is called for."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -27,6 +27,8 @@ class Touched:
     command: ParsedCommand | None = None
     other: str | None = None
     network: tuple[Destination, ...] = ()
+    reveals: bool = False
+    changes_at_once: bool = False
     foreign: bool = False
 
     @property
@@ -34,18 +36,23 @@ class Touched:
         return self.command.unjudgeable if self.command else None
 
 
-def touched_by(prepared: Prepared, root: str) -> Touched:
+def touched_by(prepared: Prepared, spec: ToolSpec, root: str) -> Touched:
     """Every place of the call as the tool resolved it, not as the model spelt it."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
-    touched = _touched(prepared.tool, prepared.resource, others, root, looks_below=prepared.looks_below)
+    touched = _touched(prepared.tool, spec, prepared.resource, others, root)
     return replace(touched, network=prepared.network) if prepared.network else touched
 
 
 def touched_then(
-    tool: str, parameters: Parameters, resource: str | None, root: str, intent: Intent | None = None
+    tool: str,
+    spec: ToolSpec | None,
+    parameters: Parameters,
+    resource: str | None,
+    root: str,
+    intent: Intent | None = None,
 ) -> Touched | None:
-    """The same of a call that is only on record, as its words have it; None if they do not say."""
+    """The same of a call that is only on record, as its words have it; None if they do not say. Without a `spec`, its places alone."""
     command, path, target = parameters.get("command"), parameters.get("path", "."), parameters.get("to")
     others = [f"/{item.path}" for item in intent.paths] if intent else []
     if isinstance(target, str) and (placed := _inside(target, root)) is not None:
@@ -56,7 +63,7 @@ def touched_then(
         resource = _inside(path, root)
     if resource is None:
         return None
-    return replace(_touched(tool, resource, tuple(others), root), network=_wanted(parameters))
+    return replace(_touched(tool, spec, resource, tuple(others), root), network=_wanted(parameters))
 
 
 def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
@@ -67,14 +74,21 @@ def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
         return ()
 
 
-def _touched(tool: str, resource: str, others: tuple[str, ...], root: str, *, looks_below: bool = False) -> Touched:
+def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str) -> Touched:
     if resource.startswith(COMMAND):
         return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
+    looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.plugin is not None
     if not resource.startswith("/"):
-        return Touched(tool, other=resource, below=("/",) if looks_below else ())
-    paths = tuple(dict.fromkeys((resource, *others)))
-    whole_folder = looks_below or tool in _LOOKS_BELOW or any(other.startswith(f"{resource}/") for other in others)
-    return Touched(tool, paths=paths, below=(resource,) if whole_folder else ())
+        return Touched(tool, other=resource, below=("/",) if looks_below else (), foreign=foreign)
+    whole_folder = looks_below or any(other.startswith(f"{resource}/") for other in others)
+    return Touched(
+        tool,
+        paths=tuple(dict.fromkeys((resource, *others))),
+        below=(resource,) if whole_folder else (),
+        reveals=spec is not None and spec.reveals,
+        changes_at_once=spec is not None and spec.changes_files and not spec.contained,
+        foreign=foreign,
+    )
 
 
 def _of_command(tool: str, command: ParsedCommand, root: str) -> Touched:

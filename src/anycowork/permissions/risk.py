@@ -48,7 +48,7 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     found: list[tuple[Risk, str]] = []
     if spec.plugin is not None:
         found.append((Risk.LOW, f"It is the code of the plugin '{spec.plugin}', in the sandbox."))
-    if Permission.EXECUTE_COMMANDS in spec.permissions:
+    if spec.runs_commands:
         held = (
             "It runs a command, in the sandbox."
             if spec.contained

@@ -9,21 +9,15 @@ from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, Hidden
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
 from anycowork.domain.steering import path_steers
-from anycowork.domain.tools import PathIntent
+from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
 from anycowork.permissions.resources import COMMAND_TOOL, Touched
 from anycowork.permissions.shelves import Shelf, command_pattern
 
-# A redirection writes or reads a file as these tools do, so what is denied to them is denied to it.
-_WRITERS = ("create_file", "update_file")
-_READERS = ("read_file",)
-# They read files as read_file does, many at once; list_directory tells what is there.
-_SEARCHERS = ("grep", "search_code", "search_symbol")
-_LOOKERS = (*_SEARCHERS, "list_directory")
-# What may not be read is not told by its hash, changed by its words, or moved to where it could be read.
-_READ_TOO = frozenset({*_SEARCHERS, "get_file_info", "update_file", "move_file"})
-_CHANGES_FILES = frozenset({*_WRITERS, "move_file", "delete_file"})
+# By these names a rule speaks of reading and changing files, whoever does it: a redirection, a command, another tool.
+_READ, _CREATE, _UPDATE, _DELETE = "read_file", "create_file", "update_file", "delete_file"
+_WRITE = (_CREATE, _UPDATE)
 # fmt: off
 _RUN_ANYTHING = frozenset({
     "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
@@ -55,14 +49,11 @@ class RuleIndex:
             self._shelves[key] = Shelf(r for r in self.rules if r.effect is effect and r.names_tool(tool))
         return self._shelves[key]
 
-    def hidden_from(self, tool: str, *, foreign: bool = False) -> Hidden:
-        """What a rule denies reading, so that this tool tells nothing of it; one that looks through folders may be denied more.
-
-        So may one of third parties, `foreign`: it does not pass over what is hidden by itself, but is kept from seeing it.
-        """
+    def hidden_from(self, spec: ToolSpec | None = None) -> Hidden:
+        """What a rule denies reading, to anyone, so that no tool tells of it; one that looks through folders may be denied more."""
         if not self.rules:
             return NOTHING_HIDDEN
-        tools = (tool, *_READERS) if foreign or tool in _LOOKERS else _READERS
+        tools = (spec.name, _READ) if spec is not None and spec.looks_below else (_READ,)
         if (known := self._hidden.get(tools[0])) is None:
             shelves = [shelf for name in tools if (shelf := self.shelf(name, Effect.DENY))]
             patterns = tuple(dict.fromkeys(pattern for shelf in shelves for pattern in shelf.patterns))
@@ -99,7 +90,7 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
 
 def _steering_unnamed(touched: Touched, index: RuleIndex) -> str | None:
     """The first path that steers others and that no rule allows by its very name; what a command changes is weighed when it has run."""
-    if touched.tool not in _CHANGES_FILES:
+    if not touched.changes_at_once:
         return None
     steering = (path for path in touched.paths if path_steers(path))
     return next((path for path in steering if not _names(index, touched.tool, path)), None)
@@ -144,8 +135,8 @@ def weigh(changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = 
 
 def _tool_for(item: PathIntent) -> str:
     if item.after is None:
-        return "delete_file"
-    return "create_file" if item.before is None else "update_file"
+        return _DELETE
+    return _CREATE if item.before is None else _UPDATE
 
 
 def _about_path(index: RuleIndex, tools: Iterable[str], path: str, effect: Effect) -> Rule | None:
@@ -193,8 +184,8 @@ def _hit(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | None:
     rule = _first(shelf.path(path) for path in (*touched.paths, *touched.reads)) if shelf else None
     if rule is None and touched.other is not None and shelf:
         rule = shelf.other(touched.other)
-    if rule is None and effect is Effect.DENY and (touched.foreign or touched.tool in _READ_TOO):
-        rule = _first(index.shelf(tool, effect).path(path) for tool in _READERS for path in touched.paths)
+    if rule is None and effect is Effect.DENY and touched.reveals:
+        rule = _first(map(index.shelf(_READ, effect).path, touched.paths))
     if rule is None and effect is Effect.DENY and touched.foreign:
         rule = _first(_hides_all(index, touched.tool, path) for path in touched.paths if path != "/")
     if rule is not None or touched.command is None:
@@ -211,9 +202,8 @@ def _hit_command(touched: Touched, index: RuleIndex, effect: Effect) -> Rule | N
             found = shelf.raw(command.raw)
         if found is not None:
             return found
-    written = (index.shelf(tool, effect).path(path) for tool in _WRITERS for path in touched.paths)
-    read = (index.shelf(tool, effect).path(path) for tool in _READERS for path in touched.reads)
-    return _first(written) or _first(read)
+    written = (index.shelf(tool, effect).path(path) for tool in _WRITE for path in touched.paths)
+    return _first(written) or _first(map(index.shelf(_READ, effect).path, touched.reads))
 
 
 def _near(touched: Touched, index: RuleIndex) -> Rule | None:
@@ -252,7 +242,7 @@ def _any_hides(shelves: Sequence[Shelf], path: str) -> bool:
 
 def _hides_all(index: RuleIndex, tool: str, folder: str) -> Rule | None:
     """The first of the rules that together hide whatever may lie in this folder: it would be covered as a whole."""
-    shelves = [index.shelf(name, Effect.DENY) for name in (tool, *_READERS)]
+    shelves = [index.shelf(name, Effect.DENY) for name in (tool, _READ)]
     found = [_first(shelf.path(f"{folder}/{inside}") for shelf in shelves) for inside in ANYTHING_INSIDE]
     return found[0] if all(found) else None
 

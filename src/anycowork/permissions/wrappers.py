@@ -77,15 +77,6 @@ _LAUNCHERS = frozenset({
     "start-stop-daemon", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
 })
 # fmt: on
-_PRIVILEGED = frozenset({"sudo", "doas", "su", "pkexec", "runuser", "setcap", "chroot", "unshare", "nsenter"})
-# fmt: off
-_NETWORK = frozenset({
-    "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "socat", "telnet", "ftp", "npm", "npx",
-    "pnpm", "yarn", "bun", "pip", "pip3", "pipx", "uv", "uvx", "cargo", "go", "gem", "bundle", "apt", "apt-get",
-    "brew", "dnf", "apk", "docker", "podman", "gh", "aria2c", "ping", "dig", "nslookup", "host",
-})
-# fmt: on
-_GIT_NETWORK = frozenset({"push", "pull", "fetch", "clone", "ls-remote", "submodule", "remote"})
 _SAFE_GIT_SETTING = re.compile(
     r"(user\.(name|email)|color\.[a-z.]+|core\.quotepath|init\.defaultbranch|advice\.\w+)=[^!]*", re.I
 )
@@ -134,16 +125,6 @@ def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0) 
         return _unwrapped(whole, words, parse, depth)
     except Unjudgeable as fault:
         return Part.plain(words, unjudgeable=fault.why)
-
-
-def is_privileged(part: Part) -> bool:
-    return _base(part.name) in _PRIVILEGED
-
-
-def is_networked(part: Part) -> bool:
-    if _base(part.name) == "git":
-        return any(word in _GIT_NETWORK for word in part.words[1:])
-    return _base(part.name) in _NETWORK
 
 
 def launched(part: Part) -> Iterator[str]:

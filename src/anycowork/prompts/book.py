@@ -8,7 +8,7 @@ from anycowork.domain.asking import Offer
 from anycowork.domain.errors import BuiltIn, NotFound
 from anycowork.domain.messages import Json
 from anycowork.domain.ports import InstructionFiles, SystemPrompts, Toolbox
-from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
 from anycowork.domain.tools import ToolSpec
 from anycowork.prompts.brief import TOOL_BUDGET as BRIEF_BUDGET
@@ -22,7 +22,6 @@ from anycowork.prompts.replies import reply_schema
 
 _BESIDE_OFFERS = 1_100  # tokens that the rest of the prompt and a first result need
 _AMPLE = 8_000  # tokens: with this much room every budget is what it is meant to be
-_CHANGES_FILES = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +180,11 @@ class PromptBook:
 
     def changers(self) -> frozenset[str]:
         """The names of the tools that are there to change files."""
-        return frozenset(spec.name for spec in self._specs() if spec.permissions & _CHANGES_FILES)
+        return frozenset(spec.name for spec in self._specs() if spec.changes_files)
+
+    def runners(self) -> frozenset[str]:
+        """The names of the tools that run commands."""
+        return frozenset(spec.name for spec in self._specs() if spec.runs_commands)
 
     def replies(
         self,

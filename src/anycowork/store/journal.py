@@ -19,7 +19,7 @@ from anycowork.domain.tools import Call
 from anycowork.store import messages
 from anycowork.store.envelopes import encoded, encoded_message
 from anycowork.store.lines import Line, Lines
-from anycowork.store.pieces import Delta, Drop, Piece, Pieces
+from anycowork.store.pieces import Drop, Piece, Pieces, StreamDelta
 from anycowork.store.records import Entry
 from anycowork.store.turns import Running
 from anycowork.store.writer import Done, Failed, Known, Writer
@@ -91,7 +91,7 @@ class SqliteJournal:
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
         line = self._lines.of(chat_id)
-        delta = Delta(
+        delta = StreamDelta(
             chat_id,
             turn_id,
             message_id,
@@ -146,7 +146,7 @@ class SqliteJournal:
         for place, entry in enumerate(entries, position):
             self._publish(entry.at(place))
 
-    def _show_delta(self, delta: Delta, record: Record) -> None:
+    def _show_delta(self, delta: StreamDelta, record: Record) -> None:
         self._publish(record)
         if self._pieces.add(delta):
             self._make_durable(self._pieces.take_off(open_too=False))

@@ -35,6 +35,7 @@ class Ledger:
         self._writer = writer
         self._dirty: dict[tuple[str, str], Day] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._under_way = 0  # groups that the writer has and that are not settled
         self._closed = False
 
     async def account(self, key_id: str, date: str) -> Account:
@@ -70,8 +71,9 @@ class Ledger:
         await self._write_down()
 
     async def _write_down(self) -> None:
+        """Returns when all that was handed in is written: the writer takes what is under way first."""
         days, rows = self._take()
-        if not rows:
+        if not rows and not self._under_way:
             return
         try:
             await self._writer.run(lambda connection: _put(connection, rows))
@@ -84,9 +86,11 @@ class Ledger:
         days, rows = self._take()
 
         def settle(outcome: Done[None] | Failed) -> None:
+            self._under_way -= 1
             if isinstance(outcome, Failed):
                 self._try_again(days, outcome.error)
 
+        self._under_way += 1
         self._writer.submit(lambda connection: _put(connection, rows), settle)
 
     def _take(self) -> tuple[list[Day], list[tuple[object, ...]]]:

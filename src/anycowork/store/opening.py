@@ -23,7 +23,7 @@ from anycowork.store.principals import Principals
 from anycowork.store.reading import SqliteStore
 from anycowork.store.rules import Rules
 from anycowork.store.schema import migrate
-from anycowork.store.snapshots import Shelf
+from anycowork.store.snapshots import Retention
 from anycowork.store.system_prompts import SystemPrompts
 from anycowork.store.turns import Running
 from anycowork.store.workspaces import Leases, Roots
@@ -48,7 +48,7 @@ class Database:
     leases: Leases
     idempotency: Idempotency
     blobs: Blobs
-    shelf: Shelf
+    retention: Retention
     writer: Writer
     ended_cleanly: bool
     _clock: Clock
@@ -138,7 +138,7 @@ def _put_together(
         leases=Leases(writer),
         idempotency=Idempotency(reader, writer, clock),
         blobs=Blobs(reader, writer),
-        shelf=Shelf(writer),
+        retention=Retention(writer),
         writer=writer,
         ended_cleanly=ended_cleanly,
         _clock=clock,

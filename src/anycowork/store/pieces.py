@@ -13,7 +13,7 @@ Key = tuple[str, str, EventType]
 
 
 @value
-class Delta:
+class StreamDelta:
     """One delta as it was shown."""
 
     chat_id: str
@@ -45,8 +45,8 @@ class Piece:
     So a reader who has seen any of them and comes back is given all of the piece, and offsets make that harmless.
     """
 
-    first: Delta
-    last: Delta
+    first: StreamDelta
+    last: StreamDelta
     texts: list[str]
     size: int
     dropped: bool = False
@@ -56,10 +56,10 @@ class Piece:
     def key(self) -> Key:
         return (self.first.chat_id, self.first.message_id, self.first.kind)
 
-    def continues_with(self, delta: Delta) -> bool:
+    def continues_with(self, delta: StreamDelta) -> bool:
         return delta.offset == self.first.offset + self.size and delta.turn_id == self.first.turn_id
 
-    def add(self, delta: Delta) -> None:
+    def add(self, delta: StreamDelta) -> None:
         self.last = delta
         self.texts.append(delta.text)
         self.size += len(delta.text)
@@ -70,7 +70,7 @@ class Piece:
     def record(self) -> Record:
         return self._whole().record()
 
-    def _whole(self) -> Delta:
+    def _whole(self) -> StreamDelta:
         return replace(self.last, offset=self.first.offset, text="".join(self.texts))
 
 
@@ -82,7 +82,7 @@ class Drop:
     message_id: str | None
     pieces: list[Piece] = field(default_factory=list)
 
-    def covers(self, delta: Delta) -> bool:
+    def covers(self, delta: StreamDelta) -> bool:
         return delta.chat_id == self.chat_id and self.message_id in (None, delta.message_id)
 
 
@@ -95,7 +95,7 @@ class Pieces:
     _flying: list[Piece] = field(default_factory=list)
     _drops: list[Drop] = field(default_factory=list)
 
-    def add(self, delta: Delta) -> bool:
+    def add(self, delta: StreamDelta) -> bool:
         """True if a piece is large enough for the disk now."""
         for drop in self._drops:  # said before its message, and seen only now
             if drop.covers(delta):

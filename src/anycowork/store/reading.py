@@ -7,7 +7,7 @@ from functools import partial
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import Broken, ChainEnd, Link
-from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
 from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
@@ -20,7 +20,6 @@ from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
 from anycowork.store.turns import Running
-from anycowork.store.usage import UsageTotals
 
 
 class SqliteStore:
@@ -71,7 +70,7 @@ class SqliteStore:
         found = turns.find(self._reader, turn_id)
         return None if found is None else self._running.as_it_is(found)
 
-    async def turns_in(self, *states: str) -> list[Turn]:
+    async def turns_in(self, *states: TurnState) -> list[Turn]:
         return [self._running.as_it_is(turn) for turn in turns.in_states(self._reader, states)]
 
     async def current_turn(self, chat_id: str) -> Turn | None:
@@ -112,9 +111,6 @@ class SqliteStore:
         shown = {piece.last.seq: piece.record() for piece in self._pieces.of(chat_id)}
         shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}
         return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
-
-    async def usage(self, chat_id: str) -> UsageTotals:
-        return usage.totals(self._reader, chat_id)
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
         return usage.of_chat(self._reader, chat_id)

@@ -91,7 +91,7 @@ def unfinished_restores(connection: Connection) -> list[tuple[Snapshot, Snapshot
     return found
 
 
-class Shelf:
+class Retention:
     """Which contents of the pack are needed, and which snapshots go when there is no room."""
 
     def __init__(self, writer: Writer) -> None:

@@ -1,7 +1,7 @@
 """The turns table."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.store.columns import packed_or_null, unpacked_or_none
@@ -83,7 +83,7 @@ def find(connection: Connection, turn_id: str) -> Turn | None:
     return None if row is None else _turn(row)
 
 
-def in_states(connection: Connection, states: tuple[str, ...]) -> list[Turn]:
+def in_states(connection: Connection, states: Sequence[TurnState]) -> list[Turn]:
     marks = ", ".join("?" for _ in states)
     rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states)
     return [_turn(row) for row in rows]

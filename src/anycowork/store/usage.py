@@ -11,20 +11,6 @@ from anycowork.domain.usage import ChatUsage, ModelUsage
 
 Connection = sqlite3.Connection
 
-
-@dataclass(frozen=True, slots=True)
-class UsageTotals:
-    """`reserved` is what is set aside and not settled: after a crash it counts as spent."""
-
-    requests: int = 0
-    reserved: int = 0
-    prompt: int = 0
-    completion: int = 0
-    cached: int = 0
-    reasoning: int = 0
-    estimated: bool = False
-
-
 _COUNTED = ("requests", "reserved", "prompt", "completion", "cached", "reasoning", "estimated")
 _MORE = ", ".join(f"{name} = usage.{name} + excluded.{name}" for name in _COUNTED)
 _BEGIN = (
@@ -104,14 +90,6 @@ class _Sum:
     def row(self) -> tuple[int | str, ...]:
         counted = (self.requests, self.reserved, self.prompt, self.completion, self.cached, self.reasoning)
         return (*counted, self.estimated, self.newest, self.filled)
-
-
-def totals(connection: Connection, chat_id: str) -> UsageTotals:
-    row = connection.execute(
-        f"SELECT {', '.join(f'COALESCE(SUM({name}), 0)' for name in _COUNTED)} FROM usage WHERE chat_id = ?", (chat_id,)
-    ).fetchone()
-    requests, reserved, prompt, completion, cached, reasoning, estimated = row
-    return UsageTotals(requests, reserved, prompt, completion, cached, reasoning, bool(estimated))
 
 
 def of_chat(connection: Connection, chat_id: str) -> ChatUsage:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 READ = frozenset({Permission.READ_FILES})
 
 
-class BuiltIn(ABC, Generic[P]):
+class BuiltInTool(ABC, Generic[P]):
     """A tool of ours. Subclasses state the class variables and do the work in `look` and `run`."""
 
     name: ClassVar[str]
@@ -24,9 +24,10 @@ class BuiltIn(ABC, Generic[P]):
     description: ClassVar[str]
     permissions: ClassVar[frozenset[Permission]] = READ
     priority: ClassVar[int] = 50
-    forms: ClassVar[
-        tuple[tuple[str, ...], ...]
-    ] = ()  # sets of parameters that make a whole call, where only such sets do
+    looks_below: ClassVar[bool] = False
+    reveals: ClassVar[bool] = False
+    # Sets of parameters that make a whole call, where only such sets do.
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
     model: type[P]
 
     def __init__(self) -> None:
@@ -39,6 +40,8 @@ class BuiltIn(ABC, Generic[P]):
             schema=schema,
             requires_approval=self.permissions != READ,
             priority=self.priority,
+            looks_below=self.looks_below,
+            reveals=self.reveals,
             forms=tuple(_form(schema, names) for names in self.forms),
         )
 

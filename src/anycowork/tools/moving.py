@@ -12,7 +12,7 @@ from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.domain.values import value
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import suggestion
 from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
@@ -49,12 +49,13 @@ class Move:
     looked: Looked
 
 
-class MoveFile(BuiltIn[MoveFileParameters]):
+class MoveFile(BuiltInTool[MoveFileParameters]):
     name = "move_file"
     category = "files"
     description = "Move or rename a file or folder. Never overwrites."
     permissions = frozenset({Permission.READ_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
     priority = 22
+    reveals = True  # where it can be read
     model = MoveFileParameters
 
     def look(self, wish: MoveFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
@@ -108,7 +109,7 @@ class Removal:
     diff: Diff
 
 
-class DeleteFile(BuiltIn[DeleteFileParameters]):
+class DeleteFile(BuiltInTool[DeleteFileParameters]):
     name = "delete_file"
     category = "files"
     description = "Delete a file or an empty folder."

@@ -19,7 +19,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
 from anycowork.domain.ports import Hands, Hidden, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.checks import check
 from anycowork.tools.parameters import LineNumber, PathText
 from anycowork.workspace.folder import Contents, Folder
@@ -73,11 +73,12 @@ class ReadFileParameters(Boundary):
         return self
 
 
-class ReadFile(BuiltIn[ReadFileParameters]):
+class ReadFile(BuiltInTool[ReadFileParameters]):
     name = "read_file"
     category = "files"
     description = "Read a text file, whole or from start_line to end_line."
     priority = 10
+    reveals = True
     model = ReadFileParameters
 
     def look(self, wish: ReadFileParameters, parameters: Parameters, hands: Hands) -> Prepared:
@@ -95,11 +96,12 @@ class ListDirectoryParameters(Boundary):
     include_ignored: bool = Field(False, description="also show what git ignores")
 
 
-class ListDirectory(BuiltIn[ListDirectoryParameters]):
+class ListDirectory(BuiltInTool[ListDirectoryParameters]):
     name = "list_directory"
     category = "files"
     description = "List the files and folders in a folder."
     priority = 11
+    looks_below = True
     model = ListDirectoryParameters
 
     def look(self, wish: ListDirectoryParameters, parameters: Parameters, hands: Hands) -> Prepared:
@@ -115,11 +117,12 @@ class GetFileInfoParameters(Boundary):
     path: PathText = Field(description="file or folder, relative to the workspace")
 
 
-class GetFileInfo(BuiltIn[GetFileInfoParameters]):
+class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
     name = "get_file_info"
     category = "files"
     description = "Tell kind, size, mode, time of change and hash of a file or folder."
     priority = 12
+    reveals = True  # by its hash
     model = GetFileInfoParameters
 
     def look(self, wish: GetFileInfoParameters, parameters: Parameters, hands: Hands) -> Prepared:

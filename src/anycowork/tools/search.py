@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from anycowork.domain.boundary import Boundary
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
-from anycowork.tools.built_in import BuiltIn, payload_of
+from anycowork.tools.built_in import BuiltInTool, payload_of
 from anycowork.tools.parameters import PathText, PlainText
 from anycowork.tools.reading import prepared_for_reading
 from anycowork.tools.ripgrep import Found, Line, Ripgrep
@@ -38,11 +38,13 @@ class GrepParameters(Boundary):
     context: int = Field(0, ge=0, le=20, description="lines to show before and after each match")
 
 
-class Grep(BuiltIn[GrepParameters]):
+class Grep(BuiltInTool[GrepParameters]):
     name = "grep"
     category = "search"
     description = "Find lines that match a regular expression in the files of a folder."
     priority = 13
+    looks_below = True
+    reveals = True
     model = GrepParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:
@@ -69,11 +71,13 @@ class SearchCodeParameters(Boundary):
     path: PathText = Field(".", description="folder to search, relative to the workspace")
 
 
-class SearchCode(BuiltIn[SearchCodeParameters]):
+class SearchCode(BuiltInTool[SearchCodeParameters]):
     name = "search_code"
     category = "search"
     description = "Find the files that speak of some words; the best files come first."
     priority = 14
+    looks_below = True
+    reveals = True
     model = SearchCodeParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:

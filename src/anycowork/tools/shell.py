@@ -18,7 +18,7 @@ from anycowork.domain.network import wanted_destinations
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, ToolResult
-from anycowork.tools.built_in import BuiltIn, folder_of
+from anycowork.tools.built_in import BuiltInTool, folder_of
 from anycowork.tools.changes import committed_now, settled
 from anycowork.tools.child import Bounds, Ending
 from anycowork.tools.contained import Contained, on_the_best_layer
@@ -52,7 +52,7 @@ class ExecuteCommandParameters(Boundary):
         return hosts
 
 
-class ExecuteCommand(BuiltIn[ExecuteCommandParameters]):
+class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
     """`sandbox` None: this machine gives none, and commands run with the server's own rights, for those who may do anything."""
 
     name = "execute_command"

@@ -15,7 +15,7 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.domain.values import value
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.child import Bounds, Ending, run_child
 from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import prepared_for_reading
@@ -118,11 +118,13 @@ class _Candidate:
     lines: tuple[Line, ...]
 
 
-class SearchSymbol(BuiltIn[SearchSymbolParameters]):
+class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
     name = "search_symbol"
     category = "search"
     description = "Find where a function, class, type or variable is defined, by its exact name."
     priority = 15
+    looks_below = True
+    reveals = True
     model = SearchSymbolParameters
 
     def __init__(self, ripgrep: Ripgrep) -> None:

@@ -10,7 +10,7 @@ from anycowork.domain.ports import Hands, Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.domain.values import value
-from anycowork.tools.built_in import BuiltIn, folder_of, payload_of
+from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.checks import check
 from anycowork.tools.edits import Edit, apply_edits, first_lines, replace_lines
 from anycowork.tools.losing import elision_in, lost
@@ -71,7 +71,7 @@ class CreateFileParameters(Boundary):
     content: PlainText = Field(max_length=LARGEST_WRITTEN, description="the whole text of the new file")
 
 
-class CreateFile(BuiltIn[CreateFileParameters]):
+class CreateFile(BuiltInTool[CreateFileParameters]):
     name = "create_file"
     category = "files"
     description = "Create a new file. Fails if the file exists already: use update_file for that."
@@ -134,7 +134,7 @@ class UpdateFileParameters(Boundary):
         return self
 
 
-class UpdateFile(BuiltIn[UpdateFileParameters]):
+class UpdateFile(BuiltInTool[UpdateFileParameters]):
     name = "update_file"
     category = "files"
     description = (
@@ -144,6 +144,7 @@ class UpdateFile(BuiltIn[UpdateFileParameters]):
     permissions = frozenset({Permission.READ_FILES, Permission.WRITE_FILES})
     priority = 21
     forms = (("path", "edits"), ("path", "content"))  # by line numbers too, but a weak model miscounts lines
+    reveals = True  # by what it finds there
     model = UpdateFileParameters
 
     def look(self, wish: UpdateFileParameters, parameters: Parameters, hands: Hands) -> Prepared:

@@ -19,7 +19,7 @@ from anycowork.workflows.parameters import placeholders, usage
 from anycowork.workflows.sections import BadDefinition
 
 FindTool = Callable[[str], Tool | None]
-Shelves = Sequence[tuple[Source, Sequence[SuppliedFile]]]
+BySource = Sequence[tuple[Source, Sequence[SuppliedFile]]]
 
 
 @value
@@ -101,9 +101,9 @@ class Catalogue:
         return dict(sorted(found.items()))
 
 
-def catalogue(shelves: Shelves, find_tool: FindTool) -> Catalogue:
-    """`shelves` from the farthest to the nearest, the built-in ones first."""
-    read, faults = _read_all(shelves)
+def catalogue(by_source: BySource, find_tool: FindTool) -> Catalogue:
+    """`by_source` from the farthest to the nearest, the built-in ones first."""
+    read, faults = _read_all(by_source)
     sound: list[Listed] = []
     for one in read:
         try:
@@ -114,10 +114,10 @@ def catalogue(shelves: Shelves, find_tool: FindTool) -> Catalogue:
     return Catalogue(tuple(sorted(shown, key=lambda one: (one.workflow.category, one.name))), tuple(faults))
 
 
-def _read_all(shelves: Shelves) -> tuple[list[Listed], list[FileFault]]:
+def _read_all(by_source: BySource) -> tuple[list[Listed], list[FileFault]]:
     read: list[Listed] = []
     faults: list[FileFault] = []
-    for source, files in shelves:
+    for source, files in by_source:
         for file in files:
             try:
                 read.append(_read_one(source, file, read))

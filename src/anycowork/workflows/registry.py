@@ -43,12 +43,12 @@ class WorkflowBook:
 
     async def look(self, workspace: str) -> Catalogue:
         """What there is for a chat in this folder. Raises: BadWorkspace."""
-        shelves = [
+        by_source = [
             (Source.BUILT_IN, built_in_files()),
             (Source.DATA, await self._files.of_data_folder()),
             (Source.WORKSPACE, await self._files.of_workspace(workspace)),
         ]
-        found = catalogue(shelves, self._toolbox.find)
+        found = catalogue(by_source, self._toolbox.find)
         self._tell(found.faults)
         return found
 

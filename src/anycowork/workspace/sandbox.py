@@ -24,7 +24,7 @@ from anycowork.workspace.limits import CommandLimits, counted, limited_shell
 from anycowork.workspace.masks import Mask, mask_words
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
-from anycowork.workspace.started import Latch, SandboxFailed, Status, Tether
+from anycowork.workspace.started import BubblewrapStatus, Latch, SandboxFailed, Tether
 from anycowork.workspace.transaction import Transaction
 
 _BASH = "/bin/bash"
@@ -45,7 +45,7 @@ class Launch:
     argv: list[str]
     fds: tuple[int, ...]
     stdin: int
-    status: Status
+    status: BubblewrapStatus
     latch: Latch | None = None
 
     def let_go(self) -> None:
@@ -136,7 +136,7 @@ class Sandbox:
             prefix = things.enter_context(counted(self.limits))
             seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
             given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
-            status = things.enter_context(Status.opened())
+            status = things.enter_context(BubblewrapStatus.opened())
             latch = things.enter_context(Latch.made()) if held_back else None
             tether = things.enter_context(Tether.made())
             cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None

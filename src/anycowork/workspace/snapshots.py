@@ -46,7 +46,7 @@ _THREADS = 4
 _FILLED_AFTERWARDS = 0.8
 
 
-class Shelf(Protocol):
+class Retention(Protocol):
     """What the store knows of which contents are still needed."""
 
     async def forget_oldest(self, *, bytes_left: int) -> None:
@@ -64,9 +64,9 @@ class _NoRoom(Exception):
 class PackedSnapshots:
     """`quota_bytes` is how large the pack may grow. What does not fit even in an emptied pack is refused, never left unkept."""
 
-    def __init__(self, pack: Pack, shelf: Shelf, clock: Clock, *, quota_bytes: int) -> None:
+    def __init__(self, pack: Pack, retention: Retention, clock: Clock, *, quota_bytes: int) -> None:
         self._pack = pack
-        self._shelf = shelf
+        self._retention = retention
         self._clock = clock
         self._quota = quota_bytes
         self._pruning = asyncio.Lock()
@@ -247,9 +247,9 @@ class PackedSnapshots:
             if needs > self._quota:
                 return  # nothing is thrown away for what cannot fit anyhow
             left = min(int(self._quota * _FILLED_AFTERWARDS), self._quota - needs)
-            await self._shelf.forget_oldest(bytes_left=left)
+            await self._retention.forget_oldest(bytes_left=left)
             self._pack.mark()
-            needed = await self._shelf.needed_hashes()
+            needed = await self._retention.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=left)
 
     async def forget_unneeded(self) -> None:
@@ -257,9 +257,9 @@ class PackedSnapshots:
         chats. Raises: StorageFault, OSError.
         """
         async with self._pruning:
-            await self._shelf.forget_oldest(bytes_left=self._quota)
+            await self._retention.forget_oldest(bytes_left=self._quota)
             self._pack.mark()
-            needed = await self._shelf.needed_hashes()
+            needed = await self._retention.needed_hashes()
             await asyncio.to_thread(self._pack.sweep, needed, most=self._quota)
 
     def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[PathImage]) -> Snapshot:

@@ -64,7 +64,7 @@ class Tether:
 
 
 @dataclass(slots=True)
-class Status:
+class BubblewrapStatus:
     """What bubblewrap tells of itself: the process that all others of the command die with, its network, and whether the command began.
 
     Bubblewrap is given both ends: were the server's the only one to read from, then bubblewrap would die of speaking to a dead server,
@@ -82,7 +82,7 @@ class Status:
 
     @classmethod
     @contextmanager
-    def opened(cls) -> "Iterator[Status]":
+    def opened(cls) -> "Iterator[BubblewrapStatus]":
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         status = cls(read_end, write_end)

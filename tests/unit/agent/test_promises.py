@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.agent.promises import asks_only, not_begun, not_made, not_tried
+from anycowork.agent.promises import Deed, asks_only, not_begun, not_made, not_tried
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.permissions.roles import BUILT_IN
 
@@ -12,54 +12,52 @@ ROLES = {role.name: role for role in BUILT_IN}
 @pytest.mark.parametrize(
     ("request_", "ran", "changed", "owed"),
     [
-        ("Create a.py, then run it.", False, False, {"create_file", "execute_command"}),
-        ("Create a.py, then run it.", False, True, {"execute_command"}),
-        ("Create a.py, then run it.", True, True, set()),
-        ("Delete the logs.", False, False, {"delete_file", "execute_command"}),
-        ("Delete the logs.", True, False, {"delete_file", "execute_command"}),  # it ran, and changed nothing
-        ("Delete the logs.", True, True, set()),
-        ("Run it, but do not change anything.", True, False, set()),
-        ("Summarise the notes.", False, False, set()),
-        ("Turn debug off in app.yaml.", False, False, {"update_file"}),
-        ("How many orders are from Oslo?", False, False, {"execute_command"}),  # counted, not guessed
-        ("How many orders are from Oslo?", True, False, set()),
-        ("What do the amounts come to?", False, False, {"execute_command"}),
-        ("What does total.py do?", False, False, set()),
-        ("Make the background white.", False, False, {"update_file"}),
-        ("Give greeting the default 'Hi'.", False, False, {"update_file"}),
-        ("Give me the names.", False, False, set()),
-        ("Explain how to add a setting.", False, False, set()),
-        ("How do I run it?", False, False, set()),
-        ("What changed, and where do I add a test?", False, False, set()),
+        ("Create a.py, then run it.", False, False, Deed.CHANGE),
+        ("Create a.py, then run it.", False, True, Deed.RUN),
+        ("Create a.py, then run it.", True, True, None),
+        ("Delete the logs.", False, False, Deed.CHANGE),
+        ("Delete the logs.", True, False, Deed.CHANGE),  # it ran, and changed nothing
+        ("Delete the logs.", True, True, None),
+        ("Run it, but do not change anything.", True, False, None),
+        ("Summarise the notes.", False, False, None),
+        ("Turn debug off in app.yaml.", False, False, Deed.CHANGE),
+        ("How many orders are from Oslo?", False, False, Deed.RUN),  # counted, not guessed
+        ("How many orders are from Oslo?", True, False, None),
+        ("What do the amounts come to?", False, False, Deed.RUN),
+        ("What does total.py do?", False, False, None),
+        ("Make the background white.", False, False, Deed.CHANGE),
+        ("Give greeting the default 'Hi'.", False, False, Deed.CHANGE),
+        ("Give me the names.", False, False, None),
+        ("Explain how to add a setting.", False, False, None),
+        ("How do I run it?", False, False, None),
+        ("What changed, and where do I add a test?", False, False, None),
     ],
 )
-def test_the_tools_that_a_verb_needs_are_owed_until_it_was_done(
-    request_: str, ran: bool, changed: bool, owed: set[str]
-):
-    found = not_tried(request_, ran=ran, changed=changed, role=ROLES["actor"])
-    assert found >= owed and bool(found) == bool(owed)
+def test_what_a_verb_asks_for_is_owed_until_it_was_done(request_: str, ran: bool, changed: bool, owed: Deed | None):
+    assert not_tried(request_, ran=ran, changed=changed, role=ROLES["actor"]) is owed
 
 
 def test_what_is_to_be_run_first_is_owed_first():
-    assert not_tried("Run a.py and save what it prints in b.txt.", ran=False, changed=False, role=ROLES["actor"]) == {
-        "execute_command"
-    }
+    assert (
+        not_tried("Run a.py and save what it prints in b.txt.", ran=False, changed=False, role=ROLES["actor"])
+        is Deed.RUN
+    )
 
 
 def test_a_role_owes_nothing_that_it_may_not_do():
-    assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["planner"]) == frozenset()
-    assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["tester"]) == {"execute_command"}
+    assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["planner"]) is None
+    assert not_tried("Run the tests.", ran=False, changed=False, role=ROLES["tester"]) is Deed.RUN
 
 
 def test_whoever_is_there_to_try_things_owes_a_try_to_a_question_too():
-    assert not_tried("Does test_a.py pass?", ran=False, changed=False, role=ROLES["tester"]) == {"execute_command"}
-    assert not_tried("Does test_a.py pass?", ran=True, changed=False, role=ROLES["tester"]) == frozenset()
-    assert not_tried("Does test_a.py pass?", ran=False, changed=False, role=ROLES["actor"]) == frozenset()
+    assert not_tried("Does test_a.py pass?", ran=False, changed=False, role=ROLES["tester"]) is Deed.RUN
+    assert not_tried("Does test_a.py pass?", ran=True, changed=False, role=ROLES["tester"]) is None
+    assert not_tried("Does test_a.py pass?", ran=False, changed=False, role=ROLES["actor"]) is None
 
 
 def test_a_planner_owes_the_plan_that_it_is_asked_for():
-    assert not_tried("Plan the move.", ran=False, changed=False, role=ROLES["planner"]) == {"plan"}
-    assert not_tried("What is the plan?", ran=False, changed=False, role=ROLES["planner"]) == frozenset()
+    assert not_tried("Plan the move.", ran=False, changed=False, role=ROLES["planner"]) is Deed.PLAN
+    assert not_tried("What is the plan?", ran=False, changed=False, role=ROLES["planner"]) is None
 
 
 @pytest.mark.parametrize(
@@ -101,14 +99,14 @@ def plan(*, paths: tuple[str, ...] = (), tools_needed: tuple[str, ...] = ()) -> 
 def test_a_plan_that_names_files_is_begun_by_doing_something():
     actor, planner = ROLES["actor"], ROLES["planner"]
     named = plan(paths=("a.py",))
-    assert "update_file" in not_begun(named, ran=False, changed=False, role=actor)
-    assert not_begun(named, ran=True, changed=False, role=actor) == frozenset()
-    assert not_begun(plan(), ran=False, changed=False, role=actor) == frozenset()
-    assert not_begun(named, ran=False, changed=False, role=planner) == frozenset()
+    assert not_begun(named, ran=False, changed=False, role=actor) is Deed.CHANGE
+    assert not_begun(named, ran=True, changed=False, role=actor) is None
+    assert not_begun(plan(), ran=False, changed=False, role=actor) is None
+    assert not_begun(named, ran=False, changed=False, role=planner) is None
 
 
 @pytest.mark.parametrize("needed", ["write", "write_files", "create files", "update_file"])
 def test_a_plan_that_needs_a_change_is_not_begun_by_looking(needed: str):
     writes = plan(paths=("a.py",), tools_needed=("read", needed))
-    assert "update_file" in not_begun(writes, ran=True, changed=False, role=ROLES["actor"])
-    assert not_begun(writes, ran=True, changed=True, role=ROLES["actor"]) == frozenset()
+    assert not_begun(writes, ran=True, changed=False, role=ROLES["actor"]) is Deed.CHANGE
+    assert not_begun(writes, ran=True, changed=True, role=ROLES["actor"]) is None

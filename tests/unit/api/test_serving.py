@@ -8,6 +8,7 @@ from dataclasses import replace
 import aiohttp
 import uvicorn
 
+from anycowork import serving
 from anycowork.api.build import create_api
 from anycowork.serving import Place, serve_app
 from support.spec import proves
@@ -37,6 +38,16 @@ async def test_events_arrive_at_once_and_an_open_stream_does_not_hold_up_the_end
         async with asyncio.timeout(5):
             await stream.content.read()
         assert stream.content.at_eof()
+
+
+async def test_a_server_that_is_told_to_end_does_not_wait_for_its_next_look_at_the_time(rooms, monkeypatch):
+    monkeypatch.setattr(serving, "_TICK_SECONDS", 3600.0)
+    async with (
+        served(create_api(rooms), rooms.stopping) as url,
+        aiohttp.ClientSession() as session,
+        session.get(f"{url}/healthz") as answer,
+    ):
+        assert answer.status == 200 and "Date" in answer.headers
 
 
 @proves("SEC-1")

@@ -281,7 +281,7 @@ async def test_deleting_a_chat_takes_its_snapshots_along(tmp_path: Path) -> None
         chat = await guest.chat()
         await do(chat, call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]))
         await guest.ask("DELETE", chat.path)
-        assert await guest.house.database.shelf.needed_hashes() == set()
+        assert await guest.house.database.retention.needed_hashes() == set()
 
 
 def modes_in(folder: Path) -> dict[str, int]:

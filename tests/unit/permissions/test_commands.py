@@ -96,11 +96,6 @@ def test_redirections_are_files_that_are_written_or_read() -> None:
     assert (parsed.writes, parsed.reads) == (("out", "err log", "both"), ("in",))
 
 
-def test_rights_and_network_are_marked_wherever_they_stand() -> None:
-    assert parse("ls | xargs sudo rm").privileged and not parse("echo sudo").privileged
-    assert parse("timeout 5 curl x").network and parse("git push").network and not parse("git status").network
-
-
 @pytest.mark.parametrize(
     "text",
     [

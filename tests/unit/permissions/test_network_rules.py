@@ -15,6 +15,7 @@ from anycowork.permissions.resources import Touched, touched_by, touched_then
 from anycowork.permissions.risk import judge
 from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches, named_literally, not_allowed
 from support.spec import proves
+from support.toolspecs import SPECS
 
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
 DEFAULT = Decided(ASK, None, "No rule covers it.")
@@ -39,9 +40,8 @@ def rule(effect: Effect, resource: str, tool: str = "network") -> Rule:
 
 def reaching(*hosts: str, command: str = CURL) -> Touched:
     network = wanted_destinations(hosts)
-    return touched_by(
-        Prepared("execute_command", {}, f"command:{command}", Intent(command=command), network=network), "/w"
-    )
+    prepared = Prepared("execute_command", {}, f"command:{command}", Intent(command=command), network=network)
+    return touched_by(prepared, SPECS["execute_command"], "/w")
 
 
 def effect(touched: Touched, *rules: Rule) -> Effect:
@@ -128,7 +128,7 @@ def test_a_rule_for_the_network_must_name_a_host() -> None:
 
 @proves("APR-7")
 def test_past_calls_with_network_are_found_by_its_rules() -> None:
-    past = touched_then("execute_command", {"command": CURL, "network": ["a.example"]}, None, "/w")
+    past = touched_then("execute_command", None, {"command": CURL, "network": ["a.example"]}, None, "/w")
     assert past is not None
     assert matches(rule(DENY, "a.example"), past) and matches(rule(ALLOW, "*.example"), past)
     assert not matches(rule(DENY, "b.example"), past)

@@ -12,6 +12,7 @@ from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.resources import Touched, touched_by
 from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches, weigh
 from support.spec import proves
+from support.toolspecs import SPECS
 
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
 ROOT = "/home/ann/project"
@@ -24,12 +25,14 @@ def rule(effect: Effect, resource: str, tool: str = "execute_command", **more: s
 
 
 def command(text: str) -> Touched:
-    return touched_by(Prepared("execute_command", {}, f"command:{text}", Intent(command=text)), ROOT)
+    return touched_by(
+        Prepared("execute_command", {}, f"command:{text}", Intent(command=text)), SPECS["execute_command"], ROOT
+    )
 
 
 def file(path: str, tool: str = "update_file", *others: str) -> Touched:
     intent = Intent(tuple(PathIntent(item.lstrip("/"), None, None) for item in (path, *others)))
-    return touched_by(Prepared(tool, {}, path, intent), ROOT)
+    return touched_by(Prepared(tool, {}, path, intent), SPECS[tool], ROOT)
 
 
 def effect(touched: Touched, *rules: Rule) -> Effect:
@@ -146,14 +149,14 @@ def test_an_allow_must_cover_every_path_and_a_deny_any() -> None:
 
 def test_where_an_empty_folder_goes_counts_as_well() -> None:
     prepared = Prepared("move_file", {}, "/src/empty", Intent(), others=("/secrets/empty",))
-    assert effect(touched_by(prepared, ROOT), rule(ALLOW, "/src/*", "move_file")) is ASK
-    assert effect(touched_by(prepared, ROOT), rule(DENY, "/secrets/*", "move_file")) is DENY
+    assert effect(touched_by(prepared, SPECS["move_file"], ROOT), rule(ALLOW, "/src/*", "move_file")) is ASK
+    assert effect(touched_by(prepared, SPECS["move_file"], ROOT), rule(DENY, "/secrets/*", "move_file")) is DENY
 
 
 def test_a_search_above_a_denied_folder_is_asked() -> None:
-    search = touched_by(Prepared("grep", {}, "/"), ROOT)
+    search = touched_by(Prepared("grep", {}, "/"), SPECS["grep"], ROOT)
     assert effect(search, rule(ALLOW, "*", "grep"), rule(DENY, "/secrets/*", "*")) is ASK
-    inside = touched_by(Prepared("grep", {}, "/src"), ROOT)
+    inside = touched_by(Prepared("grep", {}, "/src"), SPECS["grep"], ROOT)
     assert effect(inside, rule(ALLOW, "*", "grep"), rule(DENY, "/secrets/*", "*")) is ALLOW
 
 

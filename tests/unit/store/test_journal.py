@@ -35,6 +35,7 @@ from anycowork.domain.journal import (
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent, Provenance, Status, ToolResult
+from anycowork.domain.usage import ModelUsage
 from support.spec import proves
 from support.stored import SOON, add_chat, body, held, message, new_chat, note, opened, said, until
 
@@ -190,10 +191,13 @@ async def test_a_turn_is_put_and_found_by_its_state(tmp_path: Path) -> None:
         store = database.store
         await database.journal.write(add_chat("c1", turn))
         assert await store.turn("t1") == turn == await store.current_turn("c1")
-        assert await store.turns_in("running", "due") == [turn]
+        assert await store.turns_in(TurnState.RUNNING, TurnState.DUE) == [turn]
         await database.journal.write(Change("c1", (ended,)))
         assert await store.turn("t1") == ended
-        assert await store.current_turn("c1") is None and await store.turns_in("running", "due", "parked") == []
+        assert (
+            await store.current_turn("c1") is None
+            and await store.turns_in(TurnState.RUNNING, TurnState.DUE, TurnState.PARKED) == []
+        )
 
 
 async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_rests(tmp_path: Path) -> None:
@@ -204,13 +208,13 @@ async def test_a_running_turn_shows_its_counters_at_once_and_keeps_them_when_it_
         await database.journal.write(add_chat("c1", begun))
         await database.journal.write(Change("c1", (going_on,)))
         assert await database.store.turn("t1") == going_on == await database.store.current_turn("c1")
-        assert await database.store.turns_in("running") == [going_on]
+        assert await database.store.turns_in(TurnState.RUNNING) == [going_on]
         with pytest.raises(TurnAlreadyRunning):
             refusal = RequireState(frozenset(), TurnAlreadyRunning("no"))
             await database.journal.write(Change("c1", (replace(going_on, steps=4), refusal)))
         assert await database.store.turn("t1") == going_on
         await database.journal.write(Change("c1", (replace(going_on, role="planner"),)))
-        assert (await database.store.turns_in("running"))[0].role == "planner"
+        assert (await database.store.turns_in(TurnState.RUNNING))[0].role == "planner"
         await database.journal.write(Change("c1", (parked,)))
     async with opened(tmp_path) as database:
         assert await database.store.turn("t1") == parked
@@ -318,9 +322,8 @@ async def test_what_is_reserved_counts_until_it_is_spent(tmp_path: Path) -> None
             add_chat("c1", first := Reserve("u1", "t1", "answer", "m", 100), Reserve("u2", "t1", "answer", "m", 50))
         )
         await database.journal.write(Change("c1", (Spend(first, 10, 20, 3, 4, estimated=True),)))
-        totals = await database.store.usage("c1")
-        assert (totals.requests, totals.reserved, totals.prompt, totals.completion) == (2, 50, 10, 20)
-        assert (totals.cached, totals.reasoning, totals.estimated) == (3, 4, True)
+        used = await database.store.chat_usage("c1")
+        assert used.models == (ModelUsage("m", 2, 50, 10, 20, 3, 4, estimated=True),)
 
 
 async def test_nothing_is_spent_that_was_not_set_aside(tmp_path: Path) -> None:
@@ -331,7 +334,8 @@ async def test_nothing_is_spent_that_was_not_set_aside(tmp_path: Path) -> None:
         with pytest.raises(Conflict):
             await database.journal.write(Change("c1", (message("m1"), Spend(reserve, 10, 20))))
         assert await database.store.history("c1") == []
-        assert (await database.store.usage("c1")).prompt == 10
+        [used] = (await database.store.chat_usage("c1")).models
+        assert used.prompt == 10
 
 
 async def test_what_a_turn_used_is_told_by_model_in_the_order_they_were_asked(tmp_path: Path) -> None:
@@ -342,8 +346,8 @@ async def test_what_a_turn_used_is_told_by_model_in_the_order_they_were_asked(tm
             await database.journal.write(Change("c1", (Spend(reserve, n, 0), Reserve(f"v{n}", "t2", "turn", "a", 7))))
         used = await database.store.turn_usage("c1", "t1")
         assert [(one.model, one.requests, one.reserved, one.prompt) for one in used] == [("b", 2, 0, 4), ("a", 1, 0, 2)]
-        assert (await database.store.usage("c1")).reserved == 21
-        assert (await database.store.chat_usage("c1")).window == 3
+        whole = await database.store.chat_usage("c1")
+        assert sum(one.reserved for one in whole.models) == 21 and whole.window == 3
 
 
 async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_path: Path) -> None:
@@ -355,7 +359,7 @@ async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_
         await database.journal.write(Change("c1", (RemoveChat(),)))
         assert await database.store.chat("c1") is None and await database.store.history("c1") == []
         assert await database.store.records_after("c1", 0, 10) == []
-        assert await database.store.turns_in("running") == []
+        assert await database.store.turns_in(TurnState.RUNNING) == []
         assert [m.id for m in await database.store.history("c2")] == ["m1"]
 
 

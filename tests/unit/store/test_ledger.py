@@ -1,5 +1,6 @@
 """What client keys used, on a real file: written in groups, found again, and what a crash left open counted as used."""
 
+import asyncio
 import sqlite3
 from pathlib import Path
 
@@ -8,8 +9,9 @@ import pytest
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, Day, Expected, KeyLimits, Used
 from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.store import ledger
 from anycowork.store.ledger import read_limits, write_limits
-from support.stored import held, opened, until
+from support.stored import SOON, held, opened, until
 
 KEY = Principal("k1", PrincipalKind.CLIENT_KEY, "editor")
 DATE = "2026-11-15"
@@ -29,6 +31,21 @@ async def test_a_day_is_found_again_with_the_limits_of_its_key(tmp_path: Path) -
         assert (account.limits, account.today) == (limits, used(5))
         assert (await database.ledger.account("k1", "2026-11-16")).today == Day("k1", "2026-11-16")
         assert (await database.principals.all())[0].limits == limits
+
+
+async def test_totals_know_what_is_just_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "FLUSH_SECONDS", 0.0)
+    async with opened(tmp_path) as database:
+        with held(database.writer) as gate:
+            database.ledger.changed(used(5))
+            entered = asyncio.Event()
+            asyncio.get_running_loop().call_later(0.0, entered.set)  # after the ledger's own, which was due before
+            await entered.wait()
+            async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
+                asked = tasks.create_task(database.ledger.totals())
+                await asyncio.sleep(0)
+                gate.set()
+        assert asked.result()["k1"].requests == used(5).requests
 
 
 async def test_many_changes_are_one_write(tmp_path: Path) -> None:

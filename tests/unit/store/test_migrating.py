@@ -75,7 +75,7 @@ async def test_what_chats_of_an_older_database_used_is_told_as_before(tmp_path: 
         )
         assert await database.store.turn_usage("c1", "t2") == (ModelUsage("b/two", 1, 0, 30, 3, 1, 0, estimated=True),)
         await database.journal.write(Change("c1", (Reserve("u9", "t2", "turn", "b/two", 5),)))
-        assert (await database.store.usage("c1")).reserved == 75
+        assert sum(one.reserved for one in (await database.store.chat_usage("c1")).models) == 75
 
 
 async def test_a_position_is_never_given_again_when_the_newest_records_are_removed(tmp_path: Path) -> None:

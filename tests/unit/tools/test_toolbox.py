@@ -43,6 +43,16 @@ def test_every_tool_requires_exactly_its_permissions() -> None:
     assert {spec.name: set(spec.permissions) for spec in TOOLBOX.specs()} == REQUIRED
 
 
+@proves("PER-5")
+def test_every_tool_says_what_it_looks_through_and_what_it_gives_away() -> None:
+    """Rules that deny reading hold for these, whatever they are called."""
+    through = {spec.name for spec in TOOLBOX.specs() if spec.looks_below}
+    away = {spec.name for spec in TOOLBOX.specs() if spec.reveals}
+    searches = {"grep", "search_code", "search_symbol"}
+    assert through == {*searches, "list_directory"}
+    assert away == {*searches, "read_file", "get_file_info", "update_file", "move_file"}
+
+
 @proves("TOOL-2")
 def test_tools_have_category_schema_and_ask_unless_they_only_read() -> None:
     for spec in TOOLBOX.specs():

@@ -16,7 +16,7 @@ from anycowork.workspace.etc import etc_key, make_etc
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Staging, next_tick, runner_for
-from anycowork.workspace.started import Status
+from anycowork.workspace.started import BubblewrapStatus
 from support.boxes import sandbox_in
 from support.hands import Bench, tree
 from support.spec import proves
@@ -159,7 +159,7 @@ def test_the_next_tick_lies_between_the_changes_before_it_and_those_after_it(tmp
 
 
 def test_what_bubblewrap_tells_is_understood_however_it_is_cut() -> None:
-    with Status.opened() as status:
+    with BubblewrapStatus.opened() as status:
         for piece in (b'{ "child-pid": 1', b', "net-namespace": 7 }\n{ "exit-', b'code": 0 }\n'):
             assert not status.began
             os.write(status.write_end, piece)

@@ -30,7 +30,7 @@ const WAITING: Record<ChatState, string> = {
 };
 
 /** Up and down walk through what was sent, as long as nothing else stands in the field. Pure. */
-export function recall(key: string, words: string, sent: readonly string[], back: number): { words: string; back: number } | null {
+function recall(key: string, words: string, sent: readonly string[], back: number): { words: string; back: number } | null {
   const shown = back > 0 ? sent.at(-back) : "";
   if (words !== "" && words !== shown) return null; // somebody's own words
   const now = words === "" ? 0 : back;

@@ -34,14 +34,14 @@ export function Hint({ view, busy, onSwitch, onAgain }: Props) {
 }
 
 /** What the person had written, if the chat ends with a fault; null for what only looks like words: an image, a plan, a workflow. */
-export function failedWords(view: ChatView): string | null {
+function failedWords(view: ChatView): string | null {
   const last = view.messages.at(-1);
   if (last?.role !== "system" || !readFault(loose(last.payload)["error"])) return null;
   const asked = view.messages.findLast(({ role }) => role === "user");
   return asked && !asked.payload ? asked.content : null;
 }
 
-export function refusedByRole(view: ChatView): boolean {
+function refusedByRole(view: ChatView): boolean {
   const lastAsked = view.messages.findLastIndex(({ role }) => role === "user");
   const since = view.messages.slice(Math.max(0, lastAsked));
   return since.some(({ message_type, payload }) => message_type === "tool_result" && readToolResult(payload)?.error?.code === "forbidden_by_role");

@@ -92,7 +92,7 @@ export function FolderForm({ onAdded }: { onAdded: (root: string) => void }) {
   );
 }
 
-export function shortPath(path: string): string {
+function shortPath(path: string): string {
   const parts = path.split("/").filter(Boolean);
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
 }

@@ -1,7 +1,7 @@
 // What the page and the frame in which a diagram is drawn say to each other. Neither believes the other: both check every word.
 
 /** Page to frame: draw this. */
-export interface Order {
+interface Order {
   draw: string;
   dark: boolean;
 }

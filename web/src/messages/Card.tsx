@@ -20,7 +20,7 @@ import { TaskExecutionCard } from "./TaskExecutionCard";
 import { TaskResultCard } from "./TaskResultCard";
 import { TextCard } from "./TextCard";
 
-export interface CardProps {
+interface CardProps {
   message: Message;
   thought: number | null;
   /** Set while the words still come. */

@@ -29,7 +29,7 @@ const Block = memo(function Block({ source }: { source: string }) {
 });
 
 /** A diagram is one only once its fence is closed: half of it cannot be drawn. */
-export interface TextBlock {
+interface TextBlock {
   source: string;
   diagram: string | null;
 }

@@ -12,7 +12,7 @@ export function MessageTools({ id, text }: { id: string; text: string }) {
 }
 
 /** The page's own address, with the message after its chat. */
-export function addressOf(messageId: string): string {
+function addressOf(messageId: string): string {
   const [, place = "", chat = ""] = location.hash.split("/");
   return `${location.origin}${location.pathname}#/${place}/${chat}/${messageId}`;
 }

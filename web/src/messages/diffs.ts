@@ -12,7 +12,7 @@ export interface FileDiff {
   removed: number;
 }
 
-export interface Diff {
+interface Diff {
   files: FileDiff[];
   added: number;
   removed: number;

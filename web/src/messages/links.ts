@@ -1,6 +1,6 @@
 // Where a link really leads. Text from models and files is shown inert: only plain web and mail addresses can be followed. Pure.
 
-export interface Target {
+interface Target {
   href: string;
   host: string;
 }

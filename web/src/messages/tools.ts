@@ -2,7 +2,7 @@
 import { FilePlus2, FileSearch, FolderOpen, FolderSearch, Info, type LucideIcon, MoveRight, PencilLine, SquareTerminal, Trash2, Wrench } from "lucide-react";
 import { text } from "../wire/nouns";
 
-export interface ToolLook {
+interface ToolLook {
   Icon: LucideIcon;
   does: string;
   did: string;

@@ -13,7 +13,7 @@ const ICONS: Record<string, LucideIcon> = {
   person: User,
 };
 
-export interface RoleLook {
+interface RoleLook {
   name: string;
   title: string;
   colour: string;
@@ -32,7 +32,7 @@ export function lookOf(roles: readonly Role[], name: string | null): RoleLook {
   };
 }
 
-export function titleOf(name: string): string {
+function titleOf(name: string): string {
   const words = name.replaceAll("_", " ");
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -11,7 +11,7 @@ const LONG_PAGE = 500;
 // One page is read ahead once the newest can be seen. The list must be longer than what comes in front of it: else its place is lost.
 const READ_AHEAD_MS = 300;
 
-export interface Live {
+interface Live {
   chatId: string | null;
   view: ChatView | null;
   problem: Refusal | null;

@@ -9,7 +9,7 @@ export interface Toast {
   action?: Action | undefined;
 }
 
-export interface Action {
+interface Action {
   label: string;
   run: () => void;
 }

@@ -35,7 +35,7 @@ export async function given<T>(asked: Answer<T>): Promise<T> {
   throw refusalOf(answer.response.status, answer.error);
 }
 
-export function refusalOf(status: number, body: unknown): Refusal {
+function refusalOf(status: number, body: unknown): Refusal {
   const error = loose(loose(body)["error"]);
   const message = text(error["message"]) || `The server answered with ${status}.`;
   return new Refusal(status, text(error["code"]) || "unknown", message, text(error["param"]) || null, faultsOf(loose(body)["faults"]));

@@ -12,7 +12,6 @@ export type EndReason = Extract<WireEvent, { type: "turn-ended" }>["reason"];
 export type Approval = Schemas["ApprovalShape"];
 export type Decision = Schemas["Decision"];
 export type Role = Schemas["RoleShape"];
-export type Workspace = Schemas["WorkspaceShape"];
 export type Supplied = Schemas["SuppliedShape"];
 export type Instructions = Schemas["InstructionsShape"];
 export type Plugin = Schemas["PluginShape"];

@@ -9,7 +9,7 @@ import { keyOf, openWorkflows } from "./opening";
 const MOST = 8;
 const LIST = "workflow-completion";
 
-export interface Completing {
+interface Completing {
   found: readonly Workflow[];
   at: number;
   choose: (workflow: Workflow) => void;

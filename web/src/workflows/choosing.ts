@@ -1,7 +1,7 @@
 // Which workflows fit what was typed, how they are grouped, and who may run one. Pure.
 import type { Role, Workflow } from "../wire/nouns";
 
-export interface Group {
+interface Group {
   name: string;
   workflows: readonly Workflow[];
 }

@@ -1,7 +1,7 @@
 // A form's values: what a field begins with, and what is sent. The server reads text as the parameter's type and tells every fault. Pure.
 import type { Parameter } from "../wire/nouns";
 
-export type Values = Readonly<Record<string, string | boolean>>;
+type Values = Readonly<Record<string, string | boolean>>;
 
 export function begun(parameters: readonly Parameter[]): Values {
   return Object.fromEntries(parameters.map((parameter) => [parameter.name, first(parameter)]));

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid
 from anycowork.domain.messages import Json
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
+from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import INSTALL, Supervisor, engine_installed
 from anycowork.providers.registry import LOCAL, ProviderRegistry
 
@@ -28,33 +28,33 @@ class LocalModels:
 
     def __init__(
         self,
-        shelf: Shelf,
+        folder: ModelFolder,
         pulling: Pulling,
         supervisor: Supervisor,
         registry: ProviderRegistry,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        self._shelf = shelf
+        self._folder = folder
         self._pulling = pulling
         self._supervisor = supervisor
         self._registry = registry
         self._tasks = tasks
-        self._provider = LocalProvider(supervisor, shelf.ready, registry.pool)
+        self._provider = LocalProvider(supervisor, folder.ready, registry.pool)
         self._pulls: dict[str, _Pull] = {}
         self._failures: dict[str, str] = {}
 
     def shown(self) -> Json:
         """Every model there is or could be, and whether this machine can run one."""
         self.offer()
-        ready = {one.model.name for one in self._shelf.ready()}
+        ready = {one.model.name for one in self._folder.ready()}
         return {
             "engine": {"installed": engine_installed(), "hint": None if engine_installed() else f"Run: {INSTALL}"},
-            "models": [self._described(model, ready) for model in self._shelf.all()],
+            "models": [self._described(model, ready) for model in self._folder.all()],
         }
 
     def offer(self) -> None:
         """The registry knows `local` exactly while a model is here that could answer."""
-        ready = self._shelf.ready() if engine_installed() else []
+        ready = self._folder.ready() if engine_installed() else []
         if not ready:
             self._registry.drop(LOCAL)
         elif self._registry.get(LOCAL) != local_config(ready):
@@ -62,32 +62,32 @@ class LocalModels:
 
     def pull(self, name: str) -> Json:
         """Begins, or goes on with, fetching. Raises: NotFound; Conflict if it is here; Invalid if nobody publishes it."""
-        model = self._shelf.find(name)
-        if any(one.model.name == name for one in self._shelf.ready()):
+        model = self._folder.find(name)
+        if any(one.model.name == name for one in self._folder.ready()):
             raise Conflict(f"{model.title} is here already.")
         if model.url is None and model.mirror is None:
             raise Invalid(f"{model.title} is a file of your own: there is nowhere to fetch it from.", param="name")
         if name not in self._pulls:
             self._failures.pop(name, None)
-            self._pulls[name] = _Pull(self._tasks.create_task(self._pull(model)), self._shelf.fetched_bytes(model))
+            self._pulls[name] = _Pull(self._tasks.create_task(self._pull(model)), self._folder.fetched_bytes(model))
         return self._described(model, set())
 
     async def cancel(self, name: str) -> Json:
         """What was fetched is kept. Raises: NotFound."""
-        model = self._shelf.find(name)
+        model = self._folder.find(name)
         if pull := self._pulls.pop(name, None):
             pull.task.cancel()
             await asyncio.wait([pull.task])
-        return self._described(model, {one.model.name for one in self._shelf.ready()})
+        return self._described(model, {one.model.name for one in self._folder.ready()})
 
     async def remove(self, name: str) -> None:
         """Raises: NotFound; Conflict while it is fetched or used."""
-        model = self._shelf.find(name)
+        model = self._folder.find(name)
         if name in self._pulls:
             raise Conflict(f"{model.title} is being fetched. Cancel that first.")
         if self._supervisor.loaded == name:
             await self._supervisor.release()
-        await asyncio.to_thread(self._shelf.remove, name)
+        await asyncio.to_thread(self._folder.remove, name)
         self._failures.pop(name, None)
         self.offer()
 
@@ -119,7 +119,7 @@ class LocalModels:
 
     def _described(self, model: LocalModel, ready: set[str]) -> Json:
         pull = self._pulls.get(model.name)
-        fetched = pull.fetched if pull else self._shelf.fetched_bytes(model)
+        fetched = pull.fetched if pull else self._folder.fetched_bytes(model)
         return {
             "name": model.name,
             "title": model.title,

@@ -7,7 +7,7 @@ from anycowork.domain.asking import Calling, Chunk, ModelOptions, ModelRequest
 from anycowork.domain.errors import NoSuchModel, Unreachable
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import ProviderConfig
-from anycowork.providers.local.shelf import Weights
+from anycowork.providers.local.folder import Weights
 from anycowork.providers.local.supervisor import Address, Supervisor
 from anycowork.providers.openai_compatible import OpenAICompatible
 from anycowork.providers.pool import HttpPool

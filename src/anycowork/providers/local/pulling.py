@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
 from anycowork.providers.local.catalogue import LocalModel
+from anycowork.providers.local.folder import ModelFolder, NoRoomForModel, Weights
 from anycowork.providers.local.memory import require_memory, total_memory
 from anycowork.providers.local.mirror import fetch_part
-from anycowork.providers.local.shelf import NoRoomForModel, Shelf, Weights
 from anycowork.providers.pool import HttpPool
 from anycowork.providers.ways import proxy_for
 
@@ -29,9 +29,9 @@ class Pulling:
     """`publisher` stands in for the catalogue's own addresses where they are mirrored inside an organisation."""
 
     def __init__(
-        self, shelf: Shelf, pool: HttpPool, *, publisher: Callable[[LocalModel], str | None] | None = None
+        self, folder: ModelFolder, pool: HttpPool, *, publisher: Callable[[LocalModel], str | None] | None = None
     ) -> None:
-        self._shelf = shelf
+        self._folder = folder
         self._pool = pool
         self._publisher = publisher or (lambda model: model.url)
 
@@ -40,12 +40,12 @@ class Pulling:
 
         Raises: ProviderFault if no source gives it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if someone else is at it.
         """
-        if ready := next((one for one in self._shelf.ready() if one.model == model), None):
+        if ready := next((one for one in self._folder.ready() if one.model == model), None):
             return ready
         require_memory(model, total_memory())
         part = model.mirror.part_bytes if model.mirror else 0
-        await asyncio.to_thread(self._shelf.require_room, model, beside=part)
-        with self._shelf.held(model):
+        await asyncio.to_thread(self._folder.require_room, model, beside=part)
+        with self._folder.held(model):
             return await self._from_anyone(model, progress)
 
     async def _from_anyone(self, model: LocalModel, progress: Progress) -> Weights:
@@ -53,7 +53,7 @@ class Pulling:
         for source in (self._from_publisher, self._from_mirror):
             try:
                 await source(model, progress)
-                return await asyncio.to_thread(self._shelf.keep, model)
+                return await asyncio.to_thread(self._folder.keep, model)
             except (ProviderFault, Invalid) as fault:
                 log.warning("pulling %s: %s", model.name, fault.message)
                 reasons.append(fault.message)
@@ -71,7 +71,7 @@ class Pulling:
         url = self._publisher(model)
         if url is None:
             raise Unreachable("It has no publisher's address.")
-        partial = self._shelf.partial(model)
+        partial = self._folder.partial(model)
         have = partial.stat().st_size if partial.exists() else 0
         if have == model.size_bytes:
             return
@@ -107,7 +107,7 @@ class Pulling:
         """Goes on from the last whole part, whoever brought it: it is the same file. Raises: Unreachable."""
         if model.mirror is None:
             raise Unreachable("It has no mirror.")
-        partial = self._shelf.partial(model)
+        partial = self._folder.partial(model)
         have = partial.stat().st_size if partial.exists() else 0
         whole, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
         # Half a part beyond that stays where it is: it is written over with the same bytes, or taken up by the publisher.

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from anycowork.domain.errors import Conflict, ProviderFault, Unreachable
 from anycowork.domain.values import value
+from anycowork.providers.local.folder import Weights
 from anycowork.providers.local.memory import free_memory, require_memory, threads_now
-from anycowork.providers.local.shelf import Weights
 
 ENGINE = "xllamacpp"
 INSTALL = 'pip install "anycowork[local]"'

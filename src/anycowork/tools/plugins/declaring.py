@@ -89,6 +89,8 @@ def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue])
         priority=_PRIORITY,
         requires_approval=read.requires_approval,
         contained=True,
+        looks_below=True,  # whatever its author says: it does as it likes with all that it is shown
+        reveals=True,
         plugin=plugin,
     )
     if not spec.read_only:  # an author may ask for more care than usual, not for less

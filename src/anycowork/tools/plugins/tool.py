@@ -64,7 +64,6 @@ class PluginTool:
             intent=Intent(command=self._title(), contained=True) if changes else None,
             network=self._declared.network,
             payload=place,
-            looks_below=True,
         )
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:

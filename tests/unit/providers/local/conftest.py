@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from anycowork.providers.local.catalogue import LocalModel, Mirror
-from anycowork.providers.local.shelf import Shelf
+from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.pool import HttpPool
 
 PART = 1_000
@@ -97,8 +97,8 @@ def put_all_parts(folder: Path) -> None:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Shelf:
-    return Shelf(tmp_path / "models")
+def folder(tmp_path: Path) -> ModelFolder:
+    return ModelFolder(tmp_path / "models")
 
 
 @pytest.fixture

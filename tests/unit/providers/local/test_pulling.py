@@ -6,120 +6,124 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import Conflict, Unreachable
+from anycowork.providers.local.folder import ModelFolder, NoRoomForModel
 from anycowork.providers.local.memory import NotEnoughMemory, require_memory, threads_for
 from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.local.shelf import NoRoomForModel, Shelf
 from anycowork.providers.pool import HttpPool
 from unit.providers.local.conftest import CONTENT, PART, Publisher, put_all_parts, put_part, small_model
 
 
 async def test_the_publishers_file_arrives_whole_and_its_progress_is_told(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool
 ):
     told: list[int] = []
-    weights = await Pulling(shelf, pool).pull(small_model(publisher.url), told.append)
+    weights = await Pulling(folder, pool).pull(small_model(publisher.url), told.append)
     assert weights.path.read_bytes() == CONTENT
     assert told[-1] == len(CONTENT)
-    assert not shelf.partial(weights.model).exists()
+    assert not folder.partial(weights.model).exists()
 
 
 async def test_a_cut_connection_is_taken_up_where_it_broke_off(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     publisher.cut_after = 1_234
     model = small_model(publisher.url)
     with pytest.raises(Unreachable, match=r"publisher.*mirror.*--file"):
-        await Pulling(shelf, pool).pull(model)
-    weights = await Pulling(shelf, pool).pull(model)
+        await Pulling(folder, pool).pull(model)
+    weights = await Pulling(folder, pool).pull(model)
     assert weights.path.read_bytes() == CONTENT
     assert publisher.ranges[0] is None and publisher.ranges[1] == "bytes=1234-"
 
 
 async def test_the_mirror_goes_on_from_the_last_whole_part_that_the_publisher_gave(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     for number in (3, 4):
         put_part(mirror, number, CONTENT[(number - 1) * PART : number * PART])
     publisher.cut_after = 2_500
-    weights = await Pulling(shelf, pool).pull(small_model(publisher.url))
+    weights = await Pulling(folder, pool).pull(small_model(publisher.url))
     assert weights.path.read_bytes() == CONTENT
 
 
 async def test_where_the_publisher_cannot_be_reached_the_mirror_gives_the_same_file(
-    shelf: Shelf, pool: HttpPool, mirror: Path
+    folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     put_all_parts(mirror)
     told: list[int] = []
-    weights = await Pulling(shelf, pool).pull(small_model("http://127.0.0.1:1/small.gguf"), told.append)
+    weights = await Pulling(folder, pool).pull(small_model("http://127.0.0.1:1/small.gguf"), told.append)
     assert weights.path.read_bytes() == CONTENT
     assert told == [0, 1_000, 2_000, 3_000, 3_500]
 
 
 async def test_a_file_with_a_wrong_hash_is_thrown_away_and_the_mirror_asked(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     put_all_parts(mirror)
     publisher.content = CONTENT[:-1] + b"!"
-    weights = await Pulling(shelf, pool).pull(small_model(publisher.url))
+    weights = await Pulling(folder, pool).pull(small_model(publisher.url))
     assert weights.path.read_bytes() == CONTENT
 
 
 async def test_wrong_bytes_from_everyone_leave_nothing_behind(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     put_all_parts(mirror)
     put_part(mirror, 2, b"?" * PART)
     publisher.status = 404
     model = small_model(publisher.url)
     with pytest.raises(Unreachable, match=r"answered 404.*wrong SHA-256"):
-        await Pulling(shelf, pool).pull(model)
-    assert shelf.fetched_bytes(model) == 0 and shelf.ready() == []
+        await Pulling(folder, pool).pull(model)
+    assert folder.fetched_bytes(model) == 0 and folder.ready() == []
 
 
-async def test_a_part_of_another_size_is_not_unpacked(shelf: Shelf, pool: HttpPool, mirror: Path):
+async def test_a_part_of_another_size_is_not_unpacked(folder: ModelFolder, pool: HttpPool, mirror: Path):
     put_all_parts(mirror)
     put_part(mirror, 1, CONTENT)
     with pytest.raises(Unreachable, match="part 1 does not hold the 1000 bytes"):
-        await Pulling(shelf, pool).pull(small_model())
+        await Pulling(folder, pool).pull(small_model())
 
 
 async def test_more_bytes_than_the_file_has_are_not_taken(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     publisher.content = CONTENT + b"more"
     with pytest.raises(Unreachable, match="more than the file has"):
-        await Pulling(shelf, pool).pull(small_model(publisher.url))
+        await Pulling(folder, pool).pull(small_model(publisher.url))
 
 
 async def test_a_full_disk_is_said_and_no_one_else_is_asked(
-    publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     put_all_parts(mirror)
     model = small_model(publisher.url)
-    shelf.require_room(model)
-    shelf.partial(model).symlink_to("/dev/full")
+    folder.require_room(model)
+    folder.partial(model).symlink_to("/dev/full")
     with pytest.raises(NoRoomForModel, match="No space left"):
-        await Pulling(shelf, pool).pull(model)
+        await Pulling(folder, pool).pull(model)
 
 
-async def test_a_model_that_is_being_fetched_is_not_fetched_twice(publisher: Publisher, shelf: Shelf, pool: HttpPool):
+async def test_a_model_that_is_being_fetched_is_not_fetched_twice(
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool
+):
     model = small_model(publisher.url)
-    shelf.require_room(model)
-    with shelf.held(model), pytest.raises(Conflict, match="fetched already"):
-        await Pulling(shelf, pool).pull(model)
+    folder.require_room(model)
+    with folder.held(model), pytest.raises(Conflict, match="fetched already"):
+        await Pulling(folder, pool).pull(model)
 
 
-async def test_a_cancelled_pull_keeps_what_it_fetched(publisher: Publisher, shelf: Shelf, pool: HttpPool, mirror: Path):
+async def test_a_cancelled_pull_keeps_what_it_fetched(
+    publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
+):
     put_all_parts(mirror)
     model = small_model()
     begun = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        pull = tasks.create_task(Pulling(shelf, pool).pull(model, lambda fetched: begun.set() if fetched else None))
+        pull = tasks.create_task(Pulling(folder, pool).pull(model, lambda fetched: begun.set() if fetched else None))
         async with asyncio.timeout(5):
             await begun.wait()
         pull.cancel()
     assert pull.cancelled()
-    assert PART <= shelf.fetched_bytes(model) < len(CONTENT)
+    assert PART <= folder.fetched_bytes(model) < len(CONTENT)
 
 
 def test_a_machine_without_the_memory_is_told_before_anything_is_fetched():

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.asking import ModelRequest, Said
+from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.provider import LocalProvider
-from anycowork.providers.local.shelf import Shelf
 from anycowork.providers.local.supervisor import Supervisor, engine_installed
 from anycowork.providers.pool import HttpPool
 from anycowork.settings import default_data_dir
 from support.provider_client import all_of, text_of, usage_of
 
 MODELS = Path(os.environ.get("ANYCOWORK_TEST_MODELS") or default_data_dir() / "models")
-READY = Shelf(MODELS).ready() if engine_installed() else []
+READY = ModelFolder(MODELS).ready() if engine_installed() else []
 SCHEMA = {
     "type": "object",
     "properties": {"colour": {"enum": ["red", "green"]}},

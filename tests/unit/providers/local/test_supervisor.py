@@ -17,9 +17,9 @@ from anycowork.domain.asking import ModelRequest, Said
 from anycowork.domain.errors import Conflict, NoSuchModel, Unreachable
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.config import ProviderConfig
+from anycowork.providers.local.folder import Weights
 from anycowork.providers.local.memory import NotEnoughMemory
 from anycowork.providers.local.provider import LocalProvider, local_config
-from anycowork.providers.local.shelf import Weights
 from anycowork.providers.local.supervisor import Supervisor
 from anycowork.providers.passthrough import LentLine, Line, Passthrough
 from anycowork.providers.pool import HttpPool

@@ -39,11 +39,11 @@ class Weights:
     path: Path
 
 
-class Shelf:
-    """`folder` is made when something is first put there."""
+class ModelFolder:
+    """`path` is made when something is first put there."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
     def all(self) -> list[LocalModel]:
         """The catalogue's, then a person's own."""
@@ -57,31 +57,31 @@ class Shelf:
         return found
 
     def ready(self) -> list[Weights]:
-        found = [Weights(model, self.folder / model.file) for model in self.all()]
+        found = [Weights(model, self.path / model.file) for model in self.all()]
         return [one for one in found if _size(one.path) == one.model.size_bytes]
 
     def partial(self, model: LocalModel) -> Path:
-        return self.folder / f"{model.file}.part"
+        return self.path / f"{model.file}.part"
 
     def fetched_bytes(self, model: LocalModel) -> int:
         """All of it when it is ready."""
-        return _size(self.folder / model.file) or _size(self.partial(model))
+        return _size(self.path / model.file) or _size(self.partial(model))
 
     def require_room(self, model: LocalModel, *, beside: int = 0) -> None:
         """For what is missing of the model, and `beside` more while it comes. Raises: NoRoomForModel."""
         self._make()
         missing = model.size_bytes - _size(self.partial(model)) + beside
-        free = shutil.disk_usage(self.folder).free
+        free = shutil.disk_usage(self.path).free
         if free < missing:
             raise NoRoomForModel(
-                f"{model.title} needs {missing // MIB} MiB more in {self.folder}, and only {free // MIB} MiB are free. "
+                f"{model.title} needs {missing // MIB} MiB more in {self.path}, and only {free // MIB} MiB are free. "
                 "Free some space, then pull again: what was fetched is kept."
             )
 
     @contextmanager
     def held(self, model: LocalModel) -> Iterator[None]:
         """One at a time, in whichever process. Raises: Conflict."""
-        with (self.folder / f"{model.file}.lock").open("w") as lock:
+        with (self.path / f"{model.file}.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -109,7 +109,7 @@ class Shelf:
             (one for one in CATALOGUE if one.size_bytes == _size(source) and one.sha256 == _sha256(source)), None
         )
         model = model or _own(_own_name(name or source.stem), _size(source))
-        if _size(self.folder / model.file):
+        if _size(self.path / model.file):
             raise Conflict(f"There is a model '{model.name}' already. Remove it first, or choose another name.")
         self.partial(model).unlink(missing_ok=True)
         self.require_room(model)
@@ -119,21 +119,21 @@ class Shelf:
     def remove(self, name: str) -> None:
         """What is there of it, whole or not. Raises: NotFound if nothing is."""
         model = self.find(name)
-        files = [self.folder / model.file, self.partial(model)]
+        files = [self.path / model.file, self.partial(model)]
         if not any(file.exists() for file in files):
             raise NotFound("fetched model", name)
         for file in files:
             file.unlink(missing_ok=True)
 
     def _own(self) -> list[LocalModel]:
-        files = sorted(self.folder.glob("*.gguf")) if self.folder.is_dir() else []
+        files = sorted(self.path.glob("*.gguf")) if self.path.is_dir() else []
         return [_own(file.stem, _size(file)) for file in files if known(file.stem) is None]
 
     def _in_place(self, partial: Path, model: LocalModel) -> Weights:
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
-        path = partial.rename(self.folder / model.file)
-        folder = os.open(self.folder, os.O_RDONLY)
+        path = partial.rename(self.path / model.file)
+        folder = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
@@ -142,9 +142,9 @@ class Shelf:
 
     def _make(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise StorageFault(f"{self.folder} cannot be made ({error.strerror}).") from error
+            raise StorageFault(f"{self.path} cannot be made ({error.strerror}).") from error
 
 
 def _own_name(wanted: str) -> str:
