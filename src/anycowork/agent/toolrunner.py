@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
 
+from anycowork.agent.live import LiveOutput
 from anycowork.agent.moment import Moment
 from anycowork.agent.refusing import failed, of_held
 from anycowork.agent.verdicts import Verdicts
@@ -154,12 +155,18 @@ class ToolRunner:
             await self._intend(moment, call, verdict, epoch, before)
         waiting: list[Intent] = []
         intend = self._commit_intent(moment, call.id, epoch, before)
-        result = await self._effect(moment, verdict, call, intend=intend, hold=waiting.append)
+        message_id = self._clock.new_id()
+        live = LiveOutput(self._journal, call, message_id)
+        try:
+            result = await self._effect(moment, verdict, call, intend=intend, hold=waiting.append, progress=live.tell)
+        finally:
+            live.end()
         if waiting:
             return await self._wait(moment, replace(moment.call(call.id), intent=waiting[0]))
         result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by})
         after = [await self._snapshots.after(each, moment.workspace) for each in before]
-        await self._settle(moment, moment.call(call.id), result, [each for each in after if each])
+        taken = [each for each in after if each]
+        await self._settle(moment, moment.call(call.id), result, taken, message_id=message_id)
         return None
 
     async def _wait(self, moment: Moment, call: Call) -> MustAsk | None:
@@ -210,6 +217,7 @@ class ToolRunner:
         *,
         intend: Callable[[Intent], Awaitable[None]] | None = None,
         hold: Callable[[Intent], None] | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> ToolResult:
         if intend is None and not admitted.tool.spec.read_only:  # it was taken for a read, before a plugin came or went
             return ToolResult.failed(StateChanged("The tools changed at that very moment. Make the call again."))
@@ -218,6 +226,7 @@ class ToolRunner:
         if hold is not None:
             hands = replace(
                 hands,
+                progress=progress,
                 named_network=admitted.judged.named_literally,
                 weigh=lambda changes: self._gate.weigh(call, changes, moment.workspace.root),
                 hold=hold,
@@ -229,21 +238,31 @@ class ToolRunner:
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 
-    async def _settle(self, moment: Moment, call: Call, result: ToolResult, taken: Sequence[Snapshot] = ()) -> None:
+    async def _settle(
+        self,
+        moment: Moment,
+        call: Call,
+        result: ToolResult,
+        taken: Sequence[Snapshot] = (),
+        *,
+        message_id: str | None = None,
+    ) -> None:
         """Result, message, snapshot and events in one transaction. What waited for this call waits no longer."""
         if call.held is not None:
             result = of_held(call.held, result)
             await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
-        settled, message, event = self._settled(moment, call, result)
+        settled, message, event = self._settled(moment, call, result, message_id)
         events = (event, *(announce.snapshot(each) for each in taken))
         await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
         moment.put(settled)
         moment.history.append(message)
 
-    def _settled(self, moment: Moment, call: Call, result: ToolResult) -> tuple[Call, Message, Draft]:
+    def _settled(
+        self, moment: Moment, call: Call, result: ToolResult, message_id: str | None = None
+    ) -> tuple[Call, Message, Draft]:
         settled = replace(call, state=CallState.SETTLED, result=result)
         message = result_message(
-            settled, result, message_id=self._clock.new_id(), at=self._clock.now(), role=moment.role.name
+            settled, result, message_id=message_id or self._clock.new_id(), at=self._clock.now(), role=moment.role.name
         )
         return settled, message, announce.tool_result(settled, result)
 

@@ -74,6 +74,9 @@ class Journal(Protocol):
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
         """A delta: numbered and published at once, made durable in pieces (every 100 ms or 1 KB)."""
 
+    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
+        """A delta of what a call prints: numbered and published, and not kept. Its message is still to come, and has all of it."""
+
 
 class Store(Protocol):
     """Reads. `None` where there is nothing; order is always by sequence."""

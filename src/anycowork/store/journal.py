@@ -9,9 +9,9 @@ from itertools import chain
 
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
-from anycowork.domain.events import EventType, Record
+from anycowork.domain.events import Draft, EventType, Record
 from anycowork.domain.journal import AddChat, Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
-from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
@@ -103,6 +103,15 @@ class SqliteJournal:
             at=self._clock.now(),
         )
         line.show(delta.seq, partial(self._show_delta, delta, delta.record()))
+
+    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
+        line = self._lines.of(chat_id)
+        seq = line.take(1)
+        body: Json = {"message_id": message_id, "offset": offset, "text": text}
+        draft = Draft(EventType.TEXT_DELTA, body, turn_id=turn_id, call_id=call_id)
+        at, record_id = self._clock.now(), self._clock.new_id()
+        shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
+        line.show(seq, partial(self._publish, Entry(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0)))
 
     async def aclose(self) -> None:
         """Returns when all that was written and said is durable. Raises: StorageFault if some of it is not."""

@@ -13,6 +13,7 @@ from anycowork.domain.messages import Json
 from anycowork.terminal.cards import Card, card_of, thought_card
 
 TAIL = 6_000  # characters of a growing answer that are drawn
+PRINTED_LINES = 12  # of a command that runs
 
 
 class CardView(Static):
@@ -35,11 +36,12 @@ class CardView(Static):
 
 
 class Growing(Static):
-    """An answer while it comes: plain words, as they are not all there."""
+    """An answer while it comes, or what a call prints while it runs: plain words, as they are not all there."""
 
-    def __init__(self) -> None:
-        super().__init__(classes="card agent", markup=False)
+    def __init__(self, *, printed: bool) -> None:
+        super().__init__(classes="card result" if printed else "card agent", markup=False)
         self._thought = self._said = ""
+        self._printed = printed
 
     def grow(self, offset: int, text: str, *, thinking: bool) -> None:
         if thinking:
@@ -49,6 +51,9 @@ class Growing(Static):
         self.update(self._drawn())
 
     def _drawn(self) -> RenderableType:
+        if self._printed:
+            lines = harmless(self._said[-TAIL:]).splitlines()[-PRINTED_LINES:]
+            return Text("\n".join(lines), style="dim")
         if self._said:
             return Text(harmless(self._said[-TAIL:]))
         last = " ".join(self._thought.split())[-100:]
@@ -81,11 +86,11 @@ class Conversation(VerticalScroll):
             self.mount(*views, after=grown)
         grown.remove()
 
-    def grow(self, message_id: str, offset: int, text: str, *, thinking: bool) -> None:
+    def grow(self, message_id: str, offset: int, text: str, *, thinking: bool, printed: bool = False) -> None:
         if message_id in self._shown:
             return
         if message_id not in self._growing:
-            self._growing[message_id] = Growing()
+            self._growing[message_id] = Growing(printed=printed)
             self.mount(self._growing[message_id])
         self._growing[message_id].grow(offset, text, thinking=thinking)
 

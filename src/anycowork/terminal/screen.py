@@ -129,9 +129,7 @@ class ChatScreen(App[None]):
             case "message":
                 conversation.show(noun(event, "message"))
             case "text-delta" | "reasoning-delta" as kind:
-                offset = event.get("offset")
-                where, text = str(event.get("message_id")), str(event.get("text"))
-                conversation.grow(where, offset if isinstance(offset, int) else 0, text, thinking=kind != "text-delta")
+                self._grow(event, thinking=kind == "reasoning-delta")
             case "error":
                 conversation.note(str(noun(event, "error").get("message")), "error")
             case "workflow-progress":
@@ -142,6 +140,12 @@ class ChatScreen(App[None]):
                 if event.get("reason") in ("stopped", "interrupted"):
                     conversation.note("Stopped." if event["reason"] == "stopped" else "Interrupted.")
         self._attend_to_what_is_open()
+
+    def _grow(self, event: Json, *, thinking: bool) -> None:
+        where, offset, text = str(event.get("message_id")), event.get("offset"), str(event.get("text"))
+        printed = event.get("call_id") is not None
+        at = offset if isinstance(offset, int) else 0
+        self._conversation.grow(where, at, text, thinking=thinking, printed=printed)
 
     # --- what waits for the person
 

@@ -11,7 +11,7 @@ import { loadEarlier, seek, useLive } from "../state/live";
 import { useRoles, useSees } from "../state/queries";
 import type { ChatView, PlanStanding } from "../state/reduce";
 import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
-import { type Row, rowsOf, withDrafts } from "../state/rows";
+import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
 import { RunLine } from "../workflows/RunLine";
@@ -39,7 +39,8 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare, onChec
   const loadingEarlier = useLive((live) => live.loadingEarlier);
   const look = lookOf(useRoles(), view.role);
   const settled = useMemo(() => rowsOf(view.messages), [view.messages]);
-  const rows = useMemo(() => withDrafts(settled, view.drafts, view.role), [settled, view.drafts, view.role]);
+  const worked = useMemo(() => withPrinted(settled, view.printed), [settled, view.printed]);
+  const rows = useMemo(() => withDrafts(worked, view.drafts, view.role), [worked, view.drafts, view.role]);
   useSeek(target);
   const runs = useMemo(() => runsOf(view), [view.messages, view.runs, view.state]);
   const [sending, send] = useSending();

@@ -40,3 +40,11 @@ it.each([
   show(<ToolCallCard done={done({ tool_call_id: "c", status })} waiting={false} />);
   expect(screen.getByText(words)).toBeTruthy();
 });
+
+it("shows what it has printed so far without being opened, and no longer when it is done", () => {
+  const { unmount } = show(<ToolCallCard done={done(null, "1 passed\n2 passed\n")} waiting={false} />);
+  expect(screen.getByLabelText("Output so far").textContent).toContain("2 passed");
+  unmount();
+  show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok" }, "2 passed")} waiting={false} />);
+  expect(screen.queryByLabelText("Output so far")).toBeNull();
+});

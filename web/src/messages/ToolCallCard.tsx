@@ -1,4 +1,4 @@
-// One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand.
+// One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
@@ -14,30 +14,33 @@ export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }
   const { Icon, does, did } = lookOfTool(call.tool);
   const diff = result?.diff ? readDiff(result.diff) : null;
   return (
-    <Fold
-      name={`call ${call.id}`}
-      summary={
-        <span className="flex min-w-0 flex-1 items-center gap-2">
-          <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
-          <span className="min-w-0 truncate">
-            {result?.status === "ok" ? did : does} <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
+    <>
+      <Fold
+        name={`call ${call.id}`}
+        summary={
+          <span className="flex min-w-0 flex-1 items-center gap-2">
+            <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
+            <span className="min-w-0 truncate">
+              {result?.status === "ok" ? did : does} <code className="font-mono text-[13px] text-ink">{subjectOf(call.parameters) || call.tool}</code>
+            </span>
+            {diff && <DiffCount added={diff.added} removed={diff.removed} />}
+            <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
+              {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
+              <StatusMark status={result?.status ?? null} waiting={waiting} />
+            </span>
           </span>
-          {diff && <DiffCount added={diff.added} removed={diff.removed} />}
-          <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
-            {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
-            <StatusMark status={result?.status ?? null} waiting={waiting} />
-          </span>
-        </span>
-      }
-    >
-      {() => (
-        <>
-          {result ? <ToolResultCard result={result} output={output} /> : <p className="py-1 text-sm text-ink-3">{waiting ? "Waiting for your decision." : "No result yet."}</p>}
-          <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
-            {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
-          </Fold>
-        </>
-      )}
-    </Fold>
+        }
+      >
+        {() => (
+          <>
+            {result ? <ToolResultCard result={result} output={output} /> : <p className="py-1 text-sm text-ink-3">{waiting ? "Waiting for your decision." : "No result yet."}</p>}
+            <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
+              {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
+            </Fold>
+          </>
+        )}
+      </Fold>
+      {!result && output && <Output text={output} label="Output so far" ending />}
+    </>
   );
 }

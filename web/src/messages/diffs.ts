@@ -12,7 +12,7 @@ export interface FileDiff {
   removed: number;
 }
 
-interface Diff {
+export interface Diff {
   files: FileDiff[];
   added: number;
   removed: number;

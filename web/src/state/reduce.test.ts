@@ -43,6 +43,16 @@ describe("a chat's view", () => {
     expect(after(...deltas).drafts[0]?.text).toEqual({ text: "a😀bc", length: 4 });
   });
 
+  it("keeps what a call prints apart from words, until its result has come", () => {
+    const printed = [
+      event("text-delta", 1, { message_id: "r", call_id: "c", offset: 0, text: "one\n" }),
+      event("text-delta", 2, { message_id: "r", call_id: "c", offset: 4, text: "two\n" }),
+    ];
+    expect(after(...printed)).toMatchObject({ drafts: [], printed: { c: { text: "one\ntwo\n" } } });
+    expect(after(...printed, event("tool-result", 3, { call_id: "c" })).printed).toEqual({});
+    expect(after(...printed, event("turn-ended", 3, { reason: "stopped" })).printed).toEqual({});
+  });
+
   it("drops the draft when its message has come, or the call it turned out to be", () => {
     const delta = event("reasoning-delta", 1, { message_id: "m", offset: 0, text: "hm" });
     const call = message({ id: "other", message_type: "tool_call" });

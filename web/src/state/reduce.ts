@@ -45,6 +45,8 @@ export interface ChatView {
   role: string;
   messages: readonly Message[];
   drafts: readonly Draft[];
+  /** What each call that runs has printed so far; its result takes the place of it. */
+  printed: Readonly<Record<string, Said>>;
   approvals: readonly Approval[];
   question: string | null;
   plans: Readonly<Record<string, PlanStanding>>;
@@ -71,6 +73,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     role: chat.config.agent_role,
     messages,
     drafts: [],
+    printed: {},
     approvals,
     question: chat.waiting_for.question,
     plans: {},
@@ -104,11 +107,12 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       return withMessage(view, event.message as Message);
     case "text-delta":
     case "reasoning-delta":
+      if (event.call_id) return { ...view, printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) } };
       return { ...view, drafts: withDelta(view.drafts, event) };
     case "turn-started":
       return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at }, ending: null };
     case "turn-ended":
-      return { ...view, state: "idle", turn: null, ending: event.reason, drafts: [], approvals: [], question: null };
+      return { ...view, state: "idle", turn: null, ending: event.reason, drafts: [], printed: {}, approvals: [], question: null };
     case "permission-request":
       return { ...view, state: "awaiting_approval", approvals: [...without(view.approvals, event.approval.id), event.approval] };
     case "permission-decided":
@@ -128,6 +132,7 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "workflow-progress":
       return withRun(view, readRun(event.workflow));
     case "tool-result":
+      return { ...view, printed: withoutKey(view.printed, event.call_id ?? "") };
     case "task-started":
     case "task-completed":
     case "job-updated":
@@ -151,6 +156,12 @@ function withMessage(view: ChatView, message: Message): ChatView {
 
 function withRun(view: ChatView, run: Run | null): ChatView {
   return run ? { ...view, runs: { ...view.runs, [run.run_id]: run } } : view;
+}
+
+function withoutKey<T>(record: Readonly<Record<string, T>>, key: string): Readonly<Record<string, T>> {
+  if (!(key in record)) return record;
+  const { [key]: _, ...rest } = record;
+  return rest;
 }
 
 function without(approvals: readonly Approval[], id: string): readonly Approval[] {

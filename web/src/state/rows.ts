@@ -1,6 +1,6 @@
 // The transcript as rows: one per message, but calls of one stretch of work stand together with their results.
 import { type Message, type ToolCall, type ToolResult, readToolCall, readToolResult } from "../wire/nouns";
-import type { Draft } from "./reduce";
+import type { Draft, Said } from "./reduce";
 
 export interface Done {
   message: Message;
@@ -34,6 +34,15 @@ export function rowsOf(messages: readonly Message[]): Row[] {
     }
   }
   return rows;
+}
+
+/** A call that runs shows what it has printed so far where its output will stand. */
+export function withPrinted(rows: readonly Row[], printed: Readonly<Record<string, Said>>): readonly Row[] {
+  if (Object.keys(printed).length === 0) return rows;
+  return rows.map((row) => {
+    if (row.kind !== "work" || !row.calls.some(({ call, result }) => !result && call.id in printed)) return row;
+    return { ...row, calls: row.calls.map((done) => (done.result ? done : { ...done, output: printed[done.call.id]?.text ?? "" })) };
+  });
 }
 
 /** What is still being said stands as the message that it becomes. */
