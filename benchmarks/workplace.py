@@ -219,6 +219,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 toolbox=toolbox,
                 workflows=runner,
                 tasks=tasks,
+                find_workspace=find_workspace,
             )
             desk = FrontDesk(
                 turnstile=Turnstile(journal=journal, store=store, keeper=keeper),

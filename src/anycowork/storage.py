@@ -1,4 +1,4 @@
-"""What takes room on the disk, under its own name: for `anycowork doctor`, `GET /storage` and the settings page. Changes nothing."""
+"""What takes room on the disk, under its own name: for `anycowork doctor` and `GET /storage`. Changes nothing."""
 
 from pathlib import Path
 

@@ -204,12 +204,12 @@ class ChatScreen(App[None]):
         colour = COLOURS.get(colour, colour if colour in PLAIN else "default")
         head = Text.assemble(
             (f" {harmless(situation.role)} ", f"bold reverse {colour}"),
-            f"  {harmless(str(chat.get('title')))}",
-            (f"  {harmless(str(chat.get('workspace')))}", "dim"),
             f"  {STATES.get(situation.state, situation.state)}",
+            (f"  {harmless(str(chat.get('title')))}", "bold"),
+            (f"  {harmless(str(chat.get('workspace')))}", "dim"),
             (f"  {harmless(situation.model)}  {situation.tokens:,} tokens" if situation.tokens else "", "dim"),
         )
-        head.no_wrap = True
+        head.no_wrap, head.overflow = True, "ellipsis"
         self.query_one("#head", Static).update(head)
 
     # --- what the person does
