@@ -4,6 +4,7 @@ Commands fill them, so nothing in them is believed: what cannot be weighed count
 """
 
 import os
+import stat
 import threading
 import time
 from collections import Counter
@@ -164,11 +165,18 @@ class Caches:
                 return False
             self._known.get(cache, {}).pop(program, None)
             try:
-                program.rename(aside)
+                _put_aside(program, aside)
             except OSError:
                 return False
         _remove(aside)
         return True
+
+
+def _put_aside(place: Path, aside: Path) -> None:
+    """Also one that a command closed: who moves a folder elsewhere must be able to write into it. Raises: OSError."""
+    if stat.S_ISDIR(place.lstat().st_mode):
+        place.chmod(0o700)
+    place.rename(aside)
 
 
 def is_leftover(place: Path) -> bool:
