@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -36,7 +36,7 @@ from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
 from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
-from anycowork.events.stream import follow, follow_all
+from anycowork.events.stream import Streams
 from anycowork.grounds import Grounds
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
@@ -193,7 +193,7 @@ async def _furnish(
         ),
         workflows=workflows,
         find_workspace=shared.grounds.find,
-        streams=Streams(database, hub),
+        streams=Streams(store, hub),
         roles=shared.roles,
         prompts=shared.prompts,
         providers=providers,
@@ -406,22 +406,3 @@ async def serve(
         async with open_house(settings, clock, token=token) as house:
             settle_memory()
             await serve_app(house.app, place, stopping=house.stopping, ready=announce, heed_signals=heed_signals)
-
-
-# --- how rooms are introduced to each other
-
-
-class Streams:
-    """Events as bytes, from the journal and the hub together."""
-
-    def __init__(self, database: Database, hub: Hub) -> None:
-        self._store = database.store
-        self._hub = hub
-
-    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]:
-        store = self._store
-        return follow(chat_id, after, records_after=store.records_after, last_number=store.last_number, hub=self._hub)
-
-    def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
-        store = self._store
-        return follow_all(after, sidebar_after=store.sidebar_after, last_position=store.last_position, hub=self._hub)

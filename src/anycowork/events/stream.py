@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import Protocol
 
 from anycowork.domain.events import Record
 from anycowork.events.hub import Frame, Hub, Reader, frame, sidebar_frame
@@ -13,6 +14,31 @@ SidebarAfter = Callable[[int, int], Awaitable[list[Record]]]
 LastNumber = Callable[[str], Awaitable[int]]
 LastPosition = Callable[[], Awaitable[int]]
 Replay = Callable[[int], Awaitable[list[Frame]]]
+
+
+class Records(Protocol):
+    """What a stream reads of the journal."""
+
+    async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]: ...
+    async def last_number(self, chat_id: str) -> int: ...
+    async def sidebar_after(self, position: int, limit: int) -> list[Record]: ...
+    async def last_position(self) -> int: ...
+
+
+class Streams:
+    """Events as bytes, from the journal and the hub together."""
+
+    def __init__(self, records: Records, hub: Hub) -> None:
+        self._records = records
+        self._hub = hub
+
+    def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]:
+        kept = self._records
+        return follow(chat_id, after, records_after=kept.records_after, last_number=kept.last_number, hub=self._hub)
+
+    def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
+        kept = self._records
+        return follow_all(after, sidebar_after=kept.sidebar_after, last_position=kept.last_position, hub=self._hub)
 
 
 async def follow(
