@@ -159,7 +159,8 @@ def _stream(summary: str, beginning: str, parameters: list[Schema], *statuses: i
         "tags": ["events"],
         "summary": summary,
         "description": f"Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts {beginning}."
-        " A delta whose `call_id` is set is what that call prints while it runs: it is not stored; the result of one that ends by itself has all of it.",
+        " A delta whose `call_id` is set is what that call prints while it runs. It is not stored:"
+        " the result of one that ends by itself has all of it.",
         "parameters": [
             *parameters,
             {"name": "after", "in": "query", "required": False, "schema": number},

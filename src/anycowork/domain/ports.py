@@ -75,7 +75,10 @@ class Journal(Protocol):
         """A delta: numbered and published at once, made durable in pieces (every 100 ms or 1 KB)."""
 
     def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
-        """A delta of what a call prints: numbered and published, and not kept. Its message is still to come, and has all of it, unless the call is stopped."""
+        """A delta of what a call prints: numbered and published, and not kept.
+
+        Its message is still to come, and has all of it, unless the call is stopped.
+        """
 
 
 class Store(Protocol):

@@ -862,7 +862,7 @@ export interface paths {
         };
         /**
          * Everything that happens in one chat
-         * @description Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts with the first event. A delta whose `call_id` is set is what that call prints while it runs: it is not stored; the result of one that ends by itself has all of it.
+         * @description Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts with the first event. A delta whose `call_id` is set is what that call prints while it runs. It is not stored: the result of one that ends by itself has all of it.
          */
         get: {
             parameters: {
@@ -1045,7 +1045,7 @@ export interface paths {
         };
         /**
          * Chat states, approvals and questions of every chat, without deltas
-         * @description Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts from now on. A comment `: chats` says that the list of chats should be read again: one came, went, or has another title. A delta whose `call_id` is set is what that call prints while it runs: it is not stored; the result of one that ends by itself has all of it.
+         * @description Reconnecting with `Last-Event-ID` or `after` misses nothing; without them it starts from now on. A comment `: chats` says that the list of chats should be read again: one came, went, or has another title. A delta whose `call_id` is set is what that call prints while it runs. It is not stored: the result of one that ends by itself has all of it.
          */
         get: {
             parameters: {
