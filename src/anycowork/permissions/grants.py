@@ -5,7 +5,7 @@ from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Call, ToolSpec
-from anycowork.permissions.patterns import path_matches
+from anycowork.permissions.patterns import path_matches, plain
 
 
 def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> str | None:
@@ -49,5 +49,10 @@ def _means(pattern: str, path: str) -> bool:
 
 
 def names_file(pattern: str, path: str) -> bool:
-    """Whether the pattern means this very file or a folder around it; one with wildcards names no file in particular."""
-    return not any(sign in pattern for sign in "*?") and path_matches(pattern, path)
+    """Whether the pattern means this very file, or a folder of control files around it; one with wildcards names no file in particular.
+
+    `docs/` does not name `docs/.vscode/tasks.json`: a person who approves it does not think of that.
+    """
+    if any(sign in pattern for sign in "*?") or not path_matches(pattern, path):
+        return False
+    return plain(pattern.strip()) == plain(path) or path_steers(plain(pattern.strip()))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from anycowork.domain.approvals import Risk
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.domain.steering import path_steers
+from anycowork.domain.steering import is_build_script, path_steers
 from anycowork.domain.tools import Call, ToolSpec
 
 _SECRETS = re.compile(
@@ -82,7 +82,10 @@ def _of_resource(resource: str) -> list[tuple[Risk, str]]:
         )
         return [(Risk.HIGH, text) for pattern, text in in_words if pattern.search(words)]
     secret = [(Risk.HIGH, "The path looks like a secret.")] if _SECRETS.search(resource) else []
-    return [*secret, *([(Risk.HIGH, "The file steers tools, editors or agents.")] if path_steers(resource) else [])]
+    if path_steers(resource):
+        return [*secret, (Risk.HIGH, "The file steers tools, editors or agents.")]
+    script = "Package managers or build tools run what this file says." if is_build_script(resource) else ""
+    return [*secret, *([(Risk.MEDIUM, script)] if script else [])]
 
 
 def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
