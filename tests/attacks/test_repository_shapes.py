@@ -247,7 +247,7 @@ ASKED = {
     "a split index": "git update-index --split-index",
     "an untracked cache": "git update-index --force-untracked-cache",
     "an index that is none": "echo x > .git/index",
-    "an index without checksum": "git -c index.skipHash=true update-index --force-write-index; truncate -s -20 .git/index; head -c 20 /dev/zero >> .git/index",
+    "an index without checksum": "truncate -s -20 .git/index; head -c 20 /dev/zero >> .git/index",
     "no index": "rm .git/index",
     "a rebase that stopped": "git checkout -q -b other HEAD~1; echo 3 > a.txt; git commit -qam 3; git rebase -q main || true",
     "a bisection": "git bisect start",

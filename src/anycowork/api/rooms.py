@@ -14,7 +14,7 @@ from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.trust import TrustDesk
-from anycowork.domain.audit import ChainEnd, Link
+from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -46,6 +46,8 @@ class PagedStore(Store, Protocol):
 
     async def chain_end(self, chat_id: str) -> ChainEnd | None:
         """None if there is no such chat."""
+
+    def newest_head(self) -> ChainHead | None: ...
 
     async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
         """A page of the audit chain, ascending."""

@@ -211,6 +211,13 @@ class StorageFault(AnyCoworkError):
     retryable = True
 
 
+class DatabaseDamaged(StorageFault):
+    """The database's file has content that SQLite cannot read. Trying again does not help."""
+
+    code = "database_damaged"
+    retryable = False
+
+
 # --- the caller erred
 
 

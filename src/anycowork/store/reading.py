@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
-from anycowork.domain.audit import Broken, ChainEnd, Link
+from anycowork.domain.audit import Broken, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message
@@ -16,6 +16,7 @@ from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage
 from anycowork.domain.workflows import Run
 from anycowork.store import answers, approvals, audit, calls, chats, messages, records, runs, snapshots, turns, usage
+from anycowork.store.audit_heads import AuditHeads
 from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
@@ -25,11 +26,14 @@ from anycowork.store.turns import Running
 class SqliteStore:
     """The `Store` of the domain's ports, and the pages that the faces show. Belongs to the journal's event loop."""
 
-    def __init__(self, reader: sqlite3.Connection, lines: Lines, pieces: Pieces, running: Running) -> None:
+    def __init__(
+        self, reader: sqlite3.Connection, lines: Lines, pieces: Pieces, running: Running, heads: AuditHeads
+    ) -> None:
         self._reader = reader
         self._lines = lines
         self._pieces = pieces
         self._running = running
+        self._heads = heads
 
     # --- chats
 
@@ -172,6 +176,10 @@ class SqliteStore:
 
     async def chain_end(self, chat_id: str) -> ChainEnd | None:
         return audit.end_of(self._reader, chat_id)
+
+    def newest_head(self) -> ChainHead | None:
+        """What the second place remembered last, of any chat; None if nothing yet."""
+        return self._heads.newest
 
     async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
         """A page of the chat's chain, ascending."""

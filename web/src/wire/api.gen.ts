@@ -479,6 +479,8 @@ export interface paths {
         /**
          * Audit Log
          * @description `hash` is SHA-256 over the previous line's hash (empty at first) and `record` as UTF-8; the last line holds the chain's end.
+         *
+         *     `heads` is the newest of the heads of all chats: kept elsewhere, this log proves later that none of them was cut or removed.
          */
         get: operations["audit_log"];
         put?: never;
@@ -10992,7 +10994,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {"seq": 1, "hash": "…", "record": "{…}"}
-                     *     {"chat_id": "…", "end": "…", "records": 1}
+                     *     {"chat_id": "…", "end": "…", "records": 1, "heads": {"count": 7, "head": "…"}}
                      */
                     "application/x-ndjson": unknown;
                 };
