@@ -25,6 +25,7 @@ _OURS = frozenset(
         b"cookie",
         b"x-api-key",
         b"api-key",
+        b"x-anycowork-page-key",
         b"content-length",
         b"expect",
         b"origin",

@@ -76,6 +76,29 @@ class Keys(Protocol):
         """False if there is no such key."""
 
 
+class Session(Protocol):
+    @property
+    def cookie(self) -> str: ...
+    @property
+    def page_key(self) -> str: ...
+
+
+class Sessions(Protocol):
+    """Signed-in browsers. A cookie counts only together with the page key of the same session."""
+
+    cookie_name: str
+
+    def offer(self, seconds: float = ...) -> tuple[str, Session]:
+        """A one-time code, and the session that begins when it is redeemed."""
+
+    async def redeem(self, code: str) -> Session | None:
+        """None if the code is unknown, expired or used."""
+
+    async def begin(self) -> Session: ...
+    def is_open(self, cookie: str, page_key: str) -> bool: ...
+    async def end(self, cookie: str) -> None: ...
+
+
 class Ledger(Protocol):
     """What client keys used, day by day."""
 
@@ -236,6 +259,7 @@ class Rooms:
     store: PagedStore
     image_bytes: ImageBytes
     keys: Keys
+    sessions: Sessions
     ledger: Ledger
     receipts: Receipts
     roots: Roots
