@@ -217,8 +217,8 @@ class LiveAnswer(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body's bytes as they arrive. Raises: ProviderFault."""
 
-    def used(self, expected: Used) -> Used:
-        """What it used so far, by its own word or by estimate."""
+    def used(self, expected: Used, *, in_full: bool = False) -> Used:
+        """What it used so far, by its own word or by estimate; `in_full`: else all that was expected."""
 
     async def aclose(self) -> None:
         """Whoever asked closes; before the end, this ends the provider's work too."""
@@ -229,6 +229,10 @@ class Line(Protocol):
 
     async def post(self, path: str, body: bytes, headers: Sequence[tuple[bytes, bytes]]) -> LiveAnswer:
         """With the provider's key, and the body as it is. Raises: ProviderFault."""
+
+    @property
+    def bound_field(self) -> str:
+        """The field by which a chat completion bounds its answer there."""
 
     def price(self, model: str | None) -> Price | None:
         """None if this provider's prices are not known."""
