@@ -1,6 +1,6 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Toolbox, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.prompts.fitting import shown_result
 from anycowork.prompts.shortlist import opening_request
 from anycowork.prompts.window import Window
 
@@ -36,9 +37,10 @@ class Moment:
     role: RoleDefinition
     workspace: Workspace
     toolbox: Toolbox
-    history: list[Message]
+    history: list[Message]  # of a long chat its end
     calls: list[Call]
     plan: Plan | None = None
+    beginning: Sequence[Message] = ()  # of the chat, where `history` is only its end
     system_prompt: str | None = None
     listener: Listener | None = None
     pushed_back: int = 0  # how often an answer was not taken for the end
@@ -87,7 +89,7 @@ class Moment:
     def opening(self) -> str:
         """The words that began the chat: they choose among tools that are too many, and stay the same in every turn."""
         if self._opening is None:
-            self._opening = opening_request(self.history)
+            self._opening = opening_request(self.beginning or self.history)
         return self._opening
 
     def seconds_at(self, now: float) -> float:
@@ -165,7 +167,7 @@ class Moment:
         """The same call occurs in an earlier tool result, however it is spelt there: someone may have planted it."""
         for message in self.history[self._looked_through :]:
             if message.message_type is MessageType.TOOL_RESULT and not _our_own_words(message):
-                self._results.take(message.content)
+                self._results.take(shown_result(message).content)  # what no model is shown steers none
         self._looked_through = len(self.history)
         return self._results.holds(call)
 

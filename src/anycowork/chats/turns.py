@@ -17,6 +17,7 @@ from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
+from anycowork.prompts.shortlist import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
 
 log = logging.getLogger(__name__)
@@ -117,13 +118,15 @@ class TurnKeeper:
         """Raises: BadWorkspace, also where nobody registered the folder: an imported chat names whatever its file said."""
         chat = await find_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
+        recent = await self._store.recent_history(chat.id, since=turn.message_id)
         return Moment(
             chat=chat,
             turn=turn,
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(chat.workspace),
             toolbox=self._toolbox,
-            history=await self._store.history(chat.id),
+            history=recent.messages,
+            beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
             plan=await self._approved_plan(turn),
         )
