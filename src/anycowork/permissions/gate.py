@@ -21,7 +21,7 @@ from anycowork.permissions.budgets import Overdrawn
 from anycowork.permissions.grants import granted_by
 from anycowork.permissions.judging import Judge, Judged
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.risk import judge, names_secrets
+from anycowork.permissions.risk import judge, may_show_secrets
 from anycowork.permissions.rules import Decided
 
 
@@ -155,7 +155,7 @@ class Gate:
         if hidden.patterns:
             own = replace(own, hidden=hidden)
         prepared = await tool.prepare(call.parameters, own)
-        judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root)
+        judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root, standing.now)
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
         over = standing.overdrawn if standing.overdrawn and standing.overdrawn.holds_back(call, tool.spec) else None
         return Admitted(tool, prepared, granted, judged, step, overdrawn=over)
@@ -193,12 +193,14 @@ class Gate:
         return looked.granted_by_plan or judged.effect is Effect.ALLOW
 
     def _may_run_first(self, call: Call, looked: Admitted, standing: Standing) -> bool:
-        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name.
+        """Only what the sandbox holds, what leaves it by no network, what can show no secret, and what no rule asks for by name.
 
+        A role that only advises asks before.
         What only reads has nothing to commit, so nobody would ever be asked.
         """
         return (
             self._ask_when() is AskWhen.AT_COMMIT
+            and not standing.now.only_advises
             and looked.tool.spec.contained
             and not looked.tool.spec.read_only
             and not looked.prepared.network
@@ -206,7 +208,7 @@ class Gate:
             and looked.judged.rule is None
             and looked.overdrawn is None
             and (call.tool, looked.prepared.resource) not in standing.denied
-            and not names_secrets(looked.prepared.resource)
+            and not may_show_secrets(looked.prepared.resource)
         )
 
     def _ask(
@@ -230,7 +232,9 @@ class Gate:
         self, call: Call, standing: Standing, admitted: Admitted, binding: str, held: Held | None
     ) -> Approval:
         prepared = admitted.prepared
-        risk, reasons = judge(admitted.tool.spec, call, prepared.resource, prepared.network)
+        risk, reasons = judge(
+            admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.judged.workspace
+        )
         outside = standing.plan is not None and admitted.plan_step is None
         judged = admitted.judged
         return Approval(
