@@ -154,6 +154,11 @@ class Moment:
         if call.result.status is Status.OK and call.result.facts:
             self._learn_file(call.result.facts)
 
+    @property
+    def was_denied(self) -> bool:
+        """Whether a person denied a call of this turn."""
+        return any(call.result is not None and call.result.status is Status.DENIED for call in self._refused)
+
     def _learn_file(self, facts: Json) -> None:
         path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
         if not isinstance(path, str):

@@ -15,11 +15,12 @@ from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import (
     AnyCoworkError,
     Refusal,
+    RejectedByUser,
     StateChanged,
     ToolFault,
 )
 from anycowork.domain.events import Draft
-from anycowork.domain.journal import Change, RequireLease, SetChat, Write
+from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
@@ -151,8 +152,12 @@ class ToolRunner:
         except (ToolFault, Refusal) as error:
             await self._settle(moment, call, ToolResult.failed(error))
             return None
-        if call.held is None:  # else it is not run again: its commit is written down by itself
-            await self._intend(moment, call, verdict, epoch, before)
+        try:
+            if call.held is None:  # else it is not run again: its commit is written down by itself
+                await self._intend(moment, call, verdict, epoch, before)
+        except RejectedByUser as denied:
+            await self._settle(moment, call, failed(denied))
+            return None
         waiting: list[Intent] = []
         intend = self._commit_intent(moment, call.id, epoch, before)
         message_id = self._clock.new_id()
@@ -204,9 +209,13 @@ class ToolRunner:
         return intend
 
     async def _make_durable(self, moment: Moment, intended: Call, epoch: int, taken: list[Snapshot]) -> None:
-        lease = RequireLease(moment.workspace.root, epoch)
+        required: list[Write] = [RequireLease(moment.workspace.root, epoch)]
+        if moment.call(intended.id).state is CallState.ASKING:
+            required.append(
+                RequireNoDenial(intended.id)
+            )  # the last word, in the transaction that comes before the effect
         events = tuple(announce.snapshot(each) for each in taken)
-        await self._journal.write(Change(intended.chat_id, (lease, intended, *taken), events))
+        await self._journal.write(Change(intended.chat_id, (*required, intended, *taken), events))
         moment.put(intended)
 
     async def _effect(
@@ -235,6 +244,8 @@ class ToolRunner:
             )
         try:
             return await admitted.tool.run(admitted.prepared, hands)
+        except RejectedByUser as denied:
+            return failed(denied)
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 

@@ -1,6 +1,7 @@
 """What the door says of a call at this moment: who asks in which role, and what the approved plan has left, are read anew for each."""
 
 from anycowork.agent.moment import Moment
+from anycowork.domain.approvals import ApprovalState
 from anycowork.domain.errors import ModelFault, Refusal, RepeatedCall, ToolFault
 from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock, Journal, Store
@@ -10,6 +11,7 @@ from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
 from anycowork.permissions.gate import Admitted, Gate, MustAsk, Standing
 from anycowork.permissions.roles import RoleBook
 
+_DECIDED = (ApprovalState.ALLOWED, ApprovalState.DENIED)
 Verdict = Admitted | MustAsk | Refusal | ModelFault | ToolFault
 
 
@@ -44,7 +46,15 @@ class Verdicts:
         over = (
             await self._overdrawn(moment, moment.plan.budget, planned) if moment.plan and moment.plan.budget else None
         )
-        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over)
+        denied = await self._denied(moment) if moment.was_denied else frozenset[tuple[str, str]]()
+        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over, denied)
+
+    async def _denied(self, moment: Moment) -> frozenset[tuple[str, str]]:
+        """The tools and resources that a person denied in this turn and did not allow since."""
+        approvals = await self._store.approvals(moment.chat.id, pending_only=False)
+        decided = [one for one in approvals if one.turn_id == moment.turn.id and one.state in _DECIDED]
+        newest = {(one.tool, one.resource): one.state for one in decided}
+        return frozenset(place for place, state in newest.items() if state is ApprovalState.DENIED)
 
     async def _overdrawn(self, moment: Moment, budget: Budget, planned: int) -> Overdrawn | None:
         await moment.unwritten.write(self._journal)  # what the last answer cost counts too

@@ -233,10 +233,14 @@ def names_nothing(path: str) -> bool:
 
 @value
 class Hidden:
-    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root."""
+    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root.
+
+    What it `withholds` is not searched unless the call names that very file, and the result says so: key files that nobody allowed.
+    """
 
     patterns: tuple[str, ...] = ()
     hides: Callable[[str], bool] = names_nothing
+    withholds: Callable[[str], bool] = names_nothing
 
 
 NOTHING_HIDDEN = Hidden()
