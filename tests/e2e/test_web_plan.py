@@ -36,8 +36,8 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
         await page.get_by_role("button", name="Execute plan").click()
         dock = page.get_by_label("The plan so far")
         await expect(page.get_by_label("Approvals")).to_contain_text("not in the plan")
-        await expect(dock).to_contain_text("1 of 2")
-        await expect(dock).to_contain_text("Write two.txt")
+        await expect(dock).to_contain_text("0 of 2")  # its check has not run yet
+        await expect(dock).to_contain_text("Write one.txt")
         await dock.get_by_role("button", expanded=False).click()
         await expect(dock.get_by_role("listitem")).to_have_count(2)
         assert await violations(page) == []
@@ -46,11 +46,11 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
 
         await dock.get_by_role("button", name="Plan against actual").click()
         compared = page.get_by_role("dialog", name="Plan against actual")
-        await expect(compared).to_contain_text("1 of 2 steps · the agent finished")
+        await expect(compared).to_contain_text("1 of 2 steps · blocked")
         first, second = await compared.locator("ol > li").all()
         await expect(first).to_contain_text("Created one.txt")
         await expect(first).to_contain_text("grep -q 1 one.txt passed.")
-        await expect(second).to_contain_text("Never touched: two.txt")
+        await expect(second).to_contain_text("No call was made for it.")
         await expect(compared).to_contain_text(re.compile("Outside the plan.*extra.txt.*you allowed it"))
         assert await violations(page) == []
 

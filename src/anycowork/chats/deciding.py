@@ -14,6 +14,7 @@ from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion
 from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
@@ -81,7 +82,7 @@ class DecisionDesk:
             words = read.goal or "A plan"
             message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
-            event = announce.plan_update(message.id, None, shown, PlanState.OPEN.value)
+            event = announce.plan_update(message.id, None, read, PlanStatus.OPEN)
             asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
             title = title_from(request or words) if chat.title == NEW_CHAT else None
             writes = (only_idle(chat), SetChat(title=title), *asked, message, row)
@@ -106,7 +107,7 @@ class DecisionDesk:
             switch, switched = self._draft.switch(principal, chat, Role.ACTOR)
             approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn_id)
             state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
-            approved = announce.plan_update(message_id, turn_id, plan.to_json(), PlanState.APPROVED.value)
+            approved = announce.plan_update(message_id, turn_id, plan, PlanStatus.APPROVED)
             await self._turnstile.begin(
                 principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
             )

@@ -52,6 +52,9 @@ class Plan(Written):
         TaskGraph.of({step.id: step.dependencies for step in self.steps})
         return self
 
+    def step(self, step_id: str) -> PlanStep | None:
+        return next((step for step in self.steps if step.id == step_id), None)
+
     def to_json(self) -> Json:
         return self.model_dump(mode="json", exclude_none=True)
 
