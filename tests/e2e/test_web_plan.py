@@ -25,6 +25,7 @@ WORK = [
     call("create_file", path="one.txt", content="1\n"),
     call("create_file", path="extra.txt", content="!\n"),
     "One note is written.",
+    "That is all.",
 ]
 
 
@@ -42,7 +43,7 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
         await expect(dock.get_by_role("listitem")).to_have_count(2)
         assert await violations(page) == []
         await page.get_by_role("button", name="Allow once").click()
-        await expect(page.get_by_text("One note is written.")).to_be_visible()
+        await expect(page.get_by_text("That is all.")).to_be_visible()
 
         await dock.get_by_role("button", name="Plan against actual").click()
         compared = page.get_by_role("dialog", name="Plan against actual")
@@ -78,7 +79,7 @@ async def test_the_comparison_fits_a_phone_and_the_dark(tmp_path):
         await start_chat(page, "plan two notes", role="Planner")
         await page.get_by_role("button", name="Execute plan").click()
         await page.get_by_role("button", name="Allow once").click()
-        await expect(page.get_by_text("One note is written.")).to_be_visible()
+        await expect(page.get_by_text("That is all.")).to_be_visible()
         await page.get_by_role("button", name="More about this chat").click()
         await page.get_by_role("menuitem", name="Plan against actual").click()
         await expect(page.get_by_role("dialog")).to_contain_text("Outside the plan")

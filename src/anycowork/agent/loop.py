@@ -32,6 +32,7 @@ from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
 
 log = logging.getLogger(__name__)
+_LONG = 20_000  # characters
 
 
 class Agent:
@@ -117,7 +118,8 @@ class Agent:
         return True
 
     async def _act_on(self, moment: Moment, limits: Limits, heard: Heard) -> bool:
-        match reading := self._read(moment, heard):
+        long = len(heard.text) > _LONG  # reading it must not hold up everybody else
+        match reading := await asyncio.to_thread(self._read, moment, heard) if long else self._read(moment, heard):
             case Calls():
                 if isinstance(await self._checker.prove_before(moment, reading.calls), Parked):
                     return False
@@ -125,10 +127,10 @@ class Agent:
                 return True
             case Malformed(_, problem):
                 return await self._fault(moment, limits, heard, MalformedReply(problem))
-            case Answer(text):
+            case Answer(text, note):
                 if not_done := self._not_done(moment, text):
                     return await self._fault(moment, limits, heard, MalformedReply(not_done))
-                return await self._stop(moment, limits, heard)
+                return await self._stop(moment, limits, heard, note)
             case PlanReply(plan):
                 await self._recorder.plan(moment, heard, plan)
             case QuestionReply(question):
@@ -139,7 +141,7 @@ class Agent:
                 assert_never(reading)
         return False
 
-    async def _stop(self, moment: Moment, limits: Limits, heard: Heard | None) -> bool:
+    async def _stop(self, moment: Moment, limits: Limits, heard: Heard | None, note: str | None = None) -> bool:
         """The model stops: with an answer, or with a call that ends the turn. The turn ends if nothing speaks against it."""
         objection = await self._checker.objection(moment)
         if isinstance(objection, Parked):
@@ -151,7 +153,7 @@ class Agent:
         elif heard is None:
             await self._recorder.end(moment, EndReason.TERMINATED)
         else:
-            await self._recorder.answer(moment, heard)
+            await self._recorder.answer(moment, heard, note)
         return False
 
     def _count_anew(self, moment: Moment, limits: Limits) -> None:

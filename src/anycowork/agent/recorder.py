@@ -33,10 +33,12 @@ class Recorder:
 
     # --- replies that end the turn
 
-    async def answer(self, moment: Moment, heard: Heard) -> None:
+    async def answer(self, moment: Moment, heard: Heard, note: str | None = None) -> None:
+        """`note` is what the person should know of it, said after it."""
         if moment.listener:
             moment.listener.show_rest()
-        await self.end(moment, EndReason.ANSWERED, self._said(moment, heard))
+        notes = [self._house_says(moment, note, None)] if note else []
+        await self.end(moment, EndReason.ANSWERED, self._said(moment, heard), *notes)
 
     async def plan(self, moment: Moment, heard: Heard, plan: Plan) -> None:
         message = self._said(moment, heard, MessageType.PLAN, plan.to_json())
@@ -194,7 +196,7 @@ class Recorder:
             self._house_says(moment, problem.message, payload), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT
         )
 
-    def _house_says(self, moment: Moment, text: str, payload: Json) -> Message:
+    def _house_says(self, moment: Moment, text: str, payload: Json | None) -> Message:
         return Message(
             id=self._clock.new_id(),
             chat_id=moment.chat.id,

@@ -9,7 +9,7 @@ import msgspec
 from pydantic import ValidationError
 
 from anycowork.domain.messages import Json
-from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.plan import Plan, read_plan, unusable_plan
 from anycowork.domain.question import Question, read_question
 from anycowork.domain.review import Review, read_review
 from anycowork.domain.roles import OutputFormat
@@ -32,7 +32,10 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 @value
 class Answer:
+    """`note` says why a plan in it is none."""
+
     text: str
+    note: str | None = None
 
 
 @value
@@ -111,7 +114,7 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
             return reading
     if problem := _broken_call(text, cut_off=cut_off):
         return Malformed(text, problem)
-    return Answer(text)
+    return Answer(text, next(filter(None, (unusable_plan(found.value) for found in objects)), None))
 
 
 def read_called(called: Sequence[str], prose: str) -> Reading:

@@ -1,5 +1,6 @@
 """The decision desk: what waits for a person (approvals, questions, plans) is decided, answered and approved here, and by nobody else."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
@@ -76,7 +77,7 @@ class DecisionDesk:
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
         """A plan that a person wrote; it stands open like an agent's and supersedes the last one. `request` is said before it."""
         principal.require(Scope.SEND)
-        read = proposed_plan(plan)
+        read = await asyncio.to_thread(proposed_plan, plan)  # one of hostile size must not hold up everybody else
         async with self._turnstile.alone(chat_id) as chat:
             shown = read.to_json()
             words = read.goal or "A plan"
@@ -98,7 +99,7 @@ class DecisionDesk:
             row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
-            plan = approved_plan(shown.payload or {}, edits)
+            plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
             turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
             turn = self._draft.turn(

@@ -333,3 +333,15 @@ async def test_an_actor_whose_plan_proves_wrong_asks_and_goes_on_with_the_answer
         await chat.rest()
         system = guest.model.requests[0]["messages"][0]["content"]
         assert "If the plan proves wrong" in system
+
+
+@proves("PLN-1")
+async def test_a_plan_that_waits_for_itself_is_text_and_a_note_names_the_steps(tmp_path: Path) -> None:
+    first, second = step("First", dependencies=["2"]), step("Second", dependencies=["1"])
+    said = json.dumps({"type": "plan", "goal": "Round and round", "steps": [first, second, step("Third")]})
+    async with at_home(tmp_path, replies=[said]) as guest:
+        chat = await guest.chat(role="planner")
+        await chat.send("plan it")
+        *_, words, note = await chat.messages()
+        assert (words["message_type"], words["content"]) == ("text", said), "nothing of it is lost"
+        assert note["role"] == "system" and "wait for each other: 1, 2." in note["content"]
