@@ -156,7 +156,15 @@ async def _furnish(
     shared = await _share(settings, clock, database, providers, egress)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
-    settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
+    settler = Settler(
+        journal=journal,
+        store=store,
+        rows=store,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        toolbox=shared.toolbox,
+        clock=clock,
+    )
     rollback = RollbackDesk(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )

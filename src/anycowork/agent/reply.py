@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from anycowork.domain.asking import LONGEST_REPLY
 from anycowork.domain.messages import Json
 from anycowork.domain.nesting import MAX_DEPTH, is_too_deep
-from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.plan import Plan, read_plan, unusable_plan
 from anycowork.domain.question import Question, read_question
 from anycowork.domain.review import Review, read_review
 from anycowork.domain.roles import OutputFormat
@@ -36,7 +36,10 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 @value
 class Answer:
+    """`note` says why a plan in it is none."""
+
     text: str
+    note: str | None = None
 
 
 @value
@@ -115,7 +118,7 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
             return reading
     if problem := _broken_call(text, cut_off=cut_off):
         return Malformed(text, problem)
-    return Answer(text)
+    return Answer(text, next(filter(None, (unusable_plan(found.value) for found in objects)), None))
 
 
 def read_called(called: Sequence[str], prose: str) -> Reading:

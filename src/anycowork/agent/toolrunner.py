@@ -99,7 +99,7 @@ class ToolRunner:
         result = failed(verdict) if isinstance(verdict, AnyCoworkError) else await self._effect(moment, verdict, call)
         settled, message, event = self._settled(moment, call, result)
         moment.pending += (settled, message)
-        moment.announcements.append(event)
+        moment.announcements += (event, *moment.plan_news(settled))
         moment.put(settled)
         moment.history.append(message)
         return _done([settled])
@@ -108,8 +108,11 @@ class ToolRunner:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
         approvals: list[Approval] = []
         planned = 0
+        expected: set[str] = set()
         for call in batch:
-            verdict = await self._verdicts.on(moment, call, planned=planned)
+            verdict = await self._verdicts.on(moment, call, planned=planned, expected=expected)
+            if call.plan_step is not None:
+                expected.add(call.plan_step)
             planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
             if isinstance(verdict, MustAsk):
                 approvals.append(verdict.approval)
@@ -263,7 +266,7 @@ class ToolRunner:
             result = of_held(call.held, result)
             await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
         settled, message, event = self._settled(moment, call, result, message_id)
-        events = (event, *(announce.snapshot(each) for each in taken))
+        events = (event, *(announce.snapshot(each) for each in taken), *moment.plan_news(settled))
         await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
         moment.put(settled)
         moment.history.append(message)
@@ -311,8 +314,8 @@ def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, 
 
 
 def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:
-    """Neighbouring reads form one group; every other call is a group of its own."""
-    for only_reads, group in groupby(calls, key=reads):
+    """Neighbouring reads for one step of a plan, or for none, form one group; every other call is a group of its own."""
+    for (only_reads, _), group in groupby(calls, key=lambda call: (reads(call), call.plan_step)):
         if only_reads:
             yield list(group)
         else:

@@ -1,6 +1,9 @@
 """What the door says of a call at this moment: who asks in which role, and what the approved plan has left, are read anew for each."""
 
+from collections.abc import Collection
+
 from anycowork.agent.moment import Moment
+from anycowork.agent.plan_progress import not_ready
 from anycowork.domain.approvals import ApprovalState
 from anycowork.domain.errors import ModelFault, Refusal, RepeatedCall, ToolFault
 from anycowork.domain.plan import Budget
@@ -26,8 +29,14 @@ class Verdicts:
         self._clock = clock
         self._cost_of = cost_of
 
-    async def on(self, moment: Moment, call: Call, *, planned: int = 0) -> Verdict:
-        """`planned` calls of the plan's budget are taken by others of the batch that will be made before it."""
+    async def on(
+        self, moment: Moment, call: Call, *, planned: int = 0, expected: Collection[str] = frozenset()
+    ) -> Verdict:
+        """`planned` calls of the plan's budget are taken by others of the batch that will be made before it, for the plan's steps
+        that are `expected` to be finished by then."""
+        in_plan = moment.progress if call.held is None else None  # one that has run only waits to be kept
+        if in_plan and (before := in_plan.unfinished_dependencies(call, expected=expected)):
+            return not_ready(call, before)
         if earlier := moment.earlier_failure(call):
             return RepeatedCall(
                 f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"

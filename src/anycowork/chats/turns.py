@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.moment import Moment
-from anycowork.chats.finding import find_chat
+from anycowork.chats.finding import find_chat, progress_of
 from anycowork.chats.settling import Settler, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
-from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
@@ -128,12 +127,8 @@ class TurnKeeper:
             history=recent.messages,
             beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
-            plan=await self._approved_plan(turn),
+            progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),
         )
-
-    async def _approved_plan(self, turn: Turn) -> Plan | None:
-        row = await self._store.plan(turn.plan_id) if turn.plan_id else None
-        return read_plan(row.approved) if row and row.approved else None
 
     async def _heal(self, turn: Turn, error: AnyCoworkError) -> None:
         """Ends the turn for this reason, as soon as the store takes it."""

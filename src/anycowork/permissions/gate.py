@@ -18,7 +18,7 @@ from anycowork.domain.tools import Call, CallState, Held, Intent, PathIntent
 from anycowork.domain.values import replace, value
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.budgets import Overdrawn
-from anycowork.permissions.grants import granted_by
+from anycowork.permissions.grants import granted_by, not_granted_reason
 from anycowork.permissions.judging import Judge, Judged
 from anycowork.permissions.proposals import proposed_rule
 from anycowork.permissions.risk import judge, may_show_secrets
@@ -235,7 +235,7 @@ class Gate:
         risk, reasons = judge(
             admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.judged.workspace
         )
-        outside = standing.plan is not None and admitted.plan_step is None
+        not_granted = standing.plan is not None and admitted.plan_step is None
         judged = admitted.judged
         return Approval(
             id=self._clock.new_id(),
@@ -251,11 +251,11 @@ class Gate:
                 *(held.why if held else ()),
                 *reasons,
                 *judged.reasons,
-                *(["It is outside the approved plan."] if outside else []),
+                *([not_granted_reason(standing.plan, call)] if standing.plan and not_granted else []),
                 *([admitted.overdrawn.why] if admitted.overdrawn else []),
             ),
             binding=binding,
-            outside_plan=outside,
+            outside_plan=not_granted and call.plan_step is None,
             proposed_rule=None if held and held.every_time else proposed_rule(judged.touched, judged.workspace),
             diff=held.diff if held else prepared.diff,
             network=tuple(map(str, prepared.network)),

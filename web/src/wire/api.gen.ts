@@ -2683,7 +2683,8 @@ export interface components {
         };
         /**
          * ComparedPlanShape
-         * @description `unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved.
+         * @description `status`: approved, done or blocked; `state` is how its turn stands.
+         *     `unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved.
          */
         ComparedPlanShape: {
             /** Message Id */
@@ -2694,6 +2695,8 @@ export interface components {
             approved_by: string | null;
             /** Turn Id */
             turn_id: string;
+            /** Status */
+            status: string;
             /** State */
             state: string;
             /** Seconds */
@@ -3750,7 +3753,7 @@ export interface components {
         };
         /**
          * StepAuditShape
-         * @description `status`: pending, running, completed, failed, interrupted, skipped, or claimed where nothing could be held against the step.
+         * @description `status`: open, running, done, claimed (only the model says so), failed or skipped.
          *     `untouched` are the files it names that no call touched.
          */
         StepAuditShape: {
@@ -4132,7 +4135,7 @@ export interface components {
             /** @enum {string} */
             state: "idle" | "running" | "awaiting_approval" | "awaiting_answer";
             /** @enum {string} */
-            reason: "answered" | "terminated" | "asked" | "planned" | "limit" | "failed" | "stopped" | "interrupted";
+            reason: "answered" | "terminated" | "asked" | "planned" | "limit" | "blocked" | "failed" | "stopped" | "interrupted";
         };
         TextDeltaEvent: {
             /** @description Ascending per chat; gaps are legal. The stream's `id` line. */
