@@ -184,6 +184,7 @@ async def _furnish(
         find_workspace=shared.grounds.find,
         image_bytes=database.blobs,
         removed=upkeep.soon,
+        holds_commands=shared.contained.sandbox is not None,
     )
     local = local_models(settings, providers, tasks)
     local.offer()

@@ -13,6 +13,7 @@ from anycowork import __version__
 from anycowork.streams import OutputLost, give_up_stdout, make_streams_usable
 from anycowork.words import audit, model, workflow
 from anycowork.words.options import (
+    Allow,
     DataDir,
     Events,
     Host,
@@ -159,12 +160,14 @@ def run(
     model: Model = None,
     max_cost: MaxCost = None,
     timeout: Timeout = None,
+    allow: Allow = None,
     data_dir: DataDir = None,
 ) -> None:
     places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
     how: How = {
         "role": role,
         "plan_file": approved_plan,
+        "allow": allow,
         "max_cost": max_cost,
         "seconds": timeout,
         "as_json": as_json,

@@ -240,7 +240,9 @@ class ToolRunner:
                 hands,
                 progress=progress,
                 named_network=admitted.judged.named_literally,
-                weigh=lambda changes: self._gate.weigh(call, changes, moment.workspace.root),
+                weigh=lambda changes: self._gate.weigh(
+                    call, changes, moment.workspace.root, autonomy=admitted.autonomy
+                ),
                 hold=hold,
                 asks_at_commit=admitted.asks_at_commit,
                 held=call.held,

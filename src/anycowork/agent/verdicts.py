@@ -5,6 +5,7 @@ from collections.abc import Collection
 from anycowork.agent.moment import Moment
 from anycowork.agent.plan_progress import not_ready
 from anycowork.domain.approvals import ApprovalState
+from anycowork.domain.chats import ChatConfig
 from anycowork.domain.errors import ModelFault, Refusal, RepeatedCall, ToolFault
 from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock, Journal, Store
@@ -50,13 +51,16 @@ class Verdicts:
             return error
 
     async def _standing(self, moment: Moment, call: Call, planned: int) -> Standing:
-        """The role now is read anew for each call: a switch meanwhile narrows what is still pending."""
-        now = self._roles.stored(await self._store.role_of(call.chat_id) or "")
+        """The role and the autonomy of now are read anew for each call: a switch meanwhile narrows what is still pending."""
+        config = await self._store.config_of(call.chat_id) or ChatConfig("")
+        now = self._roles.stored(config.agent_role)
         over = (
             await self._overdrawn(moment, moment.plan.budget, planned) if moment.plan and moment.plan.budget else None
         )
         denied = await self._denied(moment) if moment.was_denied else frozenset[tuple[str, str]]()
-        return Standing(moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over, denied)
+        return Standing(
+            moment.turn, self._roles.stored(call.role_at_issue), now, moment.plan, over, denied, config.autonomy
+        )
 
     async def _denied(self, moment: Moment) -> frozenset[tuple[str, str]]:
         """The tools and resources that a person denied in this turn and did not allow since."""

@@ -13,7 +13,7 @@ from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import ChatList, ChatShape, OpenChat, Stopped
 from anycowork.chats.finding import find_chat
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.chats import ChatState
+from anycowork.domain.chats import Autonomy, ChatState
 from anycowork.domain.errors import Invalid
 from anycowork.domain.system_prompts import DEFAULT_ID
 
@@ -41,6 +41,7 @@ class ChatChange(Boundary):
     title: Title | None = None
     model: Word | None = None
     system_prompt_id: Word | None = None
+    autonomy: Annotated[Autonomy, Field(strict=False)] | None = None
 
 
 @routes.post("/context", status_code=201, response_model=ChatShape, responses=faults(body=True))
@@ -90,11 +91,16 @@ async def show_chat(chat_id: str, principal: Reader, rooms: House) -> Response:
     return answer(200, {**chat.to_json(), "waiting_for": waiting})
 
 
-@routes.patch("/context/{chat_id}", response_model=ChatShape, responses=faults(404, body=True))
+@routes.patch("/context/{chat_id}", response_model=ChatShape, responses=faults(404, 409, body=True))
 async def change_chat(chat_id: str, wanted: ChatChange, principal: Sender, rooms: House) -> Response:
     prompt_id = wanted.system_prompt_id or (DEFAULT_ID if "system_prompt_id" in wanted.model_fields_set else None)
     chat = await rooms.desk.change_chat(
-        principal, chat_id, title=wanted.title, model=wanted.model, system_prompt_id=prompt_id
+        principal,
+        chat_id,
+        title=wanted.title,
+        model=wanted.model,
+        system_prompt_id=prompt_id,
+        autonomy=wanted.autonomy,
     )
     return answer(200, chat.to_json())
 

@@ -11,8 +11,8 @@ from anycowork.chats.drafting import IDLE, NEW_CHAT, Drafter, only_idle, title_f
 from anycowork.chats.finding import find_chat
 from anycowork.chats.turnstile import Turnstile
 from anycowork.domain.asking import Providers
-from anycowork.domain.chats import Chat, ChatConfig, ChatState
-from anycowork.domain.errors import Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
+from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
+from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
 from anycowork.domain.images import GivenImage, Image, ImageBytes, recognise
 from anycowork.domain.journal import AddChat, RemoveChat, RequireState, SetChat
 from anycowork.domain.messages import Json, Speaker
@@ -43,7 +43,7 @@ class Switched:
 
 class FrontDesk:
     """`find_workspace` turns a wish (a path, or None for the default) into a folder that a person registered, or raises BadWorkspace.
-    `removed` is told of every chat that was deleted."""
+    `removed` is told of every chat that was deleted; `holds_commands` says that the sandbox's level is `full`."""
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class FrontDesk:
         find_workspace: Callable[[str | None], Awaitable[str]],
         image_bytes: ImageBytes,
         removed: Callable[[], None] = lambda: None,
+        holds_commands: bool = False,
     ) -> None:
         self._turnstile = turnstile
         self._store = store
@@ -70,6 +71,7 @@ class FrontDesk:
         self._find_workspace = find_workspace
         self._image_bytes = image_bytes
         self._removed = removed
+        self._holds_commands = holds_commands
 
     # --- chats
 
@@ -102,15 +104,32 @@ class FrontDesk:
         title: str | None = None,
         model: str | None = None,
         system_prompt_id: str | None = None,
+        autonomy: Autonomy | None = None,
     ) -> Chat:
+        """Raises: NoSuchModel, Invalid, Conflict if the sandbox cannot hold what the autonomy would let pass."""
         principal.require(Scope.SEND)
+        self._require_autonomy(principal, autonomy)
         self._require_model(model)
         await self._require_prompt(system_prompt_id)
         async with self._turnstile.alone(chat_id) as chat:
             prompt = system_prompt_id or chat.config.system_prompt_id
-            config = replace(chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt)
-            await self._turnstile.write(principal, chat_id, SetChat(config=config, title=title))
+            level = autonomy or chat.config.autonomy
+            config = replace(
+                chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
+            )
+            said = self._draft.autonomy(chat, level)
+            await self._turnstile.write(principal, chat_id, SetChat(config=config, title=title), *said)
         return await find_chat(self._store, chat_id)
+
+    def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:
+        if autonomy is None:
+            return
+        principal.require(Scope.DECIDE)
+        if autonomy is Autonomy.SANDBOXED and not self._holds_commands:
+            raise Conflict(
+                "'sandboxed' is not offered: this machine's sandbox level is not 'full', so nothing holds what a command does. "
+                "'anycowork doctor' says what is missing. Choose 'edits' or 'ask'."
+            )
 
     async def remove_chat(self, principal: Principal, chat_id: str) -> None:
         principal.require(Scope.SEND)

@@ -1,7 +1,7 @@
 """The nouns that the desk writes down: messages, turns, role switches, and the words for what cannot be done now."""
 
 from anycowork.domain import announce
-from anycowork.domain.chats import Chat, ChatState, Turn
+from anycowork.domain.chats import Autonomy, Chat, ChatState, Turn
 from anycowork.domain.errors import TurnAlreadyRunning
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import RequireState
@@ -61,6 +61,14 @@ class Drafter:
         payload: Json = {"old_role": chat.role, "new_role": new}
         message = self.message(chat, Speaker.SYSTEM, words, kind=MessageType.ROLE_CHANGE, payload=payload)
         return (message,), (announce.role_changed(chat.role, new, principal.label()),)
+
+    def autonomy(self, chat: Chat, new: Autonomy) -> tuple[Message, ...]:
+        """The change as a message of its own in the history, which readers are sent and the audit chain covers; nothing if it stays."""
+        old = chat.config.autonomy
+        if new is old:
+            return ()
+        payload: Json = {"old_autonomy": old.value, "new_autonomy": new.value}
+        return (self.message(chat, Speaker.SYSTEM, f"Autonomy changed from {old} to {new}.", payload=payload),)
 
 
 def only_idle(chat: Chat) -> RequireState:

@@ -53,6 +53,9 @@ class HouseClient:
     async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
         return await self._ask("POST", path, body or {})
 
+    async def patch(self, path: str, body: Mapping[str, JsonValue]) -> Json:
+        return await self._ask("PATCH", path, body)
+
     async def delete(self, path: str) -> None:
         await self._ask("DELETE", path)
 

@@ -10,7 +10,7 @@ from anycowork.commands.progress import JsonLines
 from anycowork.commands.run import read_plan_file, run
 from anycowork.commands.walk import Order
 from anycowork.config import load_settings
-from anycowork.domain.chats import role_named
+from anycowork.domain.chats import Autonomy, role_named
 from anycowork.domain.errors import AnyCoworkError, Invalid
 from anycowork.domain.roles import Role
 
@@ -26,6 +26,7 @@ def run_order(
     words: Sequence[str],
     role: str | None,
     plan_file: Path | None = None,
+    allow: str | None = None,
     max_cost: float | None,
     seconds: float | None,
     as_json: bool,
@@ -44,6 +45,7 @@ def run_order(
             plan=read_plan_file(plan_file) if plan_file else None,
             max_cost=max_cost,
             seconds=seconds,
+            autonomy=_autonomy(allow),
         )
     except AnyCoworkError as error:
         return refused(error.message, as_json=as_json)
@@ -59,6 +61,13 @@ def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | Non
         )
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
         raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
+
+
+def _autonomy(allow: str | None) -> Autonomy:
+    found = next((level for level in Autonomy if level.value == allow), None)
+    if allow is not None and found is None:
+        raise Invalid(f"--allow knows no '{allow}'. These can be chosen: {', '.join(Autonomy)}.")
+    return found or Autonomy.ASK
 
 
 def _require_folder(workspace: Path) -> None:

@@ -11,6 +11,7 @@ from anycowork.commands.instructions import ignored
 from anycowork.commands.outcome import Ending, Outcome, Watch, is_provider_fault
 from anycowork.commands.progress import Reporter
 from anycowork.commands.spending import Spending
+from anycowork.domain.chats import Autonomy
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.streams import give_up_stdout
@@ -28,6 +29,7 @@ class Order:
     plan: Json | None = field(default=None, hash=False)
     max_cost: float | None = None
     seconds: float | None = None
+    autonomy: Autonomy = Autonomy.ASK
 
 
 @dataclass(slots=True)
@@ -68,6 +70,8 @@ class Walk:
         wanted: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
         chat = await self.client.post("/context", {name: value for name, value in wanted.items() if value is not None})
         self.chat_id = str(chat["id"])
+        if order.autonomy is not Autonomy.ASK:
+            await self._choose_autonomy(self.chat_id, order.autonomy)
         await self._tell_ignored(self.chat_id)
         watch = Watch(await self._start(self.chat_id))
         async with aclosing(self.client.events(self.chat_id)) as events:
@@ -80,6 +84,15 @@ class Walk:
                 if outcome := watch.see(event):
                     return await self._with_everything_open(outcome)
         raise HouseGone("The event stream ended before the turn did.")
+
+    async def _choose_autonomy(self, chat_id: str, autonomy: Autonomy) -> None:
+        """Whoever typed the flag is the person who chooses. A level that is not offered ends the run before anything was said."""
+        try:
+            await self.client.patch(f"/context/{chat_id}", {"autonomy": autonomy.value})
+        except HouseAnswered:
+            self.chat_id = None
+            await self.client.delete(f"/context/{chat_id}")
+            raise
 
     async def _tell_ignored(self, chat_id: str) -> None:
         found = (await self.client.get(f"/instructions?context_id={chat_id}")).get("instructions")

@@ -14,6 +14,14 @@ class ChatState(StrEnum):
     AWAITING_ANSWER = "awaiting_answer"
 
 
+class Autonomy(StrEnum):
+    """How much passes without asking, chosen by a person: nothing, file edits, or also commands that the sandbox holds."""
+
+    ASK = "ask"
+    EDITS = "edits"
+    SANDBOXED = "sandboxed"
+
+
 @value
 class ChatConfig:
     """`agent_role` is the truth; `mode` is its older name on the wire. Unknown stored fields survive in `extra`."""
@@ -22,6 +30,7 @@ class ChatConfig:
     model_id: str | None = None
     system_prompt_id: str | None = None
     extra: Json = field(default_factory=dict, hash=False)
+    autonomy: Autonomy = Autonomy.ASK
 
     def to_json(self) -> Json:
         return {
@@ -30,11 +39,13 @@ class ChatConfig:
             "mode": _mode_of(self.agent_role),
             "system_prompt_id": self.system_prompt_id,
             "agent_role": self.agent_role,
+            "autonomy": self.autonomy.value,
         }
 
     @classmethod
     def from_stored(cls, stored: Json) -> "ChatConfig":
-        """Lenient: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept as it is, and holds no permissions."""
+        """Lenient: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept as it is, and holds no permissions.
+        No autonomy, or an unknown one, means `ask`."""
         role = stored.get("agent_role") or stored.get("agent_mode") or "actor"
         model, prompt = stored.get("model_id"), stored.get("system_prompt_id")
         return cls(
@@ -42,10 +53,11 @@ class ChatConfig:
             model_id=model if isinstance(model, str) else None,
             system_prompt_id=prompt if isinstance(prompt, str) else None,
             extra={k: v for k, v in stored.items() if k not in _CONFIG_FIELDS},
+            autonomy=next((level for level in Autonomy if level.value == stored.get("autonomy")), Autonomy.ASK),
         )
 
 
-_CONFIG_FIELDS = {"agent_role", "mode", "model_id", "system_prompt_id"}
+_CONFIG_FIELDS = {"agent_role", "mode", "model_id", "system_prompt_id", "autonomy"}
 _MODES = {"plan": "planner", "act": "actor"}
 
 

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Protocol
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
-from anycowork.domain.chats import Chat, Turn, TurnState
+from anycowork.domain.chats import Chat, ChatConfig, Turn, TurnState
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
@@ -93,8 +93,8 @@ class Store(Protocol):
     """Reads. `None` where there is nothing; order is always by sequence."""
 
     async def chat(self, chat_id: str) -> Chat | None: ...
-    async def role_of(self, chat_id: str) -> str | None:
-        """The role that the chat has now."""
+    async def config_of(self, chat_id: str) -> ChatConfig | None:
+        """The role and the autonomy that the chat has now, among others."""
 
     async def turn(self, turn_id: str) -> Turn | None: ...
     async def turns_in(self, *states: TurnState) -> list[Turn]: ...

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
-from anycowork.domain.chats import Turn
+from anycowork.domain.chats import Autonomy, Turn
 from anycowork.domain.disclosure import Disclosure, call_items
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
+from anycowork.domain.key_files import looks_secret
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Hands, Hidden, Prepared, Rules, Store, Tool, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
@@ -19,6 +20,7 @@ from anycowork.domain.tools import Call, CallState, Intent, PathIntent
 from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import UntrustedText, visible
 from anycowork.permissions.authority import require_authority
+from anycowork.permissions.autonomy import covers
 from anycowork.permissions.budgets import Overdrawn
 from anycowork.permissions.grants import granted_by, not_granted_reason
 from anycowork.permissions.judging import Judge, Judged
@@ -43,14 +45,17 @@ class Admitted:
     approval_id: str | None = None
     asks_at_commit: bool = False
     overdrawn: Overdrawn | None = None
+    autonomy: Autonomy | None = None
 
     @property
     def allowed_by(self) -> str:
-        """Whose word let it in: a person's, the approved plan's, a rule's, or the tool's own setting."""
+        """Whose word let it in: a person's, the approved plan's, the chat's autonomy, a rule's, or the tool's own setting."""
         if self.approval_id is not None:
             return f"approval:{self.approval_id}"
         if self.granted_by_plan:
             return f"plan:{self.plan_step}"
+        if self.autonomy is not None:
+            return f"autonomy:{self.autonomy.value}"
         return f"rule:{self.judged.rule.id}" if self.judged.rule else "default"
 
     @property
@@ -68,7 +73,8 @@ class MustAsk:
 @value
 class Standing:
     """What the door needs to know of the moment: the turn, the role at issue and the role now, the approved plan that runs,
-    and whether its budget is spent. `denied` are the tools and resources that a person denied in this turn."""
+    and whether its budget is spent. `denied` are the tools and resources that a person denied in this turn;
+    `autonomy` is what they let pass in this chat."""
 
     turn: Turn
     at_issue: RoleDefinition
@@ -76,6 +82,7 @@ class Standing:
     plan: Plan | None = None
     overdrawn: Overdrawn | None = None
     denied: frozenset[tuple[str, str]] = frozenset()
+    autonomy: Autonomy = Autonomy.ASK
 
 
 class Gate:
@@ -105,6 +112,8 @@ class Gate:
             raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
         if self._passes_unasked(call, looked, standing):
             return looked
+        if not asked and self._passes_by_autonomy(call, looked, standing):
+            return replace(looked, autonomy=standing.autonomy)
         if not asked and self._may_run_first(call, looked, standing):
             return replace(looked, asks_at_commit=True)
         return self._ask(call, standing, looked, asked)
@@ -119,8 +128,15 @@ class Gate:
                 raise DeniedByRule(f"{why} The command has run already.")
         return self._ask(call, standing, looked, await self._decisions_on(call), held)
 
-    async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
-        return await self._judge.weigh(call, changes, workspace)
+    async def weigh(
+        self, call: Call, changes: Sequence[PathIntent], workspace: str, *, autonomy: Autonomy | None = None
+    ) -> Weighed:
+        """What rules say of these changes. Where only the chat's `autonomy` let the call run, a changed secret asks."""
+        weighed = await self._judge.weigh(call, changes, workspace)
+        secret = next((item.path for item in changes if looks_secret(item.path)), None) if autonomy else None
+        if secret is None or weighed.effect in (Effect.DENY, Effect.ASK):
+            return weighed
+        return replace(weighed, effect=Effect.ASK, why=f"It changed {secret!r}, which looks like a secret.")
 
     async def hidden(self, chat_id: str, workspace: str) -> Hidden:
         """What may not be read in this chat, for whoever tells the model of files without a call."""
@@ -133,6 +149,8 @@ class Gate:
         passes = self._passes_unasked(call, looked, standing)
         if decided.effect is Effect.ALLOW and not passes:
             return Decided(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
+        if not passes and self._passes_by_autonomy(call, looked, standing):
+            return Decided(Effect.ALLOW, None, f"The chat's autonomy '{standing.autonomy.value}' lets it pass.")
         if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked, standing):
             return replace(decided, why=f"{decided.why} It runs first, and asks with its changes in hand.")
         return decided
@@ -193,6 +211,21 @@ class Gate:
         if tool.spec.runs_commands and not tool.spec.contained:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return looked.granted_by_plan or judged.effect is Effect.ALLOW
+
+    def _passes_by_autonomy(self, call: Call, looked: Admitted, standing: Standing) -> bool:
+        """Only what nothing but the tool's own setting asks for, inside the plan if one runs. What is suspicious always asks."""
+        judged = looked.judged
+        return (
+            standing.autonomy is not Autonomy.ASK
+            and judged.effect is Effect.ASK
+            and judged.rule is None
+            and looked.overdrawn is None
+            and not call.provenance.suspicious
+            and not standing.now.only_advises
+            and (standing.plan is None or looked.plan_step is not None)
+            and (call.tool, looked.prepared.resource) not in standing.denied
+            and covers(standing.autonomy, looked.tool.spec, call, looked.prepared, judged)
+        )
 
     def _may_run_first(self, call: Call, looked: Admitted, standing: Standing) -> bool:
         """Only what the sandbox holds, what leaves it by no network, what can show no secret, and what no rule asks for by name.

@@ -128,15 +128,15 @@ def find(connection: Connection, chat_id: str) -> Chat | None:
     return None if row is None else _chat(row)
 
 
-def role_of(connection: Connection, chat_id: str) -> str | None:
+def config_of(connection: Connection, chat_id: str) -> ChatConfig | None:
     row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
-    return None if row is None else _role_in(row[0])
+    return None if row is None else _config_in(row[0])
 
 
 @lru_cache(maxsize=256)
-def _role_in(config: str) -> str:
+def _config_in(config: str) -> ChatConfig:
     """Asked before every call, and nearly always of the same few configurations."""
-    return ChatConfig.from_stored(unpacked(config)).agent_role
+    return ChatConfig.from_stored(unpacked(config))
 
 
 def imported(connection: Connection, import_hash: str) -> bool:

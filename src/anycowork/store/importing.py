@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from anycowork.domain.approvals import PlanRow, PlanState
 from anycowork.domain.audit import START
-from anycowork.domain.chats import Chat, ChatConfig
+from anycowork.domain.chats import Autonomy, Chat, ChatConfig
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.journal import AddChat
 from anycowork.domain.messages import Json, Message, MessageType
@@ -111,7 +111,9 @@ class Importer:
             id=chat_id,
             title=_text(item.get("title")) or "Imported chat",
             workspace=_real(_text(item.get("workspace")) or self.workspace),
-            config=ChatConfig.from_stored(_config(item)),
+            config=replace(
+                ChatConfig.from_stored(_config(item)), autonomy=Autonomy.ASK
+            ),  # only a person raises it, here
             created_at=created_at,
             updated_at=stored_time(item.get("updated_at")) or created_at,
             extra={key: value for key, value in item.items() if key not in _CHAT_FIELDS},

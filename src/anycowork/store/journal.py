@@ -235,7 +235,7 @@ class SqliteJournal:
         if isinstance(write, Turn):
             self._running.saw(write)
         elif isinstance(write, SetChat):
-            self._running.forget_role(chat_id)
+            self._running.forget_config(chat_id)
             if write.title is not None or write.config is not None:
                 self._chats_changed()
         elif isinstance(write, AddChat):

@@ -8,7 +8,7 @@ from functools import partial
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import Broken, ChainEnd, ChainHead, Link
-from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
+from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
 from anycowork.domain.messages import Message, MessageType
 from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
@@ -47,8 +47,8 @@ class SqliteStore:
         chat = chats.find(self._reader, chat_id)
         return None if chat is None else replace(chat, last_seq=last_seq)
 
-    async def role_of(self, chat_id: str) -> str | None:
-        return self._running.role_of(chat_id, partial(chats.role_of, self._reader))
+    async def config_of(self, chat_id: str) -> ChatConfig | None:
+        return self._running.config_of(chat_id, partial(chats.config_of, self._reader))
 
     async def chats_page(
         self, *, limit: int, cursor: str | None = None, q: str | None = None, states: Collection[ChatState] = ()

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from anycowork.domain.chats import EndReason, Turn, TurnState
+from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
 from anycowork.store.columns import packed_or_null, unpacked_or_none
 
 Connection = sqlite3.Connection
@@ -13,15 +13,15 @@ _FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faul
 
 
 class Running:
-    """Turns that run, as they were last written, and the roles of their chats. Belongs to the journal's event loop.
+    """Turns that run, as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
 
     Their counters change with every step and reach the disk when they rest or end: after a crash a running turn is over.
-    A chat's role is asked for before every call; it is read once, and forgotten with every change of the chat's own row.
+    A chat's configuration is asked for before every call; it is read once, and forgotten with every change of the chat's own row.
     """
 
     def __init__(self) -> None:
         self._turns: dict[str, Turn] = {}
-        self._roles: dict[str, str] = {}
+        self._configs: dict[str, ChatConfig] = {}
 
     def saw(self, turn: Turn) -> None:
         if turn.state is TurnState.RUNNING:
@@ -32,18 +32,18 @@ class Running:
     def as_it_is(self, stored: Turn) -> Turn:
         return self._turns.get(stored.id, stored) if stored.state is TurnState.RUNNING else stored
 
-    def role_of(self, chat_id: str, read: Callable[[str], str | None]) -> str | None:
-        known = self._roles.get(chat_id)
+    def config_of(self, chat_id: str, read: Callable[[str], ChatConfig | None]) -> ChatConfig | None:
+        known = self._configs.get(chat_id)
         if known is None and (known := read(chat_id)) is not None:
-            self._roles[chat_id] = known
+            self._configs[chat_id] = known
         return known
 
-    def forget_role(self, chat_id: str) -> None:
-        self._roles.pop(chat_id, None)
+    def forget_config(self, chat_id: str) -> None:
+        self._configs.pop(chat_id, None)
 
     def forget(self, chat_id: str) -> None:
         self._turns = {id_: turn for id_, turn in self._turns.items() if turn.chat_id != chat_id}
-        self.forget_role(chat_id)
+        self.forget_config(chat_id)
 
 
 def goes_on(before: Turn, turn: Turn) -> bool:

@@ -40,6 +40,10 @@ Events = Annotated[bool, typer.Option("--json", help="One event per line on stdo
 MaxCost = Annotated[
     float | None, typer.Option("--max-cost", help="End when it has cost more than this, in $.", min=0.0, metavar="USD")
 ]
+Allow = Annotated[
+    str | None,
+    typer.Option("--allow", help="What passes without asking: edits, or sandboxed (commands too).", metavar="LEVEL"),
+]
 Timeout = Annotated[
     float | None, typer.Option("--timeout", help="End after so many seconds. [the turn's limit]", min=0.1, metavar="S")
 ]

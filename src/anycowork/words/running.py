@@ -34,6 +34,7 @@ class How(TypedDict, total=False):
 
     role: str | None
     plan_file: Path | None
+    allow: str | None
     max_cost: float | None
     seconds: float | None
     as_json: bool

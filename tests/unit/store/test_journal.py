@@ -383,14 +383,15 @@ async def test_a_removed_chat_leaves_no_row_and_its_text_does_not_come_back(tmp_
 @proves("PER-4")
 async def test_the_role_is_what_it_was_last_changed_to_and_none_when_the_chat_is_gone(tmp_path: Path) -> None:
     async with opened(tmp_path) as database:
-        assert await database.store.role_of("c1") is None
+        assert await database.store.config_of("c1") is None
         await database.journal.write(add_chat("c1"))
-        first = await database.store.role_of("c1")
+        first = await database.store.config_of("c1")
         for role in ("planner", "tester", "planner"):
             await database.journal.write(Change("c1", (SetChat(config=ChatConfig(role)),)))
-            assert await database.store.role_of("c1") == role != first
+            now = await database.store.config_of("c1")
+            assert now is not None and now.agent_role == role and now != first
         await database.journal.write(Change("c1", (RemoveChat(),)))
-        assert await database.store.role_of("c1") is None
+        assert await database.store.config_of("c1") is None
 
 
 async def test_set_chat_changes_what_it_names_and_keeps_the_rest(tmp_path: Path) -> None:

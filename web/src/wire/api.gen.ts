@@ -2612,6 +2612,12 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /**
+         * Autonomy
+         * @description How much passes without asking, chosen by a person: nothing, file edits, or also commands that the sandbox holds.
+         * @enum {string}
+         */
+        Autonomy: "ask" | "edits" | "sandboxed";
         /** BudgetShape */
         BudgetShape: {
             /** Calls */
@@ -2634,6 +2640,7 @@ export interface components {
             model?: string | null;
             /** System Prompt Id */
             system_prompt_id?: string | null;
+            autonomy?: components["schemas"]["Autonomy"] | null;
         };
         /** ChatConfigShape */
         ChatConfigShape: {
@@ -2648,6 +2655,8 @@ export interface components {
             system_prompt_id: string | null;
             /** Agent Role */
             agent_role: string;
+            /** @description How much passes without asking; a person chooses it. */
+            autonomy: components["schemas"]["Autonomy"];
         } & {
             [key: string]: unknown;
         };

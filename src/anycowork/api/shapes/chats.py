@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from anycowork.api.shapes.base import Described, Shape
-from anycowork.domain.chats import ChatState
+from anycowork.domain.chats import Autonomy, ChatState
 from anycowork.domain.messages import Json, MessageType, Speaker
 
 
@@ -12,6 +12,7 @@ class ChatConfigShape(Shape):
     mode: str = Field(description="The role by its older name: plan, act, or the role itself.")
     system_prompt_id: str | None
     agent_role: str
+    autonomy: Autonomy = Field(description="How much passes without asking; a person chooses it.")
 
 
 class ChatShape(Shape):

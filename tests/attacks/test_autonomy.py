@@ -1,0 +1,136 @@
+"""Autonomy: what each level lets pass, and attempts to get more out of it than a person chose."""
+
+import json
+from pathlib import Path
+from typing import Any  # a test's own words
+
+import pytest
+
+from anycowork import containment
+from support.house import Chat, Guest, at_home
+from support.scripted_model import call
+from support.spec import proves
+
+FILES = {"a.txt": "old\n", ".env": "PASSWORD=hunter2\n"}
+EDITS = {
+    "create": call("create_file", path="new.txt", content="x"),
+    "update": call("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}]),
+    "move": call("move_file", path="a.txt", to="b.txt"),
+}
+COMMANDS = {"rm": "rm a.txt", "touch": "touch made", "ls": "ls -l", "program": "python3 --version"}
+RUN = {name: call("execute_command", command=command) for name, command in COMMANDS.items()}
+RUN_SCRIPT = call("execute_command", command="python3 make.py")
+ALWAYS = {
+    "control file": call("create_file", path="AGENTS.md", content="x"),
+    "control folder": call("create_file", path=".vscode/tasks.json", content="{}"),
+    "moved to a control file": call("move_file", path="a.txt", to="AGENTS.md"),
+    "secret": call("create_file", path="x.pem", content="x"),
+    "key file": call("read_file", path=".env"),
+    "secret moved away": call("move_file", path=".env", to="plain.txt"),
+    "deleting": call("delete_file", path="a.txt"),
+    "secret in a command": call("execute_command", command="cat .env"),
+    "secret by a pattern": call("execute_command", command="cat .en?"),
+    "secret by a variable": call("execute_command", command="f=.env; cat $f"),
+    "network": call("execute_command", command="true", network=["example.org"]),
+    "more rights": call("execute_command", command="sudo true"),
+    "unreadable": call("execute_command", command="eval ls"),
+    "quoted": f"I might call {EDITS['create']} next.",
+}
+
+
+async def chat_at(guest: Guest, level: str, **given: Any) -> Chat:
+    chat = await guest.chat(**given)
+    await guest.ask("PATCH", chat.path, {"autonomy": level}, expect=200)
+    return chat
+
+
+async def state_after(tmp_path: Path, level: str, reply: str, *rules: dict[str, str], **given: Any) -> str:
+    async with at_home(tmp_path, replies=[reply, *["Done."] * 4], files=FILES) as guest:
+        for rule in rules:
+            await guest.ask("POST", "/rules", {"scope": "global", **rule}, expect=201)
+        chat = await chat_at(guest, level, **given)
+        return str((await chat.send("go"))["state"])
+
+
+@proves("APR-9")
+@pytest.mark.parametrize("level", ["ask", "edits", "sandboxed"])
+@pytest.mark.parametrize("reply", [*EDITS.values(), *RUN.values()], ids=[*EDITS, *RUN])
+async def test_each_level_lets_pass_what_it_says(tmp_path: Path, level: str, reply: str) -> None:
+    passes = {"ask": (), "edits": EDITS.values(), "sandboxed": (*EDITS.values(), *RUN.values())}
+    expected = "idle" if reply in passes[level] else "awaiting_approval"
+    assert await state_after(tmp_path, level, reply) == expected
+
+
+@proves("APR-9")
+@pytest.mark.parametrize("level", ["edits", "sandboxed"])
+@pytest.mark.parametrize("reply", ALWAYS.values(), ids=ALWAYS)
+async def test_what_asks_at_every_level_asks(tmp_path: Path, level: str, reply: str) -> None:
+    assert await state_after(tmp_path, level, reply) == "awaiting_approval"
+
+
+@proves("APR-9")
+async def test_rules_that_ask_or_deny_and_the_role_are_stronger(tmp_path: Path) -> None:
+    for number, effect in enumerate(("ask", "deny")):
+        (at := tmp_path / str(number)).mkdir()
+        rule = {"tool": "create_file", "resource": "*", "effect": effect}
+        await state_after(at, "sandboxed", EDITS["create"], rule)
+        assert not (at / "workspace/new.txt").exists()
+    (at := tmp_path / "role").mkdir()
+    await state_after(at, "sandboxed", EDITS["create"], role="planner")
+    assert not (at / "workspace/new.txt").exists()
+
+
+@proves("APR-9", "APR-10")
+async def test_autonomy_chosen_after_a_denial_does_not_run_the_call(tmp_path: Path) -> None:
+    batch = json.dumps([json.loads(call("create_file", path=name, content="x")) for name in ("no.txt", "yes.txt")])
+    async with at_home(tmp_path, replies=[batch, "Done."]) as guest:
+        chat = await guest.chat()
+        await chat.send("go")
+        ids = {item["resource"]: item["id"] for item in await chat.approvals()}
+        for path, decision in (("/no.txt", "deny"), ("/yes.txt", "allow_once")):
+            body = {"decisions": [{"id": ids[path], "decision": decision}]}
+            await guest.ask("POST", f"{chat.path}/approvals", body)
+            await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+        await chat.rest()
+        assert not (guest.workspace / "no.txt").exists() and (guest.workspace / "yes.txt").exists()
+
+
+@proves("APR-9")
+async def test_change_is_recorded_shown_and_holds_at_once_and_after_a_restart(tmp_path: Path) -> None:
+    async with at_home(tmp_path, replies=[EDITS["create"], "Done."]) as guest:
+        chat = await guest.chat()
+        assert (await chat.show())["config"]["autonomy"] == "ask"
+        await guest.ask("PATCH", chat.path, {"autonomy": "all"}, expect=422)
+        changed = await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+        assert changed["config"]["autonomy"] == "edits"
+        assert (await chat.last())["payload"] == {"old_autonomy": "ask", "new_autonomy": "edits"}
+        await chat.send("go")
+        assert (await chat.results())[0]["facts"]["allowed_by"] == "autonomy:edits"
+    async with at_home(tmp_path, replies=[call("create_file", path="c.txt", content="x"), "Done."]) as guest:
+        again = Chat(guest, await guest.ask("GET", chat.path))
+        assert (await again.send("go"))["state"] == "idle"
+        await guest.ask("PATCH", chat.path, {"autonomy": "ask"})
+        assert (await again.show())["config"]["autonomy"] == "ask"
+
+
+@proves("APR-9")
+async def test_changes_of_a_command_to_control_files_and_secrets_are_held(tmp_path: Path) -> None:
+    for number, path in enumerate(("AGENTS.md", "made.pem")):
+        (at := tmp_path / str(number)).mkdir()
+        script = f"open({path!r}, 'w').write('x')\n"
+        async with at_home(at, replies=[RUN_SCRIPT, "Done."], files={"make.py": script}) as guest:
+            chat = await chat_at(guest, "sandboxed")
+            assert (await chat.send("go"))["state"] == "awaiting_approval"
+            assert (await chat.approvals())[0]["held"] and not (guest.workspace / path).exists()
+
+
+@proves("APR-9")
+async def test_sandboxed_is_not_offered_without_a_full_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(containment, "look_for_bubblewrap", lambda: None)
+    async with at_home(tmp_path, replies=[RUN["ls"], "Done."]) as guest:
+        chat = await guest.chat()
+        refused = await guest.ask("PATCH", chat.path, {"autonomy": "sandboxed"}, expect=409)
+        assert "sandbox level is not 'full'" in refused["error"]["message"]
+        assert (await chat.show())["config"]["autonomy"] == "ask"
+        await guest.ask("PATCH", chat.path, {"autonomy": "edits"})
+        assert (await chat.send("go"))["state"] == "awaiting_approval"
