@@ -3,7 +3,9 @@
 The home folder is the test's own, in the shapes that version managers make.
 """
 
+import os
 import shutil
+import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +180,26 @@ async def test_credentials_inside_a_named_folder_are_covered(home: Home) -> None
     said = await home.run(f"kit; grep -r . {inside}; chmod -R 777 {inside}; cat {inside}/.npmrc {inside}/deep/id_rsa")
     assert "kit runs" in said and SECRET not in said
     assert str(inside / "settings.ini") in found.hidden and str(inside / "deep/er/.aws") in found.hidden
+
+
+@proves("TOOL-4")
+async def test_a_socket_inside_a_named_folder_is_not_reached(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = home.folder / "kit"
+    (inside / "run").mkdir(parents=True)
+    os.mkfifo(inside / "pipe")
+    monkeypatch.chdir(inside / "run")  # a socket's path must be short
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind("s")
+        service.listen()
+        service.setblocking(False)
+        home.find(named=(str(inside),))
+        ask = "import os, socket; os.chdir('.'); socket.socket(socket.AF_UNIX).connect('s')"
+        said = await home.run(
+            f'cd {inside}/run && python3 -c "{ask}" && echo GOT; timeout 1 cat {inside}/pipe && echo GOT'
+        )
+        assert "GOT" not in said.splitlines() and "ermission denied" in said
+        with pytest.raises(BlockingIOError):
+            service.accept()
 
 
 @proves("TOOL-4", "SEC-2")

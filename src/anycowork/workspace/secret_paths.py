@@ -50,7 +50,10 @@ def is_secret_name(path: Path) -> bool:
 
 
 def secrets_inside(folder: Path) -> list[Path]:
-    """Files and folders below that hold credentials, whole folders as one. Looks at the first entries only, breadth first. Blocking."""
+    """Files and folders below that hold credentials, whole folders as one; and sockets, pipes and devices.
+
+    Looks at the first entries only, breadth first. Blocking.
+    """
     return [Path(entry.path) for entry in _secret_entries(folder)]
 
 
@@ -69,6 +72,8 @@ def _secret_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
             is_folder = entry.is_dir(follow_symlinks=False)
             if not (is_folder and entry.name in _FILE_NAMES) and is_secret_name(Path(Path(here).name, entry.name)):
                 yield entry
+            elif not is_folder and not entry.is_file(follow_symlinks=False):
+                yield entry  # a socket or a pipe leads to whoever listens, however read-only its folder is
             elif is_folder:
                 if depth < _DEEPEST:
                     waiting.append((entry.path, depth + 1))
