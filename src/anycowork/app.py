@@ -247,7 +247,7 @@ async def _share(
 ) -> _Shared:
     grounds = Grounds(database, settings)
     await grounds.register_default()
-    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings))
+    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings), settings.sandbox_paths)
     toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
     housing = Housing(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
     plugins = Plugins(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)

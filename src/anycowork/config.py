@@ -13,6 +13,7 @@ from pydantic import JsonValue, ValidationError
 from anycowork.config_faults import line_of, meant
 from anycowork.private_files import write_private
 from anycowork.settings import (
+    FOLDER_LISTS,
     KNOBS,
     PATHS,
     WORD_LISTS,
@@ -115,12 +116,16 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name in KNOBS.keys() - set(_ONLY_IN_THE_FILE):
         if text := environ.get(ENVIRONMENT_PREFIX + name.upper(), "").strip():
-            found[name] = _words(text) if name in WORD_LISTS else text
+            found[name] = _words(text) if name in WORD_LISTS else _folders(text) if name in FOLDER_LISTS else text
     return found
 
 
 def _words(text: str) -> list[str]:
     return [word for word in text.replace(",", " ").split() if word]
+
+
+def _folders(text: str) -> list[str]:
+    return [folder for part in text.split(",") if (folder := part.strip())]
 
 
 def _with_paths(values: Mapping[str, object], base: Path) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -12,16 +12,18 @@ from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.machine import Bubblewrap, SandboxLevel, look_at_kernel, look_for_bubblewrap, sandbox_level
 from anycowork.settings import Settings
+from anycowork.workspace.git_identity import git_identity
 from anycowork.workspace.holding import is_held
 from anycowork.workspace.landlock import Access
 from anycowork.workspace.limits import can_count
 from anycowork.workspace.sandbox import MOST_COPIED, Sandbox
 from anycowork.workspace.stage import MOST_CACHED, MOST_KEPT, Layer, Staging
+from anycowork.workspace.toolchains import Toolchains, find_toolchains
 from anycowork.workspace.workspaces import home_folder
 
 STAGING_FOLDER = "staging"
 _ENFORCES = (
-    "a command sees the system read-only, its workspace, and a home and tmp of its own; nothing else of the machine",
+    "a command sees the system and the listed tools read-only, its workspace, and a home and tmp of its own; nothing else of the machine",
     "what it changes in the workspace is checked as a whole, then committed together or dropped",
     "no network but to the hosts that the call names, through a proxy; no services of this machine, no signals to other processes",
     "limits on time, output, processes, memory per process, and the size of a file",
@@ -64,6 +66,11 @@ class Containment:
         return self.sandbox.layer if self.sandbox else None
 
     @property
+    def toolchains(self) -> Toolchains:
+        """What commands see besides the system and their workspace."""
+        return self.sandbox.toolchains if self.sandbox else Toolchains()
+
+    @property
     def says(self) -> str:
         if self.level is SandboxLevel.FULL:
             where = "" if self.layer is Layer.OVERLAY else " on a private copy of the workspace"
@@ -76,6 +83,9 @@ class Containment:
             "layer": self.layer.value if self.layer else None,
             "enforces": list(self.enforces),
             "does_not": list(self.does_not),
+            "visible": list(self.toolchains.folders),
+            "hidden": list(self.toolchains.hidden),
+            "refused": [f"{one.path}: {one.why}" for one in self.toolchains.refused],
         }
 
 
@@ -96,13 +106,19 @@ USUAL_ROOM = Room()
 
 
 @cache
-def find_containment(data_dir: Path, room: Room = USUAL_ROOM) -> Containment:
+def find_containment(data_dir: Path, room: Room = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()) -> Containment:
     """Tries the sandbox out as commands would use it, once. Blocking; makes the staging folder."""
     bubblewrap = look_for_bubblewrap()
-    staging = Staging(data_dir / STAGING_FOLDER, most_cached=room.cached, most_kept=room.kept)
+    tools = visible_tools(data_dir, sandbox_paths, os.environ)
+    staging = Staging(
+        data_dir / STAGING_FOLDER,
+        most_cached=room.cached,
+        most_kept=room.kept,
+        gitconfig=git_identity(home_folder(), os.environ),
+    )
     held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
     sandbox, why = (
-        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, data_dir, room.copied)
+        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, tools, room.copied)
     )
     if sandbox is None:
         level = sandbox_level(look_at_kernel(), None)
@@ -119,14 +135,12 @@ def find_containment(data_dir: Path, room: Room = USUAL_ROOM) -> Containment:
 
 
 def _tried(
-    bubblewrap: Bubblewrap, staging: Staging, data_dir: Path, copy_bytes: int
+    bubblewrap: Bubblewrap, staging: Staging, tools: Toolchains, copy_bytes: int
 ) -> tuple[Sandbox | None, str | None]:
     """The best sandbox that works, and why a better one does not."""
     why: str | None = None if bubblewrap.overlay else "this bubblewrap does not know --overlay"
     for layer in (Layer.OVERLAY, Layer.COPY) if bubblewrap.overlay else (Layer.COPY,):
-        sandbox = Sandbox(
-            bubblewrap.path, staging, toolchains=_toolchains(data_dir), layer=layer, most_copied=copy_bytes
-        )
+        sandbox = Sandbox(bubblewrap.path, staging, toolchains=tools, layer=layer, most_copied=copy_bytes)
         failed = sandbox.trial()
         if failed is None:
             return sandbox, why
@@ -135,16 +149,23 @@ def _tried(
 
 
 @contextmanager
-def tried_out(data_dir: Path, room: Room = USUAL_ROOM) -> Iterator[Containment]:
+def tried_out(data_dir: Path, room: Room = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()) -> Iterator[Containment]:
     """For those who only want to know: leaves nothing behind where there is no data folder yet."""
     if data_dir.is_dir():
-        yield find_containment(data_dir, room)
+        yield find_containment(data_dir, room, sandbox_paths)
         return
     with tempfile.TemporaryDirectory(prefix="anycowork-") as folder:
-        yield find_containment(Path(folder), room)
+        yield find_containment(Path(folder), room, sandbox_paths)
 
 
-def _toolchains(data_dir: Path) -> list[str]:
+def visible_tools(data_dir: Path, named: Sequence[str], environ: Mapping[str, str]) -> Toolchains:
+    """What commands may see of the tools of whoever started the server. Blocking."""
+    return find_toolchains(
+        environ.get("PATH", ""), home=home_folder(), data_dir=data_dir, named=named, own=_own_python(data_dir)
+    )
+
+
+def _own_python(data_dir: Path) -> list[str]:
     """The Python that runs us, where it is not the system's: environments in a workspace are often made with it."""
     base = Path(sys.base_prefix).resolve()
     holds_secrets = base in (Path("/"), home_folder().resolve()) or data_dir.resolve().is_relative_to(base)

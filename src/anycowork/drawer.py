@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from anycowork.config import save_settings
-from anycowork.containment import Containment
+from anycowork.containment import Containment, visible_tools
 from anycowork.domain.approvals import AskWhen
 from anycowork.domain.asking import Calling, ModelOptions
 from anycowork.domain.chats import Limits
@@ -18,8 +18,10 @@ from anycowork.prices import cost, price_of
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.settings import Settings
+from anycowork.settings import BadSettings, Settings
 from anycowork.tools.plugins.keeping import Plugins
+from anycowork.workspace.paths import shown
+from anycowork.workspace.toolchains import Toolchains
 
 
 class Drawer:
@@ -55,6 +57,7 @@ class Drawer:
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
         """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""
         changed = self._settings.changed(changes)
+        tools = await asyncio.to_thread(self._tools_of, changed) if "sandbox_paths" in changes else None
         wanted, known = provider_configs(changed), provider_configs(self._settings)
         save_settings(changed.data_dir, changes)
         for gone in {config.name for config in known} - {config.name for config in wanted}:
@@ -63,9 +66,23 @@ class Drawer:
             self._providers.put(config)
         self._providers.choose(changed.model)
         self._settings = changed
+        if tools is not None and self._contained.sandbox is not None:
+            self._contained.sandbox.toolchains = tools
         if "plugins" in changes:
             await self._plugins.switch_on(changed.plugins)
         return await self.shown()
+
+    @staticmethod
+    def _tools_of(settings: Settings) -> Toolchains:
+        """Raises: BadSettings for a folder that commands may not see."""
+        found = visible_tools(settings.data_dir, settings.sandbox_paths, os.environ)
+        for one in found.refused:
+            if one.named:
+                raise BadSettings(
+                    f"Commands may not see '{shown(one.path)}': {one.why}. Name a folder inside it, or another.",
+                    param="sandbox_paths",
+                )
+        return found
 
 
 def provider_configs(settings: Settings) -> list[ProviderConfig]:

@@ -68,6 +68,7 @@ class ProviderEntry(BaseModel):
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Count = Annotated[int, Field(gt=0)]
 Word = Annotated[str, Field(pattern=r"^\S+$")]
+FolderText = Annotated[str, Field(min_length=1, max_length=4_096)]
 
 
 class Settings(BaseModel):
@@ -112,6 +113,11 @@ class Settings(BaseModel):
     turn_seconds: Annotated[Seconds, Knob("seconds of work in a turn", changeable=True)] = 300.0
     max_faults: Annotated[Count, Knob("unreadable replies in a turn", changeable=True)] = 3
     command_timeout: Annotated[Seconds, Knob("seconds that a command may run", changeable=True)] = 120.0
+
+    sandbox_paths: Annotated[
+        tuple[FolderText, ...],
+        Knob("folders that commands may read besides the tools on the PATH of whoever started it", changeable=True),
+    ] = ()
 
     ask: Annotated[
         Literal["before", "at_commit"],
@@ -183,6 +189,7 @@ def _typed(*types: object) -> tuple[str, ...]:
 SECRETS = _typed(SecretStr | None)
 PATHS = _typed(Path, Path | None)
 WORD_LISTS = _typed(tuple[Word, ...])
+FOLDER_LISTS = _typed(tuple[FolderText, ...])
 KNOBS: dict[str, Knob] = {
     name: next(mark for mark in field.metadata if isinstance(mark, Knob))
     for name, field in Settings.model_fields.items()

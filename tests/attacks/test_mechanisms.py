@@ -388,7 +388,7 @@ PROXY = [
     Mechanism(
         "public addresses alone",
         led_to("inner.example", "inner.example"),
-        without(proxy, "why_not_public", nothing_found),
+        without(proxy, "_why_refused", nothing_found),
     ),
     Mechanism(
         "our own door",

@@ -10,6 +10,7 @@ from anycowork.machine import look_for_bubblewrap
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.sandbox import Sandbox
 from anycowork.workspace.stage import Layer, Staging
+from anycowork.workspace.toolchains import Toolchains
 
 # Small enough that a flood is over in a moment.
 SMALL = CommandLimits(processes=64, memory=512 << 20, file_size=16 << 20, scratch=16 << 20)
@@ -19,7 +20,8 @@ MOST_CACHED = 4 << 20
 
 
 def sandbox_in(folder: Path, limits: CommandLimits = SMALL, layer: Layer = Layer.OVERLAY) -> Sandbox:
-    toolchains = [] if Path("/usr/bin/python3").exists() else [sys.base_prefix]
+    own = [] if Path("/usr/bin/python3").exists() else [sys.base_prefix]
+    toolchains = Toolchains(tuple(own), tuple(f"{folder}/bin" for folder in own))
     staging = Staging(folder / "staging", folder / "shared", most_cached=MOST_CACHED)
     return Sandbox(bubblewrap(), staging, limits=limits, toolchains=toolchains, layer=layer)
 

@@ -35,7 +35,7 @@ def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     else:
         findings = [Finding("settings", ok=True, needed=True, detail="readable")]
     findings += check_everything(settings, environ)
-    with tried_out(settings.data_dir, Room.of(settings)) as contained:
+    with tried_out(settings.data_dir, Room.of(settings), settings.sandbox_paths) as contained:
         # What was found stays true after the trial's folders are gone.
         findings.append(asyncio.run(check_plugins(settings, contained)))
     healthy = all(finding.ok for finding in findings if finding.needed)
@@ -78,10 +78,27 @@ def _print_report(out: Console, findings: list[Finding], contained: Containment,
             out.line(f"  {'':<{width}}  → {finding.way_out}")
     out.line()
     out.line(f"Sandbox {contained.says}.")
+    _print_visible(out, contained)
     out.line("It does not promise:")
     for lack in contained.does_not:
         out.line(f"  · {lack}")
     out.line("Everything needed is there." if healthy else "Something needed is missing: see the lines marked ✗.")
+
+
+def _print_visible(out: Console, contained: Containment) -> None:
+    """The system's folders go without saying."""
+    if contained.sandbox is None:
+        return
+    tools = contained.toolchains
+    out.line("Commands also see, read-only (from PATH and the setting sandbox_paths):")
+    for folder in tools.folders or ("nothing",):
+        out.line(f"  · {folder}")
+    for path in tools.hidden:
+        out.line(f"  · without {path}, which holds credentials")
+    for one in tools.refused:
+        out.line(f"  · not {one.path}: {one.why}")
+    if os.geteuid() == 0:
+        out.line("  As root, commands run as the workspace's owner and see only what that user may read.")
 
 
 def _sign(out: Console, finding: Finding) -> str:

@@ -22,6 +22,8 @@ _MOST_TOLD = 40
 _MOST_REFUSALS = 10
 _MOST_FACTS = 500
 _LAST_WORDS = 65_536
+_NOT_FOUND = 127
+_SAYS_NOT_FOUND = ": command not found"
 # How programs say that there is no network: what the resolver and the kernel say, in C, Node, Go, Rust and Java.
 _MISSES_NETWORK = re.compile(
     rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
@@ -86,6 +88,26 @@ def joined(result: ToolResult, story: Story) -> ToolResult:
         diff=story.diff,
         facts={**result.facts, **story.facts},
     )
+
+
+def missing_program(ended: Ended) -> str | None:
+    """The name of the program that bash did not find, if that ended the command."""
+    if ended.how is not Ending.ITSELF or ended.exit_code != _NOT_FOUND:
+        return None
+    for line in reversed(ended.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
+        if line.endswith(_SAYS_NOT_FOUND):
+            name = line.removesuffix(_SAYS_NOT_FOUND).rpartition(": ")[2].strip()
+            return name if name and "/" not in name else None
+    return None
+
+
+def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
+    """Tells model and person that the sandbox hides the program, and the setting that shows it."""
+    says = (
+        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. A person can add its folder to the "
+        "setting sandbox_paths; `anycowork doctor` lists what commands see."
+    )
+    return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
 
 
 def on_a_copy(result: ToolResult) -> ToolResult:

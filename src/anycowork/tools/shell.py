@@ -7,6 +7,7 @@ see `unsandboxed.py`.
 
 import asyncio
 import codecs
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated
@@ -20,9 +21,9 @@ from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent, Parameters, ToolResult
 from anycowork.tools.built_in import BuiltInTool, folder_of
 from anycowork.tools.changes import committed_now, settled
-from anycowork.tools.child import Bounds, Ending
+from anycowork.tools.child import Bounds, Ended, Ending
 from anycowork.tools.contained import Contained, on_the_best_layer
-from anycowork.tools.endings import Story, on_a_copy, said
+from anycowork.tools.endings import Story, exists_outside, missing_program, on_a_copy, said
 from anycowork.tools.parameters import PlainText, parsed
 from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
 from anycowork.workspace.checking import may_change_nothing
@@ -116,9 +117,16 @@ async def _contained(wanted: Contained, layer: Layer, hands: Hands) -> ToolResul
         kept = not may_change_nothing(hands.permissions)
         ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept, masks=transaction.masks)
         result = said(ended, wanted.bounds, sandbox="full", layer=layer, story=Story(), network=report)
+        result = _with_hint(result, ended, wanted.sandbox)
         by_itself = ended.how is Ending.ITSELF
         result = await settled(transaction, wanted.command, result, hands, by_itself=by_itself)
     return on_a_copy(result) if layer is Layer.COPY else result
+
+
+def _with_hint(result: ToolResult, ended: Ended, sandbox: Sandbox) -> ToolResult:
+    program = missing_program(ended)
+    found = shutil.which(program, path=sandbox.toolchains.outside) if program else None
+    return exists_outside(result, program, found) if program and found else result
 
 
 def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:

@@ -13,6 +13,7 @@ from anycowork.domain.values import value
 from anycowork.workspace.limits import CommandLimits
 from anycowork.workspace.mounts import Overlay
 from anycowork.workspace.stage import DEVICES, Layer, Stage
+from anycowork.workspace.toolchains import Toolchains
 
 HOME = "/home/sandbox"
 _CACHE = f"{HOME}/.cache"
@@ -25,16 +26,18 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 @value
 class Around:
     """What a command finds around it. `cache` is the workspace's own, if it gets one, and `cache_kept` whether what it puts there stays;
-    `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read."""
+    `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read, and
+    `hidden_tools` for the credentials among the toolchains."""
 
     root: str
     stage: Stage
     cache: Path | None
     cache_kept: bool
-    toolchains: tuple[str, ...] = ()
+    toolchains: Toolchains = field(default_factory=Toolchains)
     environment: Mapping[str, str] = field(default_factory=dict)
     sight: "Sight" = field(default_factory=lambda: Sight())
     masks: tuple[str, ...] = ()
+    hidden_tools: tuple[str, ...] = ()
 
 
 @value
@@ -68,13 +71,15 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descri
         *(() if given.latch is None else ("--block-fd", str(given.latch))),
         *_system_binds(),
         *("--ro-bind", str(stage.etc), "/etc"),
-        *[word for place in around.toolchains for word in ("--ro-bind", place, place)],
         *("--proc", "/proc", "--dev", "/dev"),
         *_own_devices(stage),
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/tmp"),
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
         *_cache(around, scratch),
+        # After the folders in memory: a toolchain may lie below /tmp.
+        *[word for place in around.toolchains.folders for word in ("--ro-bind-try", place, place)],
+        *around.hidden_tools,
         *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
         *_workspace(around),
         *around.masks,
@@ -93,11 +98,14 @@ def overlays(around: Around) -> tuple[Overlay, ...]:
 
 def _environment(around: Around) -> list[str]:
     """Nothing of the server's own: its environment may hold secrets."""
+    found = around.toolchains
     given = {
-        "PATH": ":".join([SYSTEM_PATH, *(f"{place}/bin" for place in around.toolchains)]),
+        "PATH": ":".join(dict.fromkeys([*found.path, *SYSTEM_PATH.split(":")])),
         "HOME": HOME,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
+        "GIT_CONFIG_SYSTEM": "/etc/gitconfig",
+        **found.environment,
         **around.environment,
     }
     return [word for name, value in given.items() for word in ("--setenv", name, value)]

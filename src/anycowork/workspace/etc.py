@@ -25,9 +25,9 @@ _COPIED = (
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-def etc_key(*, uid: int, gid: int, source: Path = Path("/etc")) -> str:
+def etc_key(*, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/etc")) -> str:
     """The same as long as `make_etc` would make the same. Another one after each boot: a power cut may have torn what was made before."""
-    told = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}".encode())
+    told = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{gitconfig}".encode())
     waiting = [str(source / name) for name in _COPIED]
     while waiting:
         path = waiting.pop()
@@ -42,14 +42,15 @@ def etc_key(*, uid: int, gid: int, source: Path = Path("/etc")) -> str:
     return told.hexdigest()[:16]
 
 
-def make_etc(folder: Path, *, uid: int, gid: int, source: Path = Path("/etc")) -> None:
-    """Raises: OSError."""
+def make_etc(folder: Path, *, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/etc")) -> None:
+    """`gitconfig` is who makes commits, as git reads it. Raises: OSError."""
     folder.mkdir(mode=0o755)
     for name in _COPIED:
         _copy(source / name, folder / name)
     lines = {
         "passwd": f"sandbox:x:{uid}:{gid}::/home/sandbox:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
         "group": f"sandbox:x:{gid}:\nnogroup:x:65534:\n",
+        **({"gitconfig": gitconfig} if gitconfig else {}),
         "hosts": "127.0.0.1 localhost\n::1 localhost\n",
     }
     for name, text in lines.items():

@@ -7,7 +7,7 @@ link: rules speak of where a path really leads.
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,9 +58,20 @@ def mask_words(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:
     ]
 
 
+def cover_words(paths: Sequence[str], stage: Stage) -> list[str]:
+    """bubblewrap's words for covers over these places outside the workspace, made ready; over those that are still there."""
+    found = [path for path in map(Path, paths) if path.exists() and not path.is_symlink()]
+    if found:
+        _make_covers(stage)
+    covers = [(stage.folder / _COVERS / ("folder" if path.is_dir() else "file"), path) for path in found]
+    return [word for cover_at, path in covers for word in ("--ro-bind", str(cover_at), str(path))]
+
+
 def _make_covers(stage: Stage) -> None:
     """What lies over hidden paths. Nobody can open it; and it is mounted read-only, so that nobody can change that."""
     folder = stage.folder / _COVERS
+    if folder.exists():
+        return
     folder.mkdir(mode=0o711)
     (folder / "folder").mkdir(mode=0o000)
     (folder / "file").touch(mode=0o000)

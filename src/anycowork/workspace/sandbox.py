@@ -10,7 +10,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,13 @@ from anycowork.workspace.copies import Copied, copy_workspace
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits, counted, limited_shell
-from anycowork.workspace.masks import Mask, mask_words
+from anycowork.workspace.masks import Mask, cover_words, mask_words
 from anycowork.workspace.mounts import LONGEST_OPTIONS, Overlay, mount_check
 from anycowork.workspace.paths import shown
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
 from anycowork.workspace.started import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
+from anycowork.workspace.toolchains import Toolchains
 from anycowork.workspace.transaction import Transaction
 
 _BASH = "/bin/bash"
@@ -62,7 +63,7 @@ class Launch:
 
 
 class Sandbox:
-    """Runs on this machine with this bubblewrap. `toolchains` are folders that commands may read besides the system's.
+    """Runs on this machine with this bubblewrap. `toolchains` is what commands may read besides the system's; it may be exchanged while it runs.
 
     `layer` is what this machine can do. A workspace that no overlay can be laid over (one with mounts in it) is copied all the same,
     as long as it has at most `most_copied` bytes.
@@ -74,7 +75,7 @@ class Sandbox:
         staging: Staging,
         *,
         limits: CommandLimits | None = None,
-        toolchains: Sequence[str] = (),
+        toolchains: Toolchains | None = None,
         layer: Layer = Layer.OVERLAY,
         most_copied: int = MOST_COPIED,
     ) -> None:
@@ -84,7 +85,7 @@ class Sandbox:
         self._uncovered: set[str] = set()
         self.limits = limits or CommandLimits()
         self._bwrap = bwrap
-        self._toolchains = tuple(toolchains)
+        self.toolchains = toolchains or Toolchains()
         self._copy: tempfile.TemporaryDirectory[str] | None = None
 
     def layer_for(self, root: str) -> Layer:
@@ -121,6 +122,11 @@ class Sandbox:
     def _copy_of(self, root: str, stage: Stage) -> Copied:
         return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
+    def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
+        """What a command in this workspace sees of the person's own tools: what its user may read, and nothing that overlaps it."""
+        found = self.toolchains.beside(root)
+        return found.only(place for place in found.folders if _can_reach(place, runner))
+
     @contextmanager
     def launch(
         self,
@@ -148,12 +154,14 @@ class Sandbox:
             tether = things.enter_context(Tether.made())
             mark = things.enter_context(BeginMark.made())
             cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
+            tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
             around = Around(
                 root=root,
                 stage=stage,
                 cache=cache,
                 cache_kept=cache_kept,
-                toolchains=tuple(place for place in self._toolchains if _can_reach(place, stage.runner)),
+                toolchains=tools,
+                hidden_tools=tuple(cover_words(tools.hidden, stage)),
                 environment=environment or {},
                 sight=_seen_by(stage.runner, sight or Sight()),
                 masks=tuple(mask_words(masks, stage, root)),

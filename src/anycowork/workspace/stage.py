@@ -94,7 +94,7 @@ class Staging:
     """Makes, finds and removes stages. Blocking.
 
     `most_cached` and `most_kept` are bytes: what programs keep in the cache folders of all workspaces, and what was put aside of
-    commands whose changes could not be made.
+    commands whose changes could not be made. `gitconfig` is what their git reads as the system's.
     """
 
     def __init__(
@@ -104,10 +104,12 @@ class Staging:
         *,
         most_cached: int = MOST_CACHED,
         most_kept: int = MOST_KEPT,
+        gitconfig: str = "",
     ) -> None:
         self._private = private
         self._caches = Caches(most_cached)
         self._most_kept = most_kept
+        self._gitconfig = gitconfig
         # One for each data folder: a server takes what it finds there for its own, and sweeps it.
         data = sha256(os.fsencode(private.absolute())).hexdigest()[:12]
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}-{data}")
@@ -232,9 +234,9 @@ class Staging:
         if etc is None or not etc.is_dir():
             (base / _RUNS).mkdir(exist_ok=True)
             (base / _RUNS).chmod(0o711)
-            etc = base / f"etc-{etc_key(uid=runner.uid, gid=runner.gid)}"
+            etc = base / f"etc-{etc_key(uid=runner.uid, gid=runner.gid, gitconfig=self._gitconfig)}"
             if not etc.is_dir():
-                _make_etc_whole(etc, runner)
+                _make_etc_whole(etc, runner, self._gitconfig)
             self._furnished[runner] = etc
             for old in base.glob("etc-*"):
                 if old not in self._furnished.values():
@@ -242,10 +244,10 @@ class Staging:
         return etc
 
 
-def _make_etc_whole(etc: Path, runner: Runner) -> None:
+def _make_etc_whole(etc: Path, runner: Runner, gitconfig: str) -> None:
     """A server that dies on the way leaves nothing that the next would take for whole."""
     unfinished = etc.with_name(f"{etc.name}.{secrets.token_hex(8)}")
-    make_etc(unfinished, uid=runner.uid, gid=runner.gid)
+    make_etc(unfinished, uid=runner.uid, gid=runner.gid, gitconfig=gitconfig)
     try:
         unfinished.rename(etc)
     except OSError:

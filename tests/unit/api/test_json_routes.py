@@ -266,6 +266,19 @@ async def test_settings_are_shown_without_secrets_and_changed_by_name(client, to
     assert (await client.put("/settings", {"max_steps": -1})).error["param"] == "max_steps"
 
 
+async def test_sandbox_paths_hold_at_once_and_a_folder_that_holds_too_much_is_refused(client, tmp_path):
+    kit = tmp_path / "kit"
+    kit.mkdir()
+    changed = await client.put("/settings", {"sandbox_paths": [str(kit)]})
+    assert changed.status == 200 and str(kit) in changed.json()["sandbox"]["visible"]
+    for wide in ("/", "~", "/proc", "relative", str(tmp_path / "missing")):
+        refused = await client.put("/settings", {"sandbox_paths": [wide]})
+        assert refused.status == 422 and refused.error["param"] == "sandbox_paths"
+    assert (await client.get("/settings")).json()["sandbox_paths"] == [str(kit)]
+    removed = await client.put("/settings", {"sandbox_paths": None})
+    assert removed.status == 200 and str(kit) not in removed.json()["sandbox"]["visible"]
+
+
 async def test_providers_are_listed(client):
     answer = await client.get("/providers")
     assert answer.status == 200 and answer.json()["providers"]

@@ -22,6 +22,9 @@ export function Sandbox() {
       </p>
       <Lines title="It holds" lines={sandbox["enforces"]} />
       <Lines title="It does not hold" lines={sandbox["does_not"]} />
+      <Lines title="Commands can read (setting sandbox_paths)" lines={sandbox["visible"]} />
+      <Lines title="Hidden from commands" lines={sandbox["hidden"]} />
+      <Lines title="Not visible" lines={sandbox["refused"]} />
     </div>
   );
 }

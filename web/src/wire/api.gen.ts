@@ -3731,6 +3731,21 @@ export interface components {
              * @description What this level does not hold, in plain words.
              */
             does_not: string[];
+            /**
+             * Visible
+             * @description Folders that commands can read besides the system's and their workspace.
+             */
+            visible?: string[];
+            /**
+             * Hidden
+             * @description What is kept from commands inside these folders.
+             */
+            hidden?: string[];
+            /**
+             * Refused
+             * @description Folders of PATH and sandbox_paths that they do not see.
+             */
+            refused?: string[];
         };
         /** SentShape */
         SentShape: {

@@ -14,6 +14,13 @@ class SandboxShape(Described):
     )
     enforces: list[str]
     does_not: list[str] = Field(description="What this level does not hold, in plain words.")
+    visible: list[str] = Field(
+        default_factory=list, description="Folders that commands can read besides the system's and their workspace."
+    )
+    hidden: list[str] = Field(default_factory=list, description="What is kept from commands inside these folders.")
+    refused: list[str] = Field(
+        default_factory=list, description="Folders of PATH and sandbox_paths that they do not see."
+    )
 
 
 class PluginShape(Described):
