@@ -45,6 +45,7 @@ RUNS_ANOTHER = {
     "git clone -c": "git clone -c core.fsmonitor='rm x' . y",
     "git clone from a helper": "git clone 'ext::sh -c rm' y",
     "git -c": "git -c core.pager='rm x' log",
+    "git -c by its path": "/usr/bin/git -c core.pager='rm x' log",
     "git --config-env": "git --config-env=core.pager=X log",
     "git --exec-path": "git --exec-path=. log",
     "git rebase -x": "git rebase -x 'rm x' HEAD~1",
@@ -200,6 +201,10 @@ def test_exact_words_of_an_unknown_program_do_not_allow_giving_it_input() -> Non
     assert _decide("tool && echo x", *rules).effect is Effect.ALLOW
     assert _decide("echo x | tool", *rules).effect is Effect.ASK
     assert _decide("tool <<'E'\nrm x\nE", *rules).effect is Effect.ASK
+    dressed = (*rules, _rule(Effect.ALLOW, "CI=1 tool"), _rule(Effect.ALLOW, "env tool"))
+    assert _decide("CI=1 tool && env tool", *dressed).effect is Effect.ALLOW
+    assert _decide("echo x | CI=1 tool", *dressed).effect is Effect.ASK
+    assert _decide("echo x | env tool", *dressed).effect is Effect.ASK
 
 
 def _rule(effect: Effect, pattern: str) -> Rule:

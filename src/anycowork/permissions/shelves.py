@@ -93,7 +93,7 @@ class Shelf:
         """The rule that allows this part with all it runs inside."""
         if self.everything is not None:
             return self.everything
-        if part.whole_text_only:
+        if any(one.whole_text_only for one in part.all()):
             return None
         if part.known == len(part.words) and (rule := self._commands.exact.get(part.words)) is not None:
             return rule

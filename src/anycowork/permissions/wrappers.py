@@ -177,7 +177,9 @@ def _checked(whole: Part, words: Sequence[Word], *, is_fed: bool) -> Part:
     name = whole.name
     if name == "export":
         return replace(whole, doubts=_shifted(doubts_about_variables(words[1:]), 1))
-    doubts = doubts_about(name, words)
+    doubts, base = doubts_about(name, words), _base(name)
+    if base != name:  # /usr/bin/git may be git, and then its options are git's
+        doubts += tuple(doubt for doubt in doubts_about(base, words) if doubt.is_known)
     only = None
     if is_fed and (may_run_input(name, words) or any(doubt.is_known for doubt in doubts)):
         only = f"'{name[:40]}' is given input here, and it is not known whether it only reads it"
