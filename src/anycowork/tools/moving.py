@@ -1,6 +1,7 @@
 """Tools that change where things are, or whether: move_file and delete_file."""
 
 import hashlib
+import os
 import re
 import stat
 
@@ -10,16 +11,19 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import suggestion
+from anycowork.workspace.content_summary import EDGE_BYTES, summary
 from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import changing
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import Place, is_git_control, shown
+from anycowork.workspace.repositories import is_repository
 from anycowork.workspace.walk import Walk
 
 MOST_MOVED = 20_000
@@ -73,6 +77,10 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
                 f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
             )
         _require_free(folder, target, source.name)
+        new = _new_places(folder, source, target, looked)
+        folder.require_no_repository(target)
+        _require_no_repository_within(source, target, new)
+        control = tuple(place.resource for place in new if path_steers(place.path))
         return Prepared(
             tool=self.name,
             parameters=parameters,
@@ -80,7 +88,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
             intent=Intent(paths=tuple(_moves(source, target, looked))),
             diff=moved(source.path, target.path).text,
             state=looked.state,
-            others=(target.resource,),
+            others=(target.resource, *control),
             payload=Move(source, target, looked),
             touches=(source.path, target.path),
         )
@@ -217,6 +225,25 @@ def _require_free(folder: Folder, target: Place, name: str) -> None:
     raise FileExists(f"'{shown(target.path)}' exists already and is not overwritten.{hint}")
 
 
+def _new_places(folder: Folder, source: Place, target: Place, looked: Looked) -> list[Place]:
+    """Where everything that moves will lie."""
+    if not looked.is_folder:
+        return [target]
+    walk = Walk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    return [Place((*target.parts, *entry.place.parts[len(source.parts) :])) for entry in walk.entries(source)]
+
+
+def _require_no_repository_within(source: Place, target: Place, new: list[Place]) -> None:
+    """A folder that git takes for a repository stays where it is: its `commondir` may mean another folder elsewhere."""
+    names: dict[Place, list[str]] = {}
+    for place in new:
+        names.setdefault(place.parent, []).append(place.name)
+    if any(is_repository(inside) for folder, inside in names.items() if target.holds(folder)):
+        raise OutsideWorkspace(
+            f"'{shown(source.path)}' holds a folder that git takes for a repository, and is not moved by file tools."
+        )
+
+
 def _moves(source: Place, target: Place, looked: Looked) -> list[PathIntent]:
     intents: list[PathIntent] = []
     for file, digest in looked.files:
@@ -248,8 +275,13 @@ def _require_empty(folder: Folder, place: Place) -> None:
 
 def _shows_removal(folder: Folder, place: Place) -> Diff:
     found = folder.jail.stat(place)
-    if found is None or found.st_size > LARGEST_DIFFED:
-        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown.\n")
+    if found is None:
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nNo longer there.\n")
+    if found.st_size > LARGEST_DIFFED:
+        with folder.jail.regular_file(place) as (fd, _):
+            head, tail = (os.pread(fd, EDGE_BYTES, at) for at in (0, max(0, found.st_size - EDGE_BYTES)))
+        told = summary(found.st_size, folder.sha256(place), head, tail)
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{told}")
     return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
 
 
