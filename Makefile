@@ -2,7 +2,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install run test test-interop attacks check browser bench model test-model web wire screens docs lock clean
+.PHONY: help install run test test-interop attacks fuzz-shell check browser bench model test-model web wire screens docs lock clean
 
 PYTHON ?= python3
 WORKSPACE ?= $(HOME)/AnyCowork
@@ -43,6 +43,9 @@ attacks: install ## run the attacks, as root and as an ordinary user (root becom
 	@echo "==> Running the attacks"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ATTACKS) $(ARGS)
 	@WORKERS=$(WORKERS) sh scripts/attacks_as_user.sh $(ATTACKS) $(ARGS)
+
+fuzz-shell: install ## compare the analyser of commands with bash on a million random texts (resumes where it was stopped)
+	@$(BIN)/python scripts/fuzz_shell.py $(ARGS)
 
 check: install ## format, lint, types, layers, generated files
 	@echo "==> Checking format, lint, types, layers, generated files"

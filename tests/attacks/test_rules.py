@@ -190,9 +190,9 @@ HALF_HIDDEN_DENIED = {
 
 @proves("APR-3")
 @pytest.mark.parametrize("text", HALF_HIDDEN_DENIED.values(), ids=HALF_HIDDEN_DENIED.keys())
-def test_a_denied_command_that_may_be_hidden_in_another_is_asked_for(text: str) -> None:
+def test_a_denied_command_that_may_be_hidden_in_another_does_not_pass(text: str) -> None:
     deny = Rule("d", "execute_command", "git push *", Effect.DENY, RuleScope.GLOBAL)
-    assert _effect(_command(text), _rule("execute_command", "*"), deny) is Effect.ASK
+    assert _effect(_command(text), _rule("execute_command", "*"), deny) is not Effect.ALLOW
 
 
 @pytest.mark.parametrize(

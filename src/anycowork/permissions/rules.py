@@ -12,19 +12,15 @@ from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
 from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
+from anycowork.permissions.command_warnings import check_command_pattern
+from anycowork.permissions.commands import ParsedCommand
 from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
 from anycowork.permissions.resources import COMMAND_TOOL, Touched
-from anycowork.permissions.shelves import Shelf, command_pattern
+from anycowork.permissions.shelves import Shelf
 
 # By these names a rule speaks of reading and changing files, whoever does it: a redirection, a command, another tool.
 _READ, _CREATE, _UPDATE, _DELETE = "read_file", "create_file", "update_file", "delete_file"
 _WRITE = (_CREATE, _UPDATE)
-# fmt: off
-_RUN_ANYTHING = frozenset({
-    "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
-    "ruby", "eval", "make", "ssh", "docker", "npx", "uvx", "awk",
-})
-# fmt: on
 
 
 @value
@@ -70,7 +66,8 @@ _KEY_FILES_WITHHELD = Hidden(withholds=is_key_file)
 
 
 def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
-    """`default` is what holds where no rule speaks. No allow rule lets through what cannot be judged."""
+    """`default` is what holds where no rule speaks. No allow rule but a lone `*` lets through a command that is not understood, and that one
+    only where no rule denies or asks for anything that such a command may do."""
     if not index.rules and not touched.unjudgeable:
         return default  # as nearly always
     if rule := _hit(touched, index, Effect.DENY):
@@ -79,8 +76,8 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
         return Decided(Effect.ASK, rule, f"The rule '{rule.title()}' asks for it.")
     if rule := _near(touched, index):
         return Decided(Effect.ASK, rule, f"It may touch what the rule '{rule.title()}' is about, so a person is asked.")
-    if touched.unjudgeable:
-        return Decided(Effect.ASK, None, f"No rule can allow this command: {touched.unjudgeable}.")
+    if touched.unjudgeable and not _allows_all(touched, index):
+        return Decided(Effect.ASK, None, f"No rule can allow this command by its words: {touched.unjudgeable}.")
     if rule := _cover(touched, index.shelf(touched.tool, Effect.ALLOW)):
         if beyond := not_allowed(touched, index):
             named = ", ".join(map(str, beyond))
@@ -98,7 +95,16 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
                 f"The rule '{rule.title()}' allows it, but '{_legible(path)}' looks as if it held keys or passwords, and no rule names it.",
             )
         return Decided(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
+    if touched.command is not None and default.effect is Effect.ASK and (doubt := touched.command.doubt):
+        return replace(default, why=f"{default.why} Only a rule with exactly these words can allow it: {doubt}.")
     return default
+
+
+def _allows_all(touched: Touched, index: RuleIndex) -> bool:
+    """A lone `*` means every command. A text that is not understood passes with it unless some rule, of words or of files, might mind."""
+    if index.shelf(touched.tool, Effect.ALLOW).everything is None:
+        return False
+    return all(rule.effect is Effect.ALLOW or rule.tool == NETWORK for rule in index.rules)
 
 
 def _key_file_unnamed(touched: Touched, index: RuleIndex) -> str | None:
@@ -188,7 +194,9 @@ def matches(rule: Rule, touched: Touched) -> bool:
         return _hit(touched, index, rule.effect) is not None
     if len(not_allowed(touched, index)) < len(touched.network):
         return True  # it decides about that much of the call
-    return touched.unjudgeable is None and _cover(touched, index.shelf(touched.tool, Effect.ALLOW)) is not None
+    if touched.unjudgeable and not _allows_all(touched, index):
+        return False
+    return _cover(touched, index.shelf(touched.tool, Effect.ALLOW)) is not None
 
 
 def check_pattern(rule: Rule) -> list[str]:
@@ -199,7 +207,7 @@ def check_pattern(rule: Rule) -> list[str]:
         what = "every tool" if rule.tool == EVERYTHING else f"every {rule.tool}"
         return [f"This rule matches everything: {what} on any resource."]
     if rule.tool == COMMAND_TOOL and not _names_a_path(rule.resource):
-        return _check_command(rule)
+        return check_command_pattern(rule)
     if rule.tool.endswith("*"):
         require_quick(rule.resource)  # for a tool of files among them it is a path
         return [f"This rule holds for every tool whose name begins with '{rule.tool[:-1]}'."] if rule.tool[:-1] else []
@@ -246,6 +254,8 @@ def _near(touched: Touched, index: RuleIndex) -> Rule | None:
         rule = _first(map(shelf.below, touched.below))
         if rule is None and touched.command is not None:
             rule = _first(map(shelf.may_hit, touched.command.parts))
+            if rule is None and touched.unjudgeable:
+                rule = shelf.about_words
         if rule is not None:
             return rule
     return None
@@ -257,7 +267,9 @@ def _cover(touched: Touched, shelf: Shelf) -> Rule | None:
         return None
     if touched.command is not None and (rule := shelf.same_text(touched.command)):
         return rule
-    if touched.elsewhere and shelf.everything is None:
+    if shelf.everything is None and (
+        touched.elsewhere or (touched.command is not None and _is_another_program(touched.command))
+    ):
         return None
     found = [shelf.path(path) for path in touched.paths]
     if touched.command is not None:
@@ -265,6 +277,12 @@ def _cover(touched: Touched, shelf: Shelf) -> Rule | None:
     if touched.other is not None:
         found.append(shelf.other(touched.other))
     return found[0] if found and all(found) else None
+
+
+def _is_another_program(command: ParsedCommand) -> bool:
+    """Whether a program is named by a path from a folder that the command itself has chosen."""
+    every = (part for top in command.parts for part in top.all())
+    return command.moves and any("/" in part.name and not part.name.startswith("/") for part in every)
 
 
 def _any_hides(shelves: Sequence[Shelf], path: str) -> bool:
@@ -297,20 +315,6 @@ def _check_destination(rule: Rule) -> list[str]:
         ) from None
     if rule.effect is Effect.ALLOW and not meant.is_literal and meant.host.count(".") < 2:
         return [f"'{meant}' is very wide: commands could reach nearly any host with it."]
-    return []
-
-
-def _check_command(rule: Rule) -> list[str]:
-    pattern = command_pattern(rule.resource)
-    if pattern.tail and not pattern.words:
-        raise Invalid(
-            f"'{rule.resource[:80]}' ends in ' *', but what stands before is no single plain command; write it like 'git log *'.",
-            param="resource",
-        )
-    if pattern.words is None:
-        return ["This rule matches only the very same text, since it is more than one plain command."]
-    if rule.effect is Effect.ALLOW and pattern.tail and pattern.words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
-        return [f"'{pattern.words[-1]}' can run any program, so this rule allows nearly everything."]
     return []
 
 

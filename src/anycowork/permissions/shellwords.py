@@ -1,36 +1,23 @@
-"""One word of a command line: its value once quotes are taken away, and whether that is certain before it runs. Pure."""
+"""One word of a command line: reads it as bash does, and says whether its value is certain before the command runs. Pure.
 
-import itertools
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+A word is made of plain characters, `\\x`, `'…'`, `"…"`, `$NAME`, `${NAME}`, `$?`, a leading `~` and the globs `*`, `?`, `[`.
+Everything else (substitutions, `$'…'`, brace expansion, arithmetic, other expansions) raises `Unjudgeable`. One pass, no backtracking.
+"""
+
+from dataclasses import dataclass, field
 
 from anycowork.domain.values import value
 
-if TYPE_CHECKING:  # heavy: only for the types
-    from tree_sitter import Node
-
-# fmt: off
-KINDS = frozenset({
-    "word", "number", "raw_string", "string", "ansi_c_string", "translated_string", "concatenation",
-    "simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion",
-})
-# fmt: on
-# fmt: off
-_REBINDS = frozenset({
-    "PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "GLOBIGNORE", "CDPATH",
-})
-# fmt: on
-_INNER = frozenset({"string_content", "variable_name", "special_variable_name", "file_descriptor"})
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_IN_DOUBLE_QUOTES = re.compile(r'\\([$`"\\])')
-_UNCERTAIN = re.compile(r"[*?\[{]|(?:^|[=:])~")
-_SIMPLE_EXPANSION = re.compile(r"\$\{#?[A-Za-z_][A-Za-z0-9_]*\}|\$\{[0-9]+\}")
-_PLAIN_SUM = re.compile(r"\$\(\([0-9+\-*/%() ]+\)\)")
+_ENDS = frozenset(" \t\n;&|<>()")
+_NAME_START = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
+_NAME = _NAME_START | frozenset("0123456789")
+# Inside double quotes a `$` before one of these is a plain `$`, as in "end$" or "a$|b$".
+_AFTER_PLAIN_DOLLAR = frozenset('" |/.,)')
+_ESCAPED_IN_QUOTES = frozenset('$`"\\')
 
 
 class Unjudgeable(Exception):
-    """What it does cannot be told from the text; `why` completes "It must be asked because …"."""
+    """The text does not tell what the command does; `why` completes "No rule can allow this command by its words: …"."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -39,91 +26,178 @@ class Unjudgeable(Exception):
 
 @value
 class Word:
-    """Not certain: a glob, a variable, a substitution. Then `value` is only how it is written, and it may become several words."""
+    """If it is not `certain`, `value` is how it is written. A word that is not `single` may become several words or none.
+
+    Every word that it becomes begins with `prefix`.
+    """
 
     value: str
     certain: bool
+    single: bool = True
+    prefix: str = ""
+
+    @property
+    def is_operand(self) -> bool:
+        """No word that it becomes can be taken for an option."""
+        start = self.value if self.certain else self.prefix
+        return not start.startswith(("-", "+")) if start else self.certain
 
 
-def require_no_rebinding(name: str) -> None:
-    """Raises: Unjudgeable for a variable that decides which programs run, or how words are read."""
-    if name in _REBINDS or name.startswith(("LD_", "DYLD_", "BASH_FUNC_")):
-        raise Unjudgeable(f"it sets {name}, which changes what every command means")
+@value
+class WrittenWord:
+    """A word with its text as written, and where it ends."""
+
+    word: Word
+    written: str
+    end: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Written without quotes or escapes, so that bash may take it for a keyword, a number or a name."""
+        return self.word.certain and self.word.value == self.written
 
 
-def text(node: "Node") -> str:
-    return (node.text or b"").decode()
+def read_word(text: str, at: int) -> WrittenWord:
+    """Read the word that begins here. Raises: Unjudgeable."""
+    return _WordReader(text, at).read()
 
 
-def read(node: "Node") -> Word:
-    """Raises: Unjudgeable."""
-    for part in _inside(node):
-        _require_known(part)
-    return _value(node)
+def assigned_name(written: str) -> str | None:
+    """The name if bash reads the word as an assignment. Raises: Unjudgeable for `a+=…` and `a[…]=…`."""
+    end = _name_end(written, 0)
+    if end == 0 or end == len(written):
+        return None
+    if written[end] == "=":
+        return written[:end]
+    if written[end] == "[" or written.startswith("+=", end):
+        raise Unjudgeable("it sets part of an array or adds to a variable, which bash computes")
+    return None
 
 
-def substitutions(node: "Node") -> "Iterator[Node]":
-    """The substitutions in this word, not those inside them."""
-    for part in _inside(node):
-        if part.type in ("command_substitution", "process_substitution"):
-            yield part
+def _name_end(text: str, at: int) -> int:
+    if at >= len(text) or text[at] not in _NAME_START:
+        return at
+    while at < len(text) and text[at] in _NAME:
+        at += 1
+    return at
 
 
-def require_apart(command: "Node") -> None:
-    """Two words with nothing between them are one word for bash, whatever the grammar says. Raises: Unjudgeable."""
-    source = command.text or b""
-    for first, second in zip(command.children, command.children[1:], strict=False):
-        gap = source[first.end_byte - command.start_byte : second.start_byte - command.start_byte]
-        redirects = first.type.endswith("_redirect") or second.type.endswith("_redirect")
-        if gap.strip(b" \t") or not (gap or redirects):
-            raise Unjudgeable("it is unclear where one of its words ends")
+@dataclass(slots=True)
+class _WordReader:
+    text: str
+    at: int
+    start: int = field(init=False)
+    literal: list[str] = field(default_factory=list)
+    prefix: str | None = None  # set when the first uncertain piece is met
+    single: bool = True
+    splits: bool = False
+    braces: bool = False
+
+    def __post_init__(self) -> None:
+        self.start = self.at
+
+    def read(self) -> WrittenWord:
+        text, end = self.text, len(self.text)
+        while self.at < end and (character := text[self.at]) not in _ENDS:
+            if character == "'":
+                self._single_quoted()
+            elif character == '"':
+                self._double_quoted()
+            elif character == "\\":
+                self._escaped()
+            elif character == "$":
+                self._variable(quoted=False)
+            elif character == "`":
+                raise Unjudgeable("it runs a command inside another one (backticks)")
+            else:
+                self._plain(character)
+        written = text[self.start : self.at]
+        if self.braces and ("," in written or ".." in written):
+            raise Unjudgeable("it holds braces that bash may expand to several words")
+        if self.prefix is None or written == "[":  # alone, it is no pattern
+            return WrittenWord(Word("".join(self.literal), certain=True), written, self.at)
+        prefix = "" if self.splits else self.prefix
+        return WrittenWord(Word(written, certain=False, single=self.single, prefix=prefix), written, self.at)
+
+    def _plain(self, character: str) -> None:
+        if character in "*?[":
+            self._uncertain(single=False)
+        elif character in "{}":
+            self.braces = True
+        elif character == "~" and (self.at == self.start or self.text[self.at - 1] in "=:"):
+            self._uncertain(single=True)
+            if self.at == self.start:
+                self.prefix = "~"
+        self.literal.append(character)
+        self.at += 1
+
+    def _uncertain(self, *, single: bool) -> None:
+        if self.prefix is None:
+            self.prefix = "".join(self.literal)
+        self.single = self.single and single
+
+    def _single_quoted(self) -> None:
+        close = self.text.find("'", self.at + 1)
+        if close < 0:
+            raise Unjudgeable("a quote is not closed")
+        self.literal.append(self.text[self.at + 1 : close])
+        self.at = close + 1
+
+    def _double_quoted(self) -> None:
+        text, end = self.text, len(self.text)
+        self.at += 1
+        while self.at < end and (character := text[self.at]) != '"':
+            if character == "`":
+                raise Unjudgeable("it runs a command inside another one (backticks)")
+            if character == "$":
+                self._variable(quoted=True)
+                continue
+            if character == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                if following in ("", "\n"):
+                    raise Unjudgeable("a line inside quotes ends in a backslash")
+                self.literal.append(following if following in _ESCAPED_IN_QUOTES else character + following)
+                self.at += 2
+                continue
+            self.literal.append(character)
+            self.at += 1
+        if self.at >= end:
+            raise Unjudgeable("a quote is not closed")
+        self.at += 1
+
+    def _escaped(self) -> None:
+        following = self.text[self.at + 1 : self.at + 2]
+        if following in ("", "\n"):
+            raise Unjudgeable("a backslash at the end of a line stands inside a word")
+        self.literal.append(following)
+        self.at += 2
+
+    def _variable(self, *, quoted: bool) -> None:
+        text, after = self.text, self.at + 1
+        following = text[after : after + 1]
+        if quoted and following in _AFTER_PLAIN_DOLLAR and following:
+            self.literal.append("$")
+            self.at = after
+            return
+        end = _name_end(text, after)
+        if end > after:
+            name = text[after:end]
+        elif following == "?":
+            name, end = "?", after + 1
+        elif following == "{" and (close := _name_end(text, after + 1)) > after + 1 and text[close : close + 1] == "}":
+            name, end = text[after + 1 : close], close + 1
+        else:
+            raise Unjudgeable(_NOT_A_VARIABLE.get(following, "it holds a '$' that is no plain variable"))
+        if name == "IFS":
+            raise Unjudgeable("it uses $IFS, which hides where words end")
+        self._uncertain(single=quoted)
+        self.splits = self.splits or not quoted
+        self.at = end
 
 
-def _inside(node: "Node") -> "Iterator[Node]":
-    yield node
-    if node.type in ("command_substitution", "process_substitution"):
-        return
-    for child in node.named_children:
-        yield from _inside(child)
-
-
-def _require_known(node: "Node") -> None:
-    kind = node.type
-    if kind == "expansion" and not _SIMPLE_EXPANSION.fullmatch(text(node)):
-        raise Unjudgeable("it computes a variable's value in a way that can run commands or hide words")
-    if kind == "arithmetic_expansion" and not _PLAIN_SUM.fullmatch(text(node)):
-        raise Unjudgeable("it computes with variables, which can run commands by itself")
-    if kind == "variable_name" and text(node) == "IFS":
-        raise Unjudgeable("it uses $IFS, which hides where words end")
-    arithmetic = node.parent is not None and node.parent.type.endswith(("_expression", "arithmetic_expansion"))
-    if kind not in KINDS and kind not in _INNER and not arithmetic:
-        raise Unjudgeable(f"it holds a word that is not judged ({kind.replace('_', ' ').lower()})")
-
-
-def _value(node: "Node") -> Word:
-    written = text(node)
-    match node.type:
-        case "word":
-            return Word(_ESCAPE.sub(r"\1", written), certain=not _UNCERTAIN.search(_ESCAPE.sub("_", written)))
-        case "number" | "file_descriptor":
-            return Word(written, certain=True)
-        case "raw_string":
-            return Word(written[1:-1], certain=True)
-        case "string" if all(child.type in ("string_content", '"') for child in node.children):
-            return Word(_IN_DOUBLE_QUOTES.sub(r"\1", written[1:-1]), certain="`" not in _ESCAPE.sub("", written))
-        case "concatenation":
-            return _joined(node, written)
-        case _:
-            return Word(written, certain=False)
-
-
-def _joined(node: "Node", written: str) -> Word:
-    if written == "{}":  # find's and xargs' placeholder, and no brace expansion
-        return Word(written, certain=True)
-    children = node.children
-    if any(first.end_byte != second.start_byte for first, second in itertools.pairwise(children)):
-        raise Unjudgeable("it is unclear where one of its words ends")
-    values = [_value(child) for child in children]
-    if not all(value.certain for value in values):
-        return Word(written, certain=False)
-    return Word("".join(value.value for value in values), certain=True)
+_NOT_A_VARIABLE = {
+    "(": "it runs a command inside another one, or computes ('$(')",
+    "{": "it computes a variable's value in a way that can run commands or hide words ('${')",
+    "'": "it holds a $'…' word, whose escapes hide its letters",
+    '"': 'it holds a $"…" word, which bash translates',
+}

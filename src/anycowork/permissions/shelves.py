@@ -93,16 +93,26 @@ class Shelf:
         """The rule that allows this part with all it runs inside."""
         if self.everything is not None:
             return self.everything
+        if any(one.whole_text_only for one in part.all()):
+            return None
         if part.known == len(part.words) and (rule := self._commands.exact.get(part.words)) is not None:
             return rule
-        for length in range(part.known, 0, -1):
+        for length in range(min(part.known, self._commands.longest), 0, -1):
             rule = self._commands.tails.get(part.words[:length])
-            if rule is not None and (length > part.at or all(self.covers(inner) for inner in part.inside)):
+            if rule is not None and self._covers_rest(part, length):
                 return rule
         if part.through is Through.YES and part.inside:
             covering = [self.covers(inner) for inner in part.inside]
             return covering[0] if all(covering) else None
         return None
+
+    def _covers_rest(self, part: Part, length: int) -> bool:
+        """Whether ` *` may stand for the words from here on, and everything that runs inside is allowed or named."""
+        if any(doubt.until >= length for doubt in part.doubts):
+            return False
+        if length <= part.at:
+            return all(self.covers(inner) for inner in part.inside)
+        return all(not inner.whole_text_only and self._covers_rest(inner, length - part.at) for inner in part.inside)
 
     def hits(self, part: Part) -> Rule | None:
         """The rule that this part, or anything it runs inside, certainly matches."""
@@ -111,14 +121,14 @@ class Shelf:
         for words in (part.words, without_folder(part.words)):
             if part.known == len(words) and (rule := self._commands.exact.get(words)) is not None:
                 return rule
-            for length in range(part.known, 0, -1):
+            for length in range(min(part.known, self._commands.longest), 0, -1):
                 if (rule := self._commands.tails.get(words[:length])) is not None:
                     return rule
         return next(filter(None, map(self.hits, part.inside)), None)
 
     def may_hit(self, part: Part) -> Rule | None:
-        """The rule that this part could match: by words that are only known when it runs, behind options that come before them, or by
-        another program that it starts in a way of its own."""
+        """The rule that this part could match: by words that are only known when it runs, behind options that come before them, by
+        another program that it starts in a way of its own, or by an option that may run any program."""
         if part.known < len(part.words):
             for words in (part.words, without_folder(part.words)):
                 certain = words[: part.known]
@@ -138,7 +148,7 @@ class Shelf:
         return next((rule for fixed, rule in named if _in_order(fixed[1:], words)), None)
 
     def _launched(self, part: Part) -> Rule | None:
-        if takes_orders(part):
+        if takes_orders(part) or any(doubt.is_known for doubt in part.doubts):
             return self._commands.every[0][1]
         return next(filter(None, map(self._commands.by_program.get, launched(part))), None)
 
@@ -150,10 +160,16 @@ class Shelf:
         if self.everything is not None:
             return self.everything
         bare = tuple(without_folder((word,))[0] for word in words)
-        for fixed, rule in self._commands.every:
-            if any(bare[at : at + len(fixed)] == fixed for at in range(len(bare) - len(fixed) + 1)):
-                return rule
+        for at, word in enumerate(bare):
+            for fixed, rule in self._commands.by_first.get(word, ()):
+                if bare[at : at + len(fixed)] == fixed:
+                    return rule
         return None
+
+    @property
+    def about_words(self) -> Rule | None:
+        """The first rule about the words of a command."""
+        return self._commands.every[0][1] if self._commands.every else None
 
     # --- built when first asked: a file tool's rules never load the shell's grammar
 
@@ -190,6 +206,8 @@ class Shelf:
                 (found.tails if pattern.tail else found.exact).setdefault(pattern.words, rule)
                 found.every.append((pattern.words, rule))
                 found.by_program.setdefault(pattern.words[0], rule)
+                found.by_first.setdefault(pattern.words[0], []).append((pattern.words, rule))
+                found.longest = max(found.longest, len(pattern.words))
                 found.by_two.setdefault(pattern.words[:2], []).append((pattern.words, rule))
         return found
 
@@ -239,6 +257,8 @@ class _Commands:
     every: list[tuple[Words, Rule]] = field(default_factory=list)
     by_program: dict[str, Rule] = field(default_factory=dict)
     by_two: dict[Words, list[tuple[Words, Rule]]] = field(default_factory=dict)
+    by_first: dict[str, list[tuple[Words, Rule]]] = field(default_factory=dict)
+    longest: int = 0
 
 
 def _in_order(wanted: Words, words: Iterable[str]) -> bool:

@@ -1,13 +1,17 @@
-"""Commands that run other commands (`sudo`, `env`, `xargs`, `sh -c`, `find -exec`): what stands inside is judged as well. Pure."""
+"""Commands that run other commands (`sudo`, `env`, `xargs`, `busybox`, `sh -c`, `find -exec`): what stands inside is judged as well. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from anycowork.domain.values import value
-from anycowork.permissions.shellwords import Unjudgeable, Word, require_no_rebinding
+from anycowork.permissions.options import Doubt, doubts_about, may_run_input, verbs
+from anycowork.permissions.shell_builtins import require_plain_builtin
+from anycowork.permissions.shellwords import Unjudgeable, Word
+from anycowork.permissions.variables import doubts_about_variables
 
 
 class Through(Enum):
@@ -19,7 +23,10 @@ class Through(Enum):
 
 @value
 class Part:
-    """One simple command. The first `known` words are certain; `at` is where the words of what it runs begin."""
+    """One simple command. The first `known` words are certain; `at` is where the words of what it runs begin.
+
+    A rule with ` *` must name every word that `doubts` are about. `whole_text_only`: why only a rule with the whole text allows it.
+    """
 
     words: tuple[str, ...]
     known: int
@@ -27,6 +34,8 @@ class Part:
     at: int = 10**6
     through: Through = Through.NO
     unjudgeable: str | None = None
+    doubts: tuple[Doubt, ...] = ()
+    whole_text_only: str | None = None
 
     @property
     def name(self) -> str:
@@ -58,31 +67,20 @@ Parse = Callable[[str], Parsed]
 
 _DEEPEST = 8
 _TOKEN = re.compile(r"[\w.+-]+")
-# These change what later words mean, or run text that is put together while it runs.
-# fmt: off
-_MEANING = frozenset({
-    "eval", "source", ".", "alias", "unalias", "trap", "enable", "builtin", "hash", "bind", "shopt", "coproc", "!",
-    "{", "}", "[[", "if", "then", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "function",
-    "select", "mapfile", "readarray", "fc", "complete", "compgen",
-})
-# fmt: on
-_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash"})
+_SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "rbash", "mksh"})
+_READ_AS_BASH = frozenset({"sh", "bash", "dash", "ash"})
+_SHELL_LETTERS = frozenset("ceuxvns")
+_SHELL_WORDS = ("--norc", "--noprofile")
 # They run what stands somewhere in their words, each in a way of its own that is not read here.
 # fmt: off
 _LAUNCHERS = frozenset({
-    "busybox", "toybox", "flock", "watch", "script", "parallel", "chrt", "taskset", "prlimit", "setarch", "linux32", "linux64",
+    "flock", "watch", "script", "parallel", "chrt", "taskset", "prlimit", "setarch", "linux32", "linux64",
     "strace", "ltrace", "gdb", "valgrind", "perf", "hyperfine", "unbuffer", "expect", "ssh", "su", "pkexec", "runuser", "chroot",
     "unshare", "nsenter", "setpriv", "capsh", "systemd-run", "entr", "fakeroot", "firejail", "bwrap", "proot", "docker", "podman",
-    "nix-shell", "uv", "npx", "uvx", "poetry", "pipenv", "direnv", "mise", "rbash", "mksh", "fish", "pwsh", "awk", "gawk", "mawk",
-    "start-stop-daemon", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
+    "nix-shell", "uv", "npx", "uvx", "poetry", "pipenv", "direnv", "mise", "fish", "pwsh", "awk", "gawk", "mawk",
+    "start-stop-daemon", "toybox", "ld.so", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "tar", "vim", "vi", "nvim", "ex", "at", "batch",
 })
 # fmt: on
-_SAFE_GIT_SETTING = re.compile(
-    r"(user\.(name|email)|color\.[a-z.]+|core\.quotepath|init\.defaultbranch|advice\.\w+)=[^!]*", re.I
-)
-_GIT_RUNS = frozenset({"filter-branch", "difftool", "mergetool"})
-
-
 @value
 class _Options:
     """How far a wrapper's own words go: flags alone, flags that take a value, and how many words before the command."""
@@ -102,27 +100,28 @@ _WRAPPERS = {
     "time": _Options("-p"),
     "stdbuf": _Options("", "-i -o -e --input --output --error"),
     "command": _Options("-p"),
-    "exec": _Options("-c -l"),
+    "busybox": _Options("", through=Through.NO),
     "env": _Options("", "-u --unset"),
     "xargs": _Options(
         "-0 -r -t -x --null --no-run-if-empty --verbose --exit",
-        "-n -P -L -d -s -a -I --max-args --max-procs --max-lines --delimiter",
+        "-n -P -L -d -s -I --max-args --max-procs --max-lines --delimiter",
     ),
     "sudo": _Options("-n -E -H -S -b -k", "-u -g -p -C --user --group --prompt", through=Through.NO),
     "doas": _Options("-n", "-u -C", through=Through.NO),
 }
 
 
-def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0) -> Part:
+def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool = False) -> Part:
     """The part that these words are, with what it runs inside it. `assigned` of them are variables set for it alone."""
     whole = Part.plain(words)
-    if assigned == len(words):
-        return whole
-    if assigned:
-        inner = part_of(words[assigned:], 0, parse, depth + 1)
-        return Part(whole.words, whole.known, (inner,), assigned, Through.NO)
     try:
-        return _unwrapped(whole, words, parse, depth)
+        doubts = doubts_about_variables(words[:assigned])
+        if assigned == len(words):
+            return replace(whole, doubts=doubts)
+        if assigned:
+            inner = part_of(words[assigned:], 0, parse, depth + 1, is_fed=is_fed)
+            return Part(whole.words, whole.known, (inner,), assigned, Through.NO, doubts=doubts)
+        return _unwrapped(whole, words, parse, depth, is_fed=is_fed)
     except Unjudgeable as fault:
         return Part.plain(words, unjudgeable=fault.why)
 
@@ -136,7 +135,10 @@ def launched(part: Part) -> Iterator[str]:
 
 
 def takes_orders(part: Part) -> bool:
-    """A shell without a script: it runs what it is given to read."""
+    """A shell without a script, or an interpreter that is given input: it runs what it reads."""
+    verb = verbs().get(_base(part.name)) if part.whole_text_only else None
+    if verb is not None and verb.takes_orders:
+        return True
     return _base(part.name) in _SHELLS and not part.inside and all(word.startswith("-") for word in part.words[1:])
 
 
@@ -149,7 +151,7 @@ def _base(name: str) -> str:
     return PurePosixPath(name).name or name if "/" in name else name
 
 
-def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:
+def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse, depth: int, *, is_fed: bool) -> Part:
     first = words[0]
     if depth > _DEEPEST:
         raise Unjudgeable("commands run other commands too deeply")
@@ -157,37 +159,68 @@ def _unwrapped(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> 
         raise Unjudgeable("which program it runs is only known when it runs")
     if not first.value.isascii():
         raise Unjudgeable("the name of its program holds letters that can be taken for others")
-    if first.value in _MEANING:
-        raise Unjudgeable(f"'{first.value}' changes what other words mean")
+    if any(sign in first.value for sign in "{}= \t\n"):
+        raise Unjudgeable("the name of its program holds signs that can be read in two ways")
+    require_plain_builtin(first.value, words)
     base = _base(first.value)
     if base in _SHELLS:
-        return _shell(whole, words, parse)
+        return _shell(whole, words, parse, is_fed=is_fed)
     if base == "find":
         return _find(whole, words, parse, depth)
-    if base == "git":
-        _require_plain_git(words)
     if base in _WRAPPERS:
-        return _wrapped(whole, words, _WRAPPERS[base], parse, depth)
-    return whole
+        return _wrapped(whole, words, _WRAPPERS[base], parse, depth, is_fed=is_fed)
+    return _checked(whole, words, is_fed=is_fed)
 
 
-def _wrapped(whole: Part, words: Sequence[Word], options: _Options, parse: Parse, depth: int) -> Part:
+def _checked(whole: Part, words: Sequence[Word], *, is_fed: bool) -> Part:
+    """A program that is no wrapper, with what is doubtful about its words."""
+    name = whole.name
+    if name == "export":
+        return replace(whole, doubts=_shifted(doubts_about_variables(words[1:]), 1))
+    doubts, base = doubts_about(name, words), _base(name)
+    if base != name:  # /usr/bin/git may be git, and then its options are git's
+        doubts += tuple(doubt for doubt in doubts_about(base, words) if doubt.is_known)
+    only = None
+    if is_fed and (may_run_input(name, words) or any(doubt.is_known for doubt in doubts)):
+        only = f"'{name[:40]}' is given input here, and it is not known whether it only reads it"
+    if any(not word.certain and not word.single and "$" not in word.value for word in _doubtful(words, doubts)):
+        raise Unjudgeable(f"a file's name may become an option of '{name[:40]}' (a '*' or '?' at the start of a word)")
+    return replace(whole, doubts=doubts, whole_text_only=only)
+
+
+def _doubtful(words: Sequence[Word], doubts: Sequence[Doubt]) -> list[Word]:
+    return [
+        word for doubt in doubts for word in words[max(0, doubt.until - 1) : doubt.until + 1] if not word.is_operand
+    ]
+
+
+def _shifted(doubts: Sequence[Doubt], by: int) -> tuple[Doubt, ...]:
+    return tuple(replace(doubt, until=doubt.until + by) for doubt in doubts)
+
+
+def _wrapped(whole: Part, words: Sequence[Word], options: _Options, parse: Parse, depth: int, *, is_fed: bool) -> Part:
     base = _base(whole.name)
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
         return whole
     at = _after_options(words, options)
     through = options.through if whole.name == base else Through.NO  # ./timeout is whatever it is
+    doubts: tuple[Doubt, ...] = ()
     if base in ("env", "sudo"):
         through = Through.NO if at > 1 else through
+        start = at
         while at < len(words) and "=" in words[at].value:
-            require_no_rebinding(words[at].value.partition("=")[0])
             at, through = at + 1, Through.NO
+        doubts = _shifted(doubts_about_variables(words[start:at]), start)
     if not all(word.certain for word in words[1:at]):
         raise Unjudgeable(f"which program '{whole.name}' runs is only known when it runs")
     if at >= len(words):
         return whole
     inner = _with_input(words, at) if base == "xargs" else words[at:]
-    return Part(whole.words, whole.known, (part_of(inner, 0, parse, depth + 1),), at, through)
+    part = part_of(inner, 0, parse, depth + 1, is_fed=is_fed and base != "xargs")
+    only = None
+    if base == "xargs" and any(doubt.until >= len(words) - at for doubt in part.doubts):
+        only = "what xargs reads may become an option of the program that it runs"
+    return Part(whole.words, whole.known, (part,), at, through, doubts=doubts, whole_text_only=only)
 
 
 def _with_input(words: Sequence[Word], at: int) -> list[Word]:
@@ -228,25 +261,27 @@ def _joined_value(word: str, valued: Sequence[str]) -> bool:
     return any(len(name) == 2 and word.startswith(name) and len(word) > 2 for name in valued)
 
 
-def _shell(whole: Part, words: Sequence[Word], parse: Parse) -> Part:
-    """`sh -c "…"`; a shell that reads a file or its input is a program like any other."""
-    at = 1
+def _shell(whole: Part, words: Sequence[Word], parse: Parse, *, is_fed: bool) -> Part:
+    """`sh -c "…"`; a shell that reads a file is a program like any other, and one that reads its input runs what it reads."""
+    at, reads_input = 1, is_fed
     while at < len(words) and words[at].value.startswith(("-", "+")):
-        word = words[at]
-        if not word.certain:
+        option = words[at]
+        if not option.certain:
             raise Unjudgeable("what the shell runs is only known when it runs")
-        if word.value in ("-o", "+o", "-O", "+O"):
-            at += 2
-            continue
-        if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word.value):
-            return _shell_text(whole, words, at + 1, parse)
-        if word.value.startswith("--") and word.value not in ("--norc", "--noprofile", "--login", "--posix"):
-            raise Unjudgeable(f"what '{whole.name} {word.value[:20]}' runs cannot be told")
+        letters = option.value[1:]
+        if option.value not in _SHELL_WORDS and not (letters and set(letters) <= _SHELL_LETTERS):
+            raise Unjudgeable(f"'{whole.name} {option.value[:20]}' changes how the shell reads its text")
+        if "c" in letters and option.value not in _SHELL_WORDS:
+            return _shell_text(whole, words, at + 1, parse, is_fed=is_fed)
+        reads_input = reads_input or letters == "s"
         at += 1
-    return whole
+    only = f"'{whole.name}' runs what it is given to read" if reads_input or at >= len(words) else None
+    return replace(whole, doubts=doubts_about(whole.name, words), whole_text_only=only)
 
 
-def _shell_text(whole: Part, words: Sequence[Word], at: int, parse: Parse) -> Part:
+def _shell_text(whole: Part, words: Sequence[Word], at: int, parse: Parse, *, is_fed: bool) -> Part:
+    if _base(whole.name) not in _READ_AS_BASH:
+        raise Unjudgeable(f"the text that '{whole.name}' runs is not read here")
     if at >= len(words) or not words[at].certain or words[at].value.startswith("-"):
         raise Unjudgeable("what the shell runs is only known when it runs")
     inner = parse(words[at].value)
@@ -255,7 +290,8 @@ def _shell_text(whole: Part, words: Sequence[Word], at: int, parse: Parse) -> Pa
     if inner.writes or inner.reads:
         raise Unjudgeable("the shell inside it redirects to or from files")
     through = Through.YES if whole.name in _SHELLS and len(words) == at + 1 else Through.NO
-    return Part(whole.words, whole.known, inner.parts, through=through)
+    only = "the shell inside it is given input" if is_fed else None
+    return Part(whole.words, whole.known, inner.parts, through=through, whole_text_only=only)
 
 
 def _find(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:
@@ -271,24 +307,4 @@ def _find(whole: Part, words: Sequence[Word], parse: Parse, depth: int) -> Part:
         run = [Word(word.value, word.certain and "{}" not in word.value) for word in words[at + 1 : ends[0]]]
         inside.append(part_of(run, 0, parse, depth + 1))
         at = ends[0] + 1
-    return Part(whole.words, whole.known, tuple(inside))
-
-
-def _require_plain_git(words: Sequence[Word]) -> None:
-    """Git runs programs that its settings name. Raises: Unjudgeable."""
-    values = [word.value for word in words]
-    for at, text in enumerate(values[1:], 1):
-        setting = values[at + 1] if text == "-c" and at + 1 < len(values) else None
-        before_verb = all(word.startswith("-") or values[i] in ("-c", "-C") for i, word in enumerate(values[1:at]))
-        if setting is not None and before_verb and not _SAFE_GIT_SETTING.fullmatch(setting):
-            raise Unjudgeable("'git -c' can set what git runs")
-        if text.startswith(
-            ("--config-env", "--exec-path=", "--upload-pack", "--receive-pack", "--extcmd", "--open-files")
-        ):
-            raise Unjudgeable(f"'{text[:20]}' names a program that git runs")
-    verbs = set(values[1:])
-    runs = verbs & _GIT_RUNS or ({"bisect", "run"} <= verbs) or ({"submodule", "foreach"} <= verbs)
-    if runs or (
-        "rebase" in verbs and any(value in ("-x", "--exec") or value.startswith("--exec=") for value in values)
-    ):
-        raise Unjudgeable("git runs other programs with these words")
+    return Part(whole.words, whole.known, tuple(inside), doubts=doubts_about("find", words))

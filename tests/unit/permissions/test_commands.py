@@ -1,44 +1,9 @@
-"""What a command line would run, told from its text; and bash itself as the judge of whether that was all."""
-
-import subprocess
-from pathlib import Path
-from shutil import which
+"""What a command line would run, told from its text. Bash itself is asked in `tests/attacks/test_bash_differential.py`."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from anycowork.permissions.commands import parse
 from support.spec import proves
-
-BASH = which("bash")
-PIECES = [
-    *(
-        "a",
-        "b",
-        "c",
-        "a b",
-        "b c",
-        " ",
-        " ",
-        ";",
-        "&&",
-        "||",
-        "|",
-        "&",
-        "(",
-        ")",
-        "{ ",
-        "; }",
-        "$(",
-        "`",
-        '"',
-        "'",
-        "\\",
-    ),
-    *("<", ">", ">>", "#", "!", "*", "?", "~", "=", "\n", "[", "]", "-", "$", "${", "}", "<<a\n", "\na\n", "<<<", "<("),
-    *("$((", "))", "$'", "&>", "|&", "1", "2>", "@", "()", "\t", "a=", "[[ ", " ]]", ",", "%", "+", "a()", "\\ ", "$b"),
-]
 
 
 @proves("APR-3")
@@ -46,19 +11,16 @@ PIECES = [
     ("text", "names"),
     [
         ("git status", ["git"]),
-        ("a && b || c; d | e & f", ["a", "b", "c", "d", "e", "f"]),
-        ("(a; b) | { c; }", ["a", "b", "c"]),
-        ("a $(b `c`) <(d)", ["c", "b", "d", "a"]),
-        ('echo "${#x} $(b)"', ["b", "echo"]),
-        ("if a; then b; elif c; then d; else e; fi", ["a", "b", "c", "d", "e"]),
-        ("for i in $(a); do b $i; done", ["a", "b"]),
-        ("while a; do b; done < f", ["a", "b"]),
-        ("case $(a) in x) b;; y) c;; esac", ["a", "b", "c"]),
-        ("f() { a; }; f", ["a", "f"]),
-        ("a <<EOF | b\n$(c)\nEOF\nd", ["a", "b", "c", "d"]),
+        ("a && b || c; d | e", ["a", "b", "c", "d", "e"]),
+        ("a <<'EOF' | b\n$(c)\nEOF\nd", ["a", "b", "d"]),
         ("a <<'EOF'\n$(c)\nEOF\nd", ["a", "d"]),
-        ("! a # b; c", ["a"]),
+        ("a # b; c", ["a"]),
+        ("# a\n\nb;", ["b"]),
         ("a\nb", ["a", "b"]),
+        ("a \\\n  b && \\\n c", ["a", "c"]),
+        ("a &&\nb |\nc", ["a", "b", "c"]),
+        ("time -p a $X \"$X\" ~ ./*.py x@{1} 'b c' d\\ e", ["time"]),
+        ("a <<< 'b' 2>&1", ["a"]),
     ],
 )
 def test_every_simple_command_is_found(text: str, names: list[str]) -> None:
@@ -81,7 +43,8 @@ def test_every_simple_command_is_found(text: str, names: list[str]) -> None:
         ("sh -c 'rm x && ls'", [("rm", "x"), ("ls",)]),
         ('bash -ec "timeout 5 rm x"', [("timeout", "5", "rm", "x"), ("rm", "x")]),
         (r"find . -name x -exec rm {} \; -exec ls {} +", [("rm", "{}"), ("ls", "{}")]),
-        ("stdbuf -oL setsid -w command exec rm x", None),
+        ("stdbuf -oL setsid -w command nice rm x", None),
+        ("busybox rm x", [("rm", "x")]),
     ],
 )
 def test_what_a_wrapper_runs_is_a_part_too(text: str, inside: list[tuple[str, ...]] | None) -> None:
@@ -112,7 +75,89 @@ def test_redirections_are_files_that_are_written_or_read() -> None:
         "LD_PRELOAD=x ls",
         "env PATH=. ls",
         "~/x y",
-        "ls \\\n x",
+        "ls\\\n x",
+        *(
+            "a & b",
+            "(a)",
+            "{ a; }",
+            "! a",
+            "a |& b",
+            "if a; then b; fi",
+            "for i in a; do b; done",
+            "while a; do b; done",
+        ),
+        *(
+            "case a in a) b;; esac",
+            "f() { a; }",
+            "a $(b)",
+            'a "$(b)"',
+            "a `b`",
+            "a <(b)",
+            "a <<E\nb\nE",
+            "a <<-'E'\nE\n",
+            "exec a",
+        ),
+        *(
+            "a ${#x}",
+            "a $'b'",
+            'a $"b"',
+            "a <<<$\n b",
+            "a x{1,2}",
+            "a x{1..2}",
+            "a 12>f",
+            "a {v}>f",
+            "a >|f",
+            "a <>f",
+            "> f",
+            "; a",
+            "a ;; b",
+        ),
+        *(
+            "printf -v x a",
+            "printf %n PATH",
+            "printf %5.3ln x",
+            'printf "$X"',
+            "test -v x",
+            "[ -v x ]",
+            "[ $X ]",
+            '[ "$X" "$X" ]',
+            "read x",
+        ),
+        *(
+            "let x",
+            "declare x",
+            "typeset x",
+            "local x",
+            "readonly x",
+            "unset x",
+            "mapfile x",
+            "readarray x",
+            "wait -p x",
+            "getopts x y",
+        ),
+        *(
+            "shopt -s x",
+            "set -o posix",
+            "set -a",
+            "hash -p a b",
+            "enable -f a b",
+            "compgen -C a",
+            "bind -x a",
+            "pushd a",
+            "a+=1",
+            "HOME=.",
+        ),
+        *(
+            "sh -ic a",
+            "bash -lc a",
+            "bash --rcfile a",
+            "zsh -c a",
+            "time A=1 b",
+            "time -- A=1 b",
+            "time if",
+            "a > /dev/tcp/b/1",
+            "pytest *",
+        ),
         "ls\u200b x",
         "ls\u00a0x",
         "l\u0007s",
@@ -128,8 +173,6 @@ def test_redirections_are_files_that_are_written_or_read() -> None:
         "echo $((x))",
         "env -S 'a b'",
         "xargs -I a a",
-        "git -c core.pager=x log",
-        "git rebase -x a",
         "ls &&",
         "(",
         "a > $x",
@@ -167,7 +210,7 @@ def test_what_cannot_be_told_from_the_text_is_not_judged(text: str) -> None:
         *(
             "! " * 4_000,
             "if a; then " * 800,
-            "a && " * 1_500 + "a",
+            "a && " * 2_500 + "a",
             "a " * 20_000,
             "find " + "-exec env ls ; " * 100 + "-exec",
         ),
@@ -176,31 +219,3 @@ def test_what_cannot_be_told_from_the_text_is_not_judged(text: str) -> None:
 )
 def test_an_endless_command_is_not_judged_and_breaks_nothing(text: str) -> None:
     assert parse(text).unjudgeable
-
-
-@proves("APR-3")
-@pytest.mark.skipif(BASH is None, reason="this machine has no bash to compare with")
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(PIECES), min_size=2, max_size=12).map("".join))
-def test_bash_runs_nothing_that_was_not_found(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    parsed = parse(text)
-    if parsed.unjudgeable:
-        return
-    parts = [part for top in parsed.parts for part in top.all()]
-    for ran in _run_by_bash(text, tmp_path_factory.mktemp("bash")):
-        assert any(
-            part.words[: part.known] == ran[: part.known]
-            and (part.known < len(part.words) or len(part.words) == len(ran))
-            for part in parts
-        ), (text, ran, parts)
-
-
-def _run_by_bash(text: str, folder: Path) -> list[tuple[str, ...]]:
-    """Every command that bash tries to run, with its words; none of them exists."""
-    log, work = folder / "log", folder / "work"
-    work.mkdir()
-    note = f'FUNCNEST=3\ncommand_not_found_handle() {{ printf "%s\\1" "$@" END >> "{log}"; return 1; }}\neval "$0"'
-    command = [str(BASH), "--norc", "--noprofile", "-c", note, text]
-    subprocess.run(command, cwd=work, env={"PATH": "/none"}, stdin=subprocess.DEVNULL, capture_output=True, timeout=5)
-    written = log.read_text(errors="replace") if log.exists() else ""
-    return [tuple(entry.split("\1")[:-1]) for entry in written.split("END\1") if entry]

@@ -70,7 +70,22 @@ def effect(touched: Touched, *rules: Rule) -> Effect:
         ("rm *.pyc", "rm *.pyc", True),
         ("rm *.pyc", "cd x && rm *.pyc", False),
         ("*", "anything at all | goes", True),
-        ("*", "eval anything", False),
+        ("*", "eval anything", True),
+        ("pytest *", "pytest -q tests", True),
+        ("pytest *", "pytest -p evil", False),
+        ("tool *", "tool file other", True),
+        ("tool *", "tool --flag", False),
+        ("tool --flag *", "tool --flag file", True),
+        ("tool --flag", "tool --flag", True),
+        ("git log *", "git log --oneline -20 -- src", True),
+        ("git log *", "git log --output=x", False),
+        ("git *", "git -c core.pager=x log", False),
+        ("git -c *", "git -c core.pager=x", False),
+        ("git -c core.pager=x log", "git -c core.pager=x log", True),
+        ("./build.sh", "./build.sh", True),
+        ("CI=1 npm test", "CI=1 npm test", True),
+        ("CI=1 npm *", "CI=1 npm test", True),
+        ("PAGER=x git *", "PAGER=x git log", True),
     ],
 )
 def test_an_allowed_command_is_matched_by_its_parsed_parts(pattern: str, text: str, allowed: bool) -> None:
@@ -82,6 +97,31 @@ def test_several_rules_together_cover_a_compound_command() -> None:
     assert effect(command("git add . && git commit -m 'x y' > log/a"), *rules) is ALLOW
     assert effect(command("git add . && git push"), *rules) is ASK
     assert effect(command("git add . > elsewhere/a"), *rules) is ASK
+
+
+def test_a_lone_star_allows_what_is_not_understood_only_where_no_rule_might_mind() -> None:
+    loop, star = command("for f in a; do rm $f; done"), rule(ALLOW, "*")
+    assert effect(loop, star) is ALLOW
+    assert effect(loop, star, rule(DENY, "git push *")) is ASK
+    assert effect(loop, star, rule(ASK, "git push")) is ASK
+    assert effect(loop, star, rule(DENY, "/secrets/*", "read_file")) is ASK
+    assert effect(loop, rule(ALLOW, loop.command.text if loop.command else "")) is ASK, "its text is no plain command"
+
+
+def test_a_program_by_its_path_is_another_one_in_another_folder() -> None:
+    rules = (rule(ALLOW, "cd *"), rule(ALLOW, "./build.sh"), rule(ALLOW, "make test"))
+    assert effect(command("./build.sh && make test"), *rules) is ALLOW
+    assert effect(command("cd other && make test"), *rules) is ALLOW
+    assert effect(command("cd other && ./build.sh"), *rules) is ASK
+
+
+def test_why_it_asks_is_said_in_plain_words() -> None:
+    def why(text: str, pattern: str) -> str:
+        return decide(command(text), RuleIndex((rule(ALLOW, pattern),)), default=DEFAULT).why
+
+    assert "runs a command inside another one" in why("git log $(id)", "git log *")
+    assert "'--output=x' of 'git log' is not known to be harmless" in why("git log --output=x", "git log *")
+    assert "is given input here" in why("cat x | tool", "tool")
 
 
 @proves("APR-2")
@@ -193,8 +233,9 @@ def test_adding_an_allow_never_turns_a_rules_deny_or_ask_into_allow(
     after = decide(call, RuleIndex([*rules, rule(ALLOW, pattern, tool)]), default=DEFAULT)
     if before.effect is DENY or before.rule is not None:
         assert after.effect is before.effect
-    if call.unjudgeable:
-        assert after.effect is not ALLOW
+    if call.unjudgeable and after.effect is ALLOW:
+        assert after.rule is not None and after.rule.resource == "*"
+        assert all(each.effect is ALLOW for each in rules)
 
 
 @proves("APR-2")
@@ -243,7 +284,13 @@ def test_a_command_pattern_that_cannot_be_parsed_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("resource", "said"),
-    [("*", "matches everything"), ("bash *", "any program"), ("a && b", "very same text")],
+    [
+        ("*", "matches everything"),
+        ("bash *", "any program"),
+        ("a && b", "very same text"),
+        ("tool *", "stands for its operands"),
+        ("git -c *", "matches only 'git -c' itself"),
+    ],
 )
 def test_a_rule_that_reaches_far_is_taken_with_a_warning(resource: str, said: str) -> None:
     assert said in check_pattern(rule(ALLOW, resource))[0]

@@ -1,0 +1,220 @@
+"""Attempts to run a second program under a rule about another one: by what bash computes, by options, by variables, by input."""
+
+import pytest
+
+from anycowork.domain.ports import Prepared
+from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.tools import Intent
+from anycowork.permissions.proposals import proposed_rule
+from anycowork.permissions.resources import Touched, touched_by
+from anycowork.permissions.rules import Decided, RuleIndex, decide
+from support.spec import proves
+from support.toolspecs import SPECS
+
+ROOT = "/home/ann/project"
+VERBS = (
+    "ls cat echo printf test [ git find sed awk tar ssh scp rsync make xargs env timeout nice sort split vim less tee curl wget npm python "
+    "python3 node rg fd pytest cargo go docker eslint zip install read let declare unset mapfile wait export tool cd"
+)
+
+# Each runs `rm`, or a program of the attacker's choice, while its first word is one that a person has allowed with ` *`.
+RUNS_ANOTHER = {
+    "here-document with backticks": "ls <<E\n`rm x`\nE",
+    "here-document with a substitution": "cat <<E\n$(rm x)\nE",
+    "here-string before a new line": "ls <<<$\nrm x",
+    "subscript in printf -v": "printf -v 'a[$(rm x)]' 1",
+    "subscript in test -v": "test -v 'a[$(rm x)]'",
+    "subscript in [ -v": "[ -v 'a[$(rm x)]' ]",
+    "subscript in [[ -v": "[[ -v 'a[$(rm x)]' ]]",
+    "subscript in read": "read 'a[$(rm x)]' <<< 1",
+    "subscript in let": "let 'a[$(rm x)]=1'",
+    "subscript in declare": "declare 'a[$(rm x)]=1'",
+    "subscript in unset": "unset 'a[$(rm x)]'",
+    "subscript in (( ))": "((a[$(rm x)]))",
+    "subscript in mapfile": "mapfile -t 'a[$(rm x)]' < f",
+    "subscript in wait -p": "wait -n -p 'a[$(rm x)]'",
+    "operator from a variable": 'test "$X" "$Y"',
+    "printf that sets PATH": "printf %n PATH; ls",
+    "git grep -O": "git grep -Orm x",
+    "git grep with an abbreviated option": "git grep --op=rm x",
+    "git fetch with an abbreviated option": "git fetch --upload-p='rm x' .",
+    "git fetch --upload-pack": "git fetch --upload-pack 'rm x' .",
+    "git archive --exec": "git archive --remote=. --exec='rm x' HEAD",
+    "git push --exec": "git push --exec='rm x' .",
+    "git clone -u": "git clone -u 'rm x' . y",
+    "git clone -c": "git clone -c core.fsmonitor='rm x' . y",
+    "git clone from a helper": "git clone 'ext::sh -c rm' y",
+    "git -c": "git -c core.pager='rm x' log",
+    "git -c by its path": "/usr/bin/git -c core.pager='rm x' log",
+    "git --config-env": "git --config-env=core.pager=X log",
+    "git --exec-path": "git --exec-path=. log",
+    "git rebase -x": "git rebase -x 'rm x' HEAD~1",
+    "git rebase --ex": "git rebase --ex='rm x' HEAD~1",
+    "git bisect run": "git bisect run rm x",
+    "git submodule foreach": "git submodule foreach 'rm x'",
+    "git difftool": "git difftool -y -x 'rm x'",
+    "git filter-branch": "git filter-branch --tree-filter 'rm x'",
+    "git config": "git config core.pager 'rm x'",
+    "git diff to a file": "git diff --output=.git/hooks/pre-commit",
+    "an alias of git": "git evil",
+    "sed e": "sed '1e rm x' f",
+    "sed e alone": "sed e f",
+    "sed w": "sed 'w .bashrc' f",
+    "sed s with e": "sed 's/.*/rm x/e' f",
+    "sed s with another mark and e": "sed 's,.*,rm x,ge' f",
+    "sed with brackets that hide the mark": "sed 's/[/]/x/e;/' f",
+    "sed -f": "sed -f script f",
+    "sed --file abbreviated": "sed --fi=script f",
+    "sed -e joined": "sed -e1e f",
+    "sed with a second -e": "sed -e p -e '1e rm x' f",
+    "sed in a bundle": "sed -ne '1e rm x' f",
+    "sed from a variable": 'sed "$X" f',
+    "awk system": "awk 'BEGIN { system(\"rm x\") }'",
+    "awk pipe": "awk '{ print | \"rm x\" }' f",
+    "awk getline": "awk 'BEGIN { \"rm x\" | getline }'",
+    "awk redirection": "awk '{ print > \".bashrc\" }' f",
+    "awk -f": "awk -f script f",
+    "awk extension": "awk -l evil 1",
+    "find -exec": "find . -exec evil {} +",
+    "find -execdir": "find . -execdir evil ;",
+    "find -ok": "find . -ok evil ;",
+    "find -delete": "find . -delete",
+    "find -fprintf": "find . -fprintf .bashrc x",
+    "tar -I": "tar -I 'rm x' -cf y .",
+    "tar in a bundle": "tar cIf 'rm x' y .",
+    "tar --use-compress-program abbreviated": "tar --use-c='rm x' -cf y .",
+    "tar --to-command": "tar xf y --to-command='rm x'",
+    "tar --checkpoint-action": "tar cf y . --checkpoint=1 --checkpoint-action=exec='rm x'",
+    "tar with an archive on a host": "tar -cf evil:y --rsh-command=rm .",
+    "tar with a host alone": "tar -cf evil:y .",
+    "tar -F": "tar -cf y -F 'rm x' -L 1 .",
+    "ssh ProxyCommand": "ssh -o ProxyCommand='rm x' h",
+    "ssh ProxyCommand joined": "ssh -oProxyCommand=rm h",
+    "ssh -F": "ssh -F evil h",
+    "scp -S": "scp -S evil a h:b",
+    "scp -o": "scp -oProxyCommand=rm a h:b",
+    "rsync -e": "rsync -e 'rm x' a h:b",
+    "rsync -e in a bundle": "rsync -ae 'rm x' a h:b",
+    "rsync --rsh abbreviated": "rsync --rs='rm x' a h:b",
+    "rsync --rsync-path": "rsync --rsync-path='rm x' a h:b",
+    "make SHELL": "make SHELL=./evil all",
+    "make --eval": "make --eval='$(shell rm x)'",
+    "make --eval behind an optional value": "make -j --eval='$(shell rm x)'",
+    "make -f": "make -f evil.mk",
+    "sort --compress-program": "sort --compress-program=./evil -S 1 f",
+    "sort --compress-program abbreviated": "sort --comp=./evil f",
+    "split --filter": "split --filter='rm x' f",
+    "vim -c": "vim -c '!rm x'",
+    "vim +": "vim '+!rm x'",
+    "less +": "less '+!rm x' f",
+    "curl -K": "curl -K evil",
+    "wget --use-askpass": "wget --use-askpass=./evil h",
+    "wget -e": "wget -e use_askpass=./evil h",
+    "npm exec": "npm exec evil",
+    "npm --script-shell": "npm test --script-shell=./evil",
+    "npm words for a script": "npm test -- --config=evil",
+    "npm from elsewhere": "npm --prefix evil test",
+    "python -c": "python -c 'import os; os.remove(\"x\")'",
+    "python -c in a bundle": "python -Bc 'import os'",
+    "python from its input": "echo 'import os' | python",
+    "python - from its input": "echo 'import os' | python3 -",
+    "node -e": "node -e 'x'",
+    "node -r": "node -r ./evil x.js",
+    "rg --pre": "rg --pre ./evil x",
+    "fd -x": "fd -x rm",
+    "pytest -p": "pytest -p evil",
+    "cargo --config": "cargo --config build.rustc='./evil' build",
+    "go -toolexec": "go build -toolexec ./evil",
+    "go test -exec": "go test -exec ./evil",
+    "docker run": "docker run -v /:/h x rm",
+    "eslint --rulesdir": "eslint --rulesdir evil .",
+    "zip -TT": "zip -T -TT 'rm x' y a",
+    "install --strip-program": "install -s --strip-program=./evil a b",
+    "a file's name that is an option": "git grep x *",
+    "a variable that is an option": "git grep $X",
+    "a quoted variable that is an option": 'git grep "$X"',
+    "xargs that gives options": "echo -Orm | xargs git grep x",
+    "xargs with a program": "ls | xargs rm",
+    "PAGER": "PAGER='rm x' git log",
+    "GIT_SSH_COMMAND": "GIT_SSH_COMMAND='rm x' git fetch",
+    "GIT_EXTERNAL_DIFF by env": "env GIT_EXTERNAL_DIFF=./evil git diff",
+    "LD_PRELOAD": "LD_PRELOAD=./evil.so ls",
+    "BASH_ENV": "BASH_ENV=./evil ls",
+    "PATH": "PATH=. ls",
+    "exported variable": "export GIT_PAGER='rm x'; git log",
+    "variable that was exported before": "PAGER='rm x'; git log",
+    "HOME": "HOME=evil git log",
+    "busybox": "busybox rm x",
+    "an unknown program's option": "tool --exec=rm",
+    "an unknown program's input": "echo rm | tool",
+    "brace expansion": "git {grep,-Orm,x}",
+    "history expansion": "bash -ic '!rm'",
+    "tilde": "~/rm x",
+    "extended glob": "ls @(a|$(rm x))",
+    "dollar-quoted": "git $'grep' $'-Orm' x",
+    "process substitution": "cat <(rm x)",
+    "alias": "alias ls=rm; ls x",
+    "function": "ls() { rm x; }; ls",
+    "trap": "trap 'rm x' EXIT",
+    "coproc": "coproc rm x",
+    "exec": "exec rm x",
+    "time with a variable": "time PATH=. ls",
+}  # fmt: skip
+
+
+@proves("APR-2", "APR-3")
+@pytest.mark.parametrize("text", RUNS_ANOTHER.values(), ids=RUNS_ANOTHER.keys())
+def test_no_rule_with_a_star_lets_it_run_another_program(text: str) -> None:
+    rules = [_rule(Effect.ALLOW, f"{verb} *") for verb in VERBS.split()]
+    assert _decide(text, *rules).effect is Effect.ASK
+
+
+# `tool` and the scripts of a package may do anything without being told: what a rule denies cannot be seen in these words.
+DO_ANYTHING = ("an unknown program's option", "an unknown program's input", "npm words for a script")
+
+
+@proves("APR-2", "APR-3")
+@pytest.mark.parametrize("name", [name for name in RUNS_ANOTHER if name not in DO_ANYTHING])
+def test_a_rule_that_denies_still_bites_under_a_rule_that_allows_everything(name: str) -> None:
+    denied = [_rule(Effect.DENY, f"{program} *") for program in ("rm", "evil", "./evil")]
+    assert _decide(RUNS_ANOTHER[name], _rule(Effect.ALLOW, "*"), *denied).effect is not Effect.ALLOW
+
+
+@proves("APR-2")
+@pytest.mark.parametrize(
+    "text",
+    ["pytest -q", "npm test", "make build", "ls -la", "git status", "tool --flag x", "git grep -O x", "FOO=1 make", "python -c 'print(1)'",
+     "sed 1e f", "cargo build && cargo test -- --nocapture", "cat f | tool -x", "echo \"$HOME\" > out.txt"],
+)  # fmt: skip
+def test_always_proposes_exactly_these_words_and_allows_them_again(text: str) -> None:
+    proposed = proposed_rule(_command(text), ROOT)
+    assert proposed is not None and proposed["resource"] == text
+    words = _rule(Effect.ALLOW, text)
+    files = _rule(Effect.ALLOW, "/out.txt")
+    assert _decide(text, words, files).effect is Effect.ALLOW
+    assert _decide(f"{text} more", words, files).effect is Effect.ASK
+    assert _decide(f"echo x | {text}; rm x", words, files).effect is Effect.ASK
+
+
+def test_exact_words_of_an_unknown_program_do_not_allow_giving_it_input() -> None:
+    rules = (_rule(Effect.ALLOW, "tool"), _rule(Effect.ALLOW, "echo *"))
+    assert _decide("tool && echo x", *rules).effect is Effect.ALLOW
+    assert _decide("echo x | tool", *rules).effect is Effect.ASK
+    assert _decide("tool <<'E'\nrm x\nE", *rules).effect is Effect.ASK
+    dressed = (*rules, _rule(Effect.ALLOW, "CI=1 tool"), _rule(Effect.ALLOW, "env tool"))
+    assert _decide("CI=1 tool && env tool", *dressed).effect is Effect.ALLOW
+    assert _decide("echo x | CI=1 tool", *dressed).effect is Effect.ASK
+    assert _decide("echo x | env tool", *dressed).effect is Effect.ASK
+
+
+def _rule(effect: Effect, pattern: str) -> Rule:
+    return Rule(f"{effect} {pattern}", "execute_command", pattern, effect, RuleScope.GLOBAL)
+
+
+def _command(text: str) -> Touched:
+    prepared = Prepared("execute_command", {}, f"command:{text}", Intent(command=text))
+    return touched_by(prepared, SPECS["execute_command"], ROOT)
+
+
+def _decide(text: str, *rules: Rule) -> Decided:
+    return decide(_command(text), RuleIndex(rules), default=Decided(Effect.ASK, None, "No rule covers it."))
