@@ -463,7 +463,7 @@ BROUGHT = [
     Attempt("a name like our own temporaries", "touch .anycowork-x-1.tmp", only(".anycowork-x-1.tmp")),
     Attempt("closed folders and files", "mkdir c; touch c/f; chmod 000 c/f c", only("c", "c/f")),
     Attempt("times of the future", "touch -d 2099-01-01 a.txt; echo x >> a.txt; touch -d 1971-01-01 a.txt", only("a.txt")),
-    Attempt("programs for the server", "mkdir bin; for n in git rg bwrap bash; do printf '#!/bin/sh\\necho GOT\\n' > bin/$n; chmod +x bin/$n; done; cp bin/git .; echo 'echo GOT' > .bashrc; touch evil.so", only("bin", "bin/git", "bin/rg", "bin/bwrap", "bin/bash", "git", ".bashrc", "evil.so")),
+    Attempt("programs for the server", "mkdir bin; for n in git rg bwrap bash; do printf '#!/bin/sh\\necho GOT\\n' > bin/$n; chmod +x bin/$n; done; cp bin/git .; echo 'echo GOT' > bashrc; touch evil.so", only("bin", "bin/git", "bin/rg", "bin/bwrap", "bin/bash", "git", "bashrc", "evil.so")),
     Attempt("a variable for shells", "export BASH_ENV=$PWD/.bashrc LD_PRELOAD=$PWD/evil.so PATH=$PWD:$PATH; touch ok", only("ok")),
 ]  # fmt: skip
 

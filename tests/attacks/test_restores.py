@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from anycowork.chats.rollback import RollbackWish
+from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
+from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.principals import Principal, PrincipalKind
-from support.checkpoints import CHAT, recorded, whole
+from support.checkpoints import ANN, CHAT, recorded, whole
 from support.spec import proves
+from support.stored import CLOCK
 
 
 @proves("SNAP-2", "TOOL-3")
@@ -126,3 +129,25 @@ async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> N
         with pytest.raises(NotAllowed):
             await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackWish())
         assert (house.root / "a.txt").read_text() == "new"
+
+
+@proves("SNAP-2", "SNAP-5")
+@pytest.mark.parametrize("then", [None, "ours again"])
+async def test_a_restore_names_what_another_chat_changed_before_it_is_lost(tmp_path: Path, then: str | None) -> None:
+    async with recorded(tmp_path) as house:
+        (house.root / "a.txt").write_text("old")
+        (house.root / "b.txt").write_text("old")
+        before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("mine"))
+        await house.change(["b.txt"], lambda: (house.root / "b.txt").write_text("mine"))
+        other = Chat("c2", "Another chat", str(house.root), ChatConfig("actor"), created_at=CLOCK.now())
+        await house.database.journal.write(Change("c2", (AddChat(other, ANN.label()),)))
+        await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("theirs"), chat_id="c2")
+        if then:
+            await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text(then))
+        looked = await house.restore(before, dry_run=True)
+        assert "another chat" in (looked.done.conflicts or {})["a.txt"] and "b.txt" not in (looked.done.conflicts or {})
+        with pytest.raises(RestoreConflict, match=r"a\.txt"):
+            await house.restore(before)
+        assert (house.root / "a.txt").read_text() == (then or "theirs") and (house.root / "b.txt").read_text() == "mine"
+        await house.restore(before, overwrite=("a.txt",))
+        assert (house.root / "a.txt").read_text() == "old"

@@ -40,21 +40,21 @@ class Recorded:
     def root(self) -> Path:
         return self.bench.root
 
-    async def begin(self, paths: Sequence[str]) -> Snapshot:
-        call = Call(CLOCK.new_id(), CHAT, "t1", "b1", 0, "a_tool", {})
+    async def begin(self, paths: Sequence[str], *, chat_id: str = CHAT) -> Snapshot:
+        call = Call(CLOCK.new_id(), chat_id, "t1", "b1", 0, "a_tool", {})
         before = await self.snapshots.before(call, Folder(str(self.root)), paths)
-        await self.database.journal.write(Change(CHAT, (before,)))
+        await self.database.journal.write(Change(chat_id, (before,)))
         return before
 
     async def end(self, before: Snapshot) -> Snapshot:
         after = await self.snapshots.after(before, Folder(str(self.root)))
         assert after is not None
-        await self.database.journal.write(Change(CHAT, (after,)))
+        await self.database.journal.write(Change(before.chat_id, (after,)))
         return after
 
-    async def change(self, paths: Sequence[str], effect: Callable[[], object]) -> Snapshot:
+    async def change(self, paths: Sequence[str], effect: Callable[[], object], *, chat_id: str = CHAT) -> Snapshot:
         """The snapshot before."""
-        before = await self.begin(paths)
+        before = await self.begin(paths, chat_id=chat_id)
         effect()
         await self.end(before)
         return before

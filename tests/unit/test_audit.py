@@ -94,7 +94,7 @@ async def test_an_untouched_log_holds_in_the_database_and_as_a_file(
         (tmp_path / "log.jsonl").write_text(await fetched(guest, chat))
         assert verified(tmp_path, every=True) == 0, "also beside the running server"
     assert verified(tmp_path, chat.id, "log.jsonl") == 0
-    assert capsys.readouterr().out.count(": holds, ends with") == 3
+    assert capsys.readouterr().out.count(": holds, ends with") == 5
 
 
 @proves("AUD-1")
@@ -106,6 +106,8 @@ async def test_an_untouched_log_holds_in_the_database_and_as_a_file(
         "DELETE FROM records WHERE position = (SELECT MAX(position) FROM records)",
         "DELETE FROM chats",
         "UPDATE chats SET chain = ''",
+        "UPDATE records SET type = 'message' WHERE type = 'permission-decided'",
+        "UPDATE records SET seq = seq + 1000 WHERE position = (SELECT MAX(position) FROM records)",
     ],
 )
 async def test_a_changed_or_missing_record_is_found(
@@ -120,6 +122,90 @@ async def test_a_changed_or_missing_record_is_found(
     assert verified(tmp_path, every=True) == 1
     whole = "does not hold: the chat itself is missing"
     assert (whole if "chats" in tampering and "DELETE" in tampering else "broken at record ") in capsys.readouterr().err
+
+
+def changed(tmp_path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(tmp_path / "data" / "anycowork.db")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@proves("AUD-1")
+@pytest.mark.parametrize("keeping", [1, 5, 10])
+async def test_a_cut_tail_is_found_though_the_end_was_moved_back(tmp_path: Path, keeping: int) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        await worked(guest)
+    assert verified(tmp_path) == 0
+    last = f"(SELECT seq FROM records WHERE message_id IS NULL ORDER BY seq LIMIT 1 OFFSET {keeping - 1})"
+    changed(
+        tmp_path,
+        f"DELETE FROM records WHERE seq > {last}",
+        "UPDATE chats SET chain = (SELECT hash FROM records ORDER BY seq DESC LIMIT 1)",
+    )
+    assert verified(tmp_path) == 1
+
+
+@proves("AUD-1")
+async def test_a_removed_chat_is_found_unless_a_person_deleted_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        chat, other = await worked(guest), await guest.chat()
+        await guest.ask("DELETE", other.path, expect=204)
+    assert verified(tmp_path) == 0
+    changed(tmp_path, "PRAGMA foreign_keys = OFF", "DELETE FROM records", "DELETE FROM chats")
+    assert verified(tmp_path) == 1
+    told = capsys.readouterr().err
+    assert chat.id in told and other.id not in told
+
+
+@proves("AUD-1")
+async def test_heads_that_were_changed_cut_or_removed_are_found(tmp_path: Path) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        chat = await worked(guest)
+        (tmp_path / "log.jsonl").write_text(await fetched(guest, chat))
+    heads = tmp_path / "data" / "audit-heads.jsonl"
+    whole = heads.read_text()
+    lines = whole.splitlines(keepends=True)
+    assert heads.stat().st_mode & 0o777 == 0o600 and len(lines) > 2
+    for bad in (whole.replace(chat.id, "another"), "".join(lines[1:]), "".join(lines[:1] + lines[2:]), "none\n"):
+        heads.write_text(bad)
+        assert verified(tmp_path) == 1, bad
+    heads.write_text("".join(lines[:-1]))
+    assert verified(tmp_path, "log.jsonl") == 1, "a log that was fetched names a later head"
+    heads.unlink()
+    assert verified(tmp_path) == 1
+    async with at_home(tmp_path) as guest:
+        await guest.chat()
+    assert verified(tmp_path) == 1, "begun anew is not as before"
+
+
+@proves("AUD-1")
+async def test_the_chats_of_an_earlier_release_join_the_heads(tmp_path: Path) -> None:
+    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+        chat = await worked(guest)
+    heads = tmp_path / "data" / "audit-heads.jsonl"
+    heads.unlink()
+    changed(tmp_path, "UPDATE house SET audit_heads = 0")
+    assert verified(tmp_path) == 0
+    async with at_home(tmp_path) as guest:
+        await guest.chat()
+    assert chat.id in heads.read_text() and verified(tmp_path) == 0
+
+
+@proves("AUD-1")
+async def test_a_head_that_was_cut_off_by_a_kill_is_written_again(tmp_path: Path) -> None:
+    async with at_home(tmp_path) as guest:
+        await guest.chat()
+    heads = tmp_path / "data" / "audit-heads.jsonl"
+    with heads.open("a") as file:
+        file.write('{"count": 2, "at"')
+    assert verified(tmp_path) == 0
+    async with at_home(tmp_path) as guest:
+        await guest.chat()
+    assert verified(tmp_path) == 0 and len(heads.read_text().splitlines()) == 2
 
 
 @proves("AUD-1")

@@ -17,7 +17,7 @@ from anycowork.domain.errors import NotFound
 routes = Routes(tags=["audit"])
 
 _PAGE = 200
-_EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1}\n'
+_EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1, "heads": {"count": 7, "head": "…"}}\n'
 
 
 @routes.get("/context/{chat_id}/audit", response_model=PlanAuditShape, responses=faults(404, 422))
@@ -38,7 +38,10 @@ async def plan_against_actual(chat_id: str, principal: Reader, rooms: House) -> 
     },
 )
 async def audit_log(chat_id: str, principal: Reader, rooms: House) -> StreamingResponse:
-    """`hash` is SHA-256 over the previous line's hash (empty at first) and `record` as UTF-8; the last line holds the chain's end."""
+    """`hash` is SHA-256 over the previous line's hash (empty at first) and `record` as UTF-8; the last line holds the chain's end.
+
+    `heads` is the newest of the heads of all chats: kept elsewhere, this log proves later that none of them was cut or removed.
+    """
     end = await rooms.store.chain_end(chat_id)
     if end is None:
         raise NotFound("chat", chat_id)
@@ -50,7 +53,9 @@ async def _lines(rooms: Rooms, chat_id: str, end: ChainEnd) -> AsyncIterator[byt
     while page := await rooms.store.chained_after(chat_id, seq, up_to=end.seq, limit=_PAGE):
         yield b"".join(_line(link) for link in page)
         seq, count = page[-1].seq, count + len(page)
-    yield msgspec.json.encode({"chat_id": chat_id, "end": end.hash, "records": count}) + b"\n"
+    newest = rooms.store.newest_head()
+    heads = {"count": newest.count, "head": newest.head} if newest is not None else None
+    yield msgspec.json.encode({"chat_id": chat_id, "end": end.hash, "records": count, "heads": heads}) + b"\n"
 
 
 def _line(link: Link) -> bytes:

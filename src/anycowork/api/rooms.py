@@ -14,7 +14,7 @@ from anycowork.chats.desk import FrontDesk
 from anycowork.chats.rollback import RollbackDesk
 from anycowork.chats.rules import RuleDesk
 from anycowork.chats.trust import TrustDesk
-from anycowork.domain.audit import ChainEnd, Link
+from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
@@ -47,6 +47,8 @@ class PagedStore(Store, Protocol):
     async def chain_end(self, chat_id: str) -> ChainEnd | None:
         """None if there is no such chat."""
 
+    def newest_head(self) -> ChainHead | None: ...
+
     async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
         """A page of the audit chain, ascending."""
 
@@ -74,6 +76,29 @@ class Keys(Protocol):
 
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such key."""
+
+
+class Session(Protocol):
+    @property
+    def cookie(self) -> str: ...
+    @property
+    def page_key(self) -> str: ...
+
+
+class Sessions(Protocol):
+    """Signed-in browsers. A cookie counts only together with the page key of the same session."""
+
+    cookie_name: str
+
+    def offer(self, seconds: float = ...) -> tuple[str, Session]:
+        """A one-time code, and the session that begins when it is redeemed."""
+
+    async def redeem(self, code: str) -> Session | None:
+        """None if the code is unknown, expired or used."""
+
+    async def begin(self) -> Session: ...
+    def is_open(self, cookie: str, page_key: str) -> bool: ...
+    async def end(self, cookie: str) -> None: ...
 
 
 class Ledger(Protocol):
@@ -194,8 +219,8 @@ class LiveAnswer(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body's bytes as they arrive. Raises: ProviderFault."""
 
-    def used(self, expected: Used) -> Used:
-        """What it used so far, by its own word or by estimate."""
+    def used(self, expected: Used, *, in_full: bool = False) -> Used:
+        """What it used so far, by its own word or by estimate; `in_full`: else all that was expected."""
 
     async def aclose(self) -> None:
         """Whoever asked closes; before the end, this ends the provider's work too."""
@@ -206,6 +231,10 @@ class Line(Protocol):
 
     async def post(self, path: str, body: bytes, headers: Sequence[tuple[bytes, bytes]]) -> LiveAnswer:
         """With the provider's key, and the body as it is. Raises: ProviderFault."""
+
+    @property
+    def bound_field(self) -> str:
+        """The field by which a chat completion bounds its answer there."""
 
     def price(self, model: str | None) -> Price | None:
         """None if this provider's prices are not known."""
@@ -236,6 +265,7 @@ class Rooms:
     store: PagedStore
     image_bytes: ImageBytes
     keys: Keys
+    sessions: Sessions
     ledger: Ledger
     receipts: Receipts
     roots: Roots

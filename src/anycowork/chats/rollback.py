@@ -107,7 +107,7 @@ class RollbackDesk:
         return text or "", _told(change.before, change.after)
 
     async def restore(self, principal: Principal, chat_id: str, snapshot_id: str, wish: RollbackWish) -> RollbackAnswer:
-        """Back to the state at that snapshot, whichever chat changed the files since.
+        """Back to the state at that snapshot. What another chat changed since is a conflict until `overwrite` names it.
 
         Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, Invalid, BadWorkspace; RestoreConflict, NoRoom and
         NotKept (then nothing was changed).
@@ -165,7 +165,7 @@ class RollbackDesk:
 
     async def _undos(self, snapshot: Snapshot, *, only: bool) -> list[Undo]:
         if not only:
-            return undoing(await self._rows.changes_since(snapshot))
+            return undoing(await self._rows.changes_since(snapshot), for_chat=snapshot.chat_id)
         change = await self._rows.change_of(snapshot)
         return undoing([change]) if change else []
 

@@ -1,4 +1,7 @@
-"""`anycowork audit verify`: walks the hash chains, in the database or in fetched logs, and names the first record that does not hold."""
+"""`anycowork audit verify`: walks the hash chains, in the database or in fetched logs, and names the first record that does not hold.
+
+The heads of the chains lie in a second file beside the database: a chain that was cut or removed as a whole is found by them.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,12 +9,13 @@ from pathlib import Path
 
 from anycowork.commands.console import harmless, stderr, stdout
 from anycowork.config import load_settings
-from anycowork.domain.audit import Broken, Link
+from anycowork.domain.audit import Broken, ChainHead, HeadEvent, Link, verify_heads
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
 from anycowork.settings import BadSettings
-from anycowork.store.audit import chat_ids, end_of, opened_to_read, verify_chat
+from anycowork.store.audit import chat_ids, end_of, heads_were_begun, opened_to_read, verify_chat
+from anycowork.store.audit_heads import heads_path, read_heads
 
 
 @value
@@ -29,10 +33,11 @@ def verify(
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
-        findings = [_in_file(path) for path in files]
+        database = load_settings(flags, environ, cwd=cwd).database_path
+        heads = _Heads(heads_path(database))  # before the database, which goes on meanwhile
+        findings = [_in_file(path, heads) for path in files]
         if chats or every:
-            database = load_settings(flags, environ, cwd=cwd).database_path
-            findings += _in_database(database, chats, every=every)
+            findings += _in_database(database, chats, heads, every=every)
     except AnyCoworkError as error:
         stderr().line(f"anycowork audit verify: {error.message}")
         return 2 if isinstance(error, BadSettings) else 1
@@ -43,17 +48,52 @@ def verify(
     return 1 if any(finding.broken for finding in findings) else 0
 
 
-def _in_database(path: Path, chats: Sequence[str], *, every: bool) -> list[Finding]:
+def _in_database(path: Path, chats: Sequence[str], heads: "_Heads", *, every: bool) -> list[Finding]:
     with opened_to_read(path) as connection:
-        wanted = [*chats, *(chat_ids(connection) if every else [])]
+        wanted = [*chats, *([*chat_ids(connection), *heads.chats()] if every else [])]
         found = []
         for chat_id in dict.fromkeys(wanted):
             end = end_of(connection, chat_id)
-            found.append(Finding(f"chat {chat_id}", verify_chat(connection, chat_id), end.hash if end else ""))
+            broken = verify_chat(connection, chat_id, heads.newest.get(chat_id))
+            found.append(Finding(f"chat {chat_id}", broken, end.hash if end else ""))
+        if heads.all or heads_were_begun(connection):
+            missing = None if heads.all else Broken(0, "the file is missing or empty")
+            found.append(
+                Finding("heads of all chats", heads.broken or missing, heads.all[-1].head if heads.all else "")
+            )
     return found
 
 
-def _in_file(path: Path) -> Finding:
+class _Heads:
+    """The file of heads as it is; without one there is none to compare with."""
+
+    def __init__(self, path: Path) -> None:
+        self.all: list[ChainHead] = []
+        self.broken: Broken | None = None
+        try:
+            self.all += read_heads(path)
+            self.broken = verify_heads(self.all)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            self.broken = Broken(len(self.all), f"it cannot be read ({error})")
+        self.newest = {head.chat_id: head for head in self.all if head.chat_id}
+
+    def chats(self) -> list[str]:
+        """Those that must be in the database."""
+        return [chat_id for chat_id, head in self.newest.items() if head.event is HeadEvent.ADVANCED]
+
+    def contradict(self, log: "_Log") -> Broken | None:
+        """A log of one of these chats names the newest head of its day, which must still be there."""
+        if log.chat_id not in self.newest or log.heads is None:
+            return None
+        count, head = log.heads
+        if 0 < count <= len(self.all) and self.all[count - 1].head == head:
+            return None
+        return Broken(0, "the heads beside the database no longer hold the one that this log names")
+
+
+def _in_file(path: Path, heads: _Heads) -> Finding:
     try:
         with path.open("rb") as lines:
             log = _Log(lines)
@@ -62,7 +102,7 @@ def _in_file(path: Path) -> Finding:
     if not log.readable or not (log.links or log.end is not None):
         return Finding(str(path), Broken(0, "it is no audit log"))
     broken = verify_links(log.links, end="its last line is missing" if log.end is None else log.end)
-    return Finding(str(path), broken, log.end or "")
+    return Finding(str(path), broken or heads.contradict(log), log.end or "")
 
 
 class _Log:
@@ -70,6 +110,8 @@ class _Log:
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self.end: str | None = None
+        self.chat_id = ""
+        self.heads: tuple[int, str] | None = None
         self.readable = True
         self.links: list[Link] = []
         for line in lines:
@@ -79,7 +121,9 @@ class _Log:
         try:
             found = json.loads(line)
             if "end" in found:
-                self.end = str(found["end"])
+                self.end, self.chat_id = str(found["end"]), str(found.get("chat_id"))
+                if heads := found.get("heads"):
+                    self.heads = (int(heads["count"]), str(heads["head"]))
             else:
                 self.links.append(Link(int(found["seq"]), str(found["record"]).encode(), str(found["hash"])))
         except (ValueError, KeyError, TypeError):

@@ -124,10 +124,14 @@ class Undo:
 
 
 NOT_OURS = "it was changed by someone else between the changes that would be undone"
+OTHER_CHAT = "another chat has changed it since, and that change would be lost"
 
 
-def undoing(changes: Iterable[RecordedChange]) -> list[Undo]:
-    """What takes back all these changes, given oldest first: for each path the state before the first of them."""
+def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -> list[Undo]:
+    """What takes back all these changes, given oldest first: for each path the state before the first of them.
+
+    What another chat than `for_chat` changed has a reason: a person names such a path before its work is lost.
+    """
     found: dict[str, Undo] = {}
     for change in changes:
         before = {image.path: image for image in change.before.images}
@@ -135,15 +139,17 @@ def undoing(changes: Iterable[RecordedChange]) -> list[Undo]:
         for path in {**before, **(after or {})}:
             was = before.get(path, absent(path))
             expected = None if after is None else after.get(path, absent(path))
-            found[path] = _extended(found.get(path), was, expected)
+            same = after is not None and was.same_as(after.get(path, absent(path)))
+            theirs = for_chat is not None and change.before.chat_id != for_chat and not same
+            found[path] = _extended(found.get(path), was, expected, OTHER_CHAT if theirs else None)
     return [found[path] for path in sorted(found)]
 
 
-def _extended(known: Undo | None, was: PathImage, expected: PathImage | None) -> Undo:
+def _extended(known: Undo | None, was: PathImage, expected: PathImage | None, reason: str | None) -> Undo:
     if known is None:
-        return Undo(was, expected)
+        return Undo(was, expected, reason)
     broken = known.expected is not None and not known.expected.same_as(was)
-    return Undo(known.target, expected, NOT_OURS if broken else known.reason)
+    return Undo(known.target, expected, NOT_OURS if broken else known.reason or reason)
 
 
 @value

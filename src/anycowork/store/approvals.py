@@ -6,8 +6,8 @@ import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, Risk
 from anycowork.domain.disclosure import DisclosedItem
-from anycowork.domain.errors import AlreadyDecided, NotFound
-from anycowork.domain.journal import DecideApproval
+from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
+from anycowork.domain.journal import DecideApproval, RequireNoDenial
 from anycowork.store.columns import packed, packed_or_null, unpacked, unpacked_or_none
 
 Connection = sqlite3.Connection
@@ -62,6 +62,16 @@ def decide(connection: Connection, chat_id: str, write: DecideApproval) -> None:
     if row is None:
         raise NotFound("approval", write.approval_id)
     raise AlreadyDecided(f"Approval '{write.approval_id}' is already {row[0]}. Reload the chat to see where it stands.")
+
+
+def require_no_denial(connection: Connection, write: RequireNoDenial) -> None:
+    row = connection.execute(
+        "SELECT tool, resource FROM approvals WHERE tool_call_id = ? AND state = 'denied' LIMIT 1", (write.call_id,)
+    ).fetchone()
+    if row is not None:
+        raise RejectedByUser(
+            f"The person denied this call ({row[0]} on {row[1]}). Do not try it again; go another way or ask."
+        )
 
 
 def of_chat(connection: Connection, chat_id: str, *, pending_only: bool) -> list[Approval]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from anycowork.domain.audit import Broken, ChainEnd, Link, verify
+from anycowork.domain.audit import Broken, ChainEnd, ChainHead, HeadEvent, Link, verify
 from anycowork.domain.errors import StorageFault
 from anycowork.store.database import connect_to_read
 
@@ -43,19 +43,42 @@ def end_of(connection: Connection, chat_id: str) -> ChainEnd | None:
 
 def links_after(connection: Connection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int) -> list[Link]:
     rows = connection.execute(
-        "SELECT seq, body, hash FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (chat_id, seq, up_to, limit),
     )
     # Whoever tampers with a database may leave text where bytes were.
-    return [Link(seq, body if isinstance(body, bytes) else str(body).encode(), str(hash_)) for seq, body, hash_ in rows]
+    return [
+        Link(seq, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
+        for seq, body, hash_, type_ in rows
+    ]
 
 
-def verify_chat(connection: Connection, chat_id: str) -> Broken | None:
-    """None if every record of the chat is there and as it was written."""
+def verify_chat(connection: Connection, chat_id: str, head: ChainHead | None = None) -> Broken | None:
+    """None if every record of the chat is there and as it was written. `head` is what a second place remembers of its chain."""
     end = end_of(connection, chat_id)
     if end is None:
         return Broken(0, "the chat itself is missing")
-    return verify(_all_links(connection, chat_id), end=end.hash)
+    return verify(_all_links(connection, chat_id), end=end.hash) or _behind(connection, head)
+
+
+def heads_were_begun(connection: Connection) -> bool:
+    """Whether there must be a file of heads."""
+    try:
+        return bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
+    except sqlite3.OperationalError:
+        return False  # a database of an earlier release that was not opened by this one yet
+
+
+def _behind(connection: Connection, head: ChainHead | None) -> Broken | None:
+    """What was once the end of the chain must be a part of it."""
+    if head is None or head.event is not HeadEvent.ADVANCED or not head.seq:
+        return None
+    row = connection.execute(
+        "SELECT hash FROM records WHERE chat_id = ? AND seq = ? AND message_id IS NULL", (head.chat_id, head.seq)
+    ).fetchone()
+    if row is not None and row[0] == head.hash:
+        return None
+    return Broken(head.seq, f"the chain once reached this record, at {head.at}, and no longer does")
 
 
 def _all_links(connection: Connection, chat_id: str) -> Iterator[Link]:

@@ -37,6 +37,12 @@ def connect_to_read(path: Path, *, busy_seconds: float = BUSY_SECONDS) -> sqlite
     return connection
 
 
+def is_damaged(error: sqlite3.Error) -> bool:
+    """Whether the file's content is at fault, not the disk's room nor another program."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
 def _connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     # Opened by one thread and used by another, never by two at once.
     return sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)

@@ -6,14 +6,15 @@ from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import DatabaseDamaged, StorageFault
 from anycowork.domain.events import Record
 from anycowork.domain.ports import Clock
 from anycowork.domain.values import value
 from anycowork.store import chats, idempotency, ledger
+from anycowork.store.audit_heads import AuditHeads, heads_path
 from anycowork.store.blobs import Blobs
 from anycowork.store.compacting import compact
-from anycowork.store.database import BUSY_SECONDS, connect_to_read, connect_to_write, create_file
+from anycowork.store.database import BUSY_SECONDS, connect_to_read, connect_to_write, create_file, is_damaged
 from anycowork.store.idempotency import Idempotency
 from anycowork.store.journal import SqliteJournal
 from anycowork.store.ledger import Ledger
@@ -86,10 +87,15 @@ def open_store(
             reader = undo.enter_context(closing(connect_to_read(path, busy_seconds=busy_seconds)))
             undo.pop_all()  # opened: from here on the database closes them
     except sqlite3.Error as error:
+        if is_damaged(error):
+            raise DatabaseDamaged(
+                f"The database '{path}' is damaged or is no database ({error}). Put a backup in its place, or move it away to begin anew."
+            ) from error
         raise StorageFault(
             f"The database '{path}' cannot be opened ({error}). Check that it is ours and that no other program holds it."
         ) from error
-    return _put_together(connection, reader, clock, publish, chats_changed, ended_cleanly=ended_cleanly)
+    heads = AuditHeads(heads_path(path), connection, clock)
+    return _put_together(connection, reader, clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
 
 
 def _begin(connection: sqlite3.Connection, at: str) -> bool:
@@ -119,17 +125,18 @@ def _put_together(
     clock: Clock,
     publish: Callable[[Record], None],
     chats_changed: Callable[[], None],
+    heads: AuditHeads,
     *,
     ended_cleanly: bool,
 ) -> Database:
-    scribe = Scribe()
-    writer = Writer(connection, undone=scribe.forget)
+    scribe = Scribe(heads.note)
+    writer = Writer(connection, undone=scribe.forget, committed=heads.write)
     lines = Lines(partial(chats.next_seq, reader))
     pieces, running = Pieces(), Running()
     rules = Rules(reader, writer, clock)
     return Database(
         journal=SqliteJournal(writer, scribe, lines, pieces, running, clock, publish, rules.changed, chats_changed),
-        store=SqliteStore(reader, lines, pieces, running),
+        store=SqliteStore(reader, lines, pieces, running, heads),
         principals=Principals(reader, writer, clock),
         ledger=Ledger(reader, writer),
         roots=Roots(reader, writer, clock),

@@ -10,8 +10,9 @@ from itertools import groupby
 from queue import SimpleQueue
 from typing import Generic, NamedTuple, TypeVar
 
-from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.errors import Conflict, DatabaseDamaged, StorageFault
 from anycowork.domain.values import value
+from anycowork.store.database import is_damaged
 
 LARGEST_GROUP = 512
 
@@ -81,11 +82,21 @@ class Writer:
     are synced together, and one who is alone waits for no one.
     """
 
-    def __init__(self, connection: sqlite3.Connection, *, undone: Callable[[], None] = lambda: None) -> None:
-        """`undone` is called on the writer's thread whenever something was rolled back: what was remembered of it is not true."""
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        *,
+        undone: Callable[[], None] = lambda: None,
+        committed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`undone` is called on the writer's thread whenever something was rolled back: what was remembered of it is not true.
+
+        `committed` is called there when a group is durable, before anyone is told. It must not raise.
+        """
         self.tally = Tally()
         self._connection = connection
         self._undone = undone
+        self._committed = committed
         self._round: list[_Job] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._queue: SimpleQueue[list[_Job] | None] = SimpleQueue()
@@ -161,6 +172,7 @@ class Writer:
             return [Failed(_storage_fault(error)) for _ in group]
         self.tally.works += len(group)
         self.tally.commits += 1
+        self._committed()
         return outcomes
 
     def _all_at_once(self, group: list[_Job]) -> Outcomes | None:
@@ -240,9 +252,14 @@ def _settle(loop: asyncio.AbstractEventLoop, settled: Iterator[tuple[_Job, Done[
 
 
 def _storage_fault(error: sqlite3.Error) -> StorageFault:
-    fault = StorageFault(
-        f"The database could not be written ({error}); nothing of this request was kept."
-        " Free some disk space or end the program that locks it, then try again."
-    )
+    if is_damaged(error):
+        fault: StorageFault = DatabaseDamaged(
+            f"The database is damaged ({error}); nothing of this request was kept. Stop the server and put a backup in its place."
+        )
+    else:
+        fault = StorageFault(
+            f"The database could not be written ({error}); nothing of this request was kept."
+            " Free some disk space or end the program that locks it, then try again."
+        )
     fault.__cause__ = error  # raised elsewhere: whoever answers can tell a full disk from a locked database
     return fault

@@ -1,12 +1,14 @@
 """Each thing that a Change may hold, as its statements."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.audit import START, HeadEvent
 from anycowork.domain.chats import Turn, TurnState
 from anycowork.domain.errors import NotFound
+from anycowork.domain.events import SIDEBAR
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
@@ -14,6 +16,7 @@ from anycowork.domain.journal import (
     DecideApproval,
     RemoveChat,
     RequireLease,
+    RequireNoDenial,
     RequireState,
     Reserve,
     SetChat,
@@ -70,7 +73,9 @@ class Scribe:
     on is not written again. The rows must agree with that, or nothing is written; and what is rolled back is forgotten.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, note_head: Callable[[str, HeadEvent], None] = lambda chat_id, event: None) -> None:
+        """`note_head` is told which chats' chains go on in a way that a second place shall remember, and which are removed."""
+        self._note_head = note_head
         self._position: int | None = None
         self._chains: dict[str, str] = {}
         self._seconds: dict[str, str] = {}
@@ -123,12 +128,15 @@ class Scribe:
                     chats.remove(connection, chat_id)
                     self._chains.pop(chat_id, None)
                     removed = True
+                    self._note_head(chat_id, HeadEvent.REMOVED)
                 case _:
                     _apply(connection, numbered, write, ordinal)
         position = sheet.position
         if not removed:
             before, at = self._chain_of(connection, chat_id), self._updated_at(numbered)
             self._chains[chat_id] = sheet.append(numbered, before, at)
+            if before == START or any(entry.type in SIDEBAR for entry in numbered.entries):
+                self._note_head(chat_id, HeadEvent.ADVANCED)
         return position
 
     def _put(self, connection: Connection, turn: Turn, seq: int) -> None:
@@ -208,6 +216,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             records.compact(connection, chat_id, write.message_id)
         case RequireLease():
             workspaces.require_lease(connection, write)
+        case RequireNoDenial():
+            approvals.require_no_denial(connection, write)
         case Snapshot():
             snapshots.add(connection, write)
         case RequireState():

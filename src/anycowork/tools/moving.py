@@ -11,6 +11,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Prepared
 from anycowork.domain.roles import Permission
+from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
@@ -22,6 +23,7 @@ from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import changing
 from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import Place, is_git_control, shown
+from anycowork.workspace.repositories import is_repository
 from anycowork.workspace.walk import Walk
 
 MOST_MOVED = 20_000
@@ -75,6 +77,10 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
                 f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
             )
         _require_free(folder, target, source.name)
+        new = _new_places(folder, source, target, looked)
+        folder.require_no_repository(target)
+        _require_no_repository_within(source, target, new)
+        control = tuple(place.resource for place in new if path_steers(place.path))
         return Prepared(
             tool=self.name,
             parameters=parameters,
@@ -82,7 +88,7 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
             intent=Intent(paths=tuple(_moves(source, target, looked))),
             diff=moved(source.path, target.path).text,
             state=looked.state,
-            others=(target.resource,),
+            others=(target.resource, *control),
             payload=Move(source, target, looked),
             touches=(source.path, target.path),
         )
@@ -217,6 +223,25 @@ def _require_free(folder: Folder, target: Place, name: str) -> None:
         return
     hint = f" To put it inside, say '{shown(target.child(name).path)}'." if stat.S_ISDIR(found.st_mode) else ""
     raise FileExists(f"'{shown(target.path)}' exists already and is not overwritten.{hint}")
+
+
+def _new_places(folder: Folder, source: Place, target: Place, looked: Looked) -> list[Place]:
+    """Where everything that moves will lie."""
+    if not looked.is_folder:
+        return [target]
+    walk = Walk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    return [Place((*target.parts, *entry.place.parts[len(source.parts) :])) for entry in walk.entries(source)]
+
+
+def _require_no_repository_within(source: Place, target: Place, new: list[Place]) -> None:
+    """A folder that git takes for a repository stays where it is: its `commondir` may mean another folder elsewhere."""
+    names: dict[Place, list[str]] = {}
+    for place in new:
+        names.setdefault(place.parent, []).append(place.name)
+    if any(is_repository(inside) for folder, inside in names.items() if target.holds(folder)):
+        raise OutsideWorkspace(
+            f"'{shown(source.path)}' holds a folder that git takes for a repository, and is not moved by file tools."
+        )
 
 
 def _moves(source: Place, target: Place, looked: Looked) -> list[PathIntent]:

@@ -1,15 +1,17 @@
 """May this delta be committed? By path class, by role, and by what happened underneath meanwhile. Decides; changes nothing."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
-from itertools import chain
 from pathlib import Path
 
+from anycowork.domain.control_files import leads_to_control_file
 from anycowork.domain.roles import Permission
+from anycowork.domain.steering import steers
 from anycowork.domain.values import value
 from anycowork.workspace.delta import LINK, Delta, PathChange
-from anycowork.workspace.pathclass import PathClass, class_of, is_stored_by_git, never_reason
-from anycowork.workspace.paths import Place, shown
+from anycowork.workspace.git_changes import GitChanges
+from anycowork.workspace.pathclass import is_stored_by_git
+from anycowork.workspace.paths import Place, is_git_control, shown
 
 _NEEDED = {
     "created": Permission.CREATE_FILES,
@@ -54,11 +56,14 @@ def objection_to(
 
     The last kind, `NEEDS_WORD`, is for a person to overrule; nobody overrules the others.
     """
+    in_git = GitChanges(delta, upper, root)
     return (
-        _never(delta, upper, root)
+        _never(in_git)
         or _role(delta, permissions, whose)
         or _conflict(delta, mounted_at)
         or _needs_word(delta, named)
+        or _changes_git(in_git, named)
+        or _loses_history(delta, named)
     )
 
 
@@ -66,23 +71,15 @@ def may_change_nothing(permissions: frozenset[Permission]) -> bool:
     return not permissions & CHANGING
 
 
-def _never(delta: Delta, upper: Path, root: str) -> Objection | None:
-    def exists(parts: tuple[str, ...]) -> bool:
-        staged = upper.joinpath(*parts)
-        if staged.is_char_device():
-            return False
-        return _is_there(staged) or _is_there(Path(root, *parts))
-
-    for change in delta.changes:
-        is_link = change.after is not None and change.after.kind == LINK
-        for place in chain([change.place], change.below):
-            gone = place is not change.place or change.after is None
-            reason = never_reason(place.parts, is_link=is_link and not gone, after=not gone, exists=exists)
-            if reason:
-                path = shown(place.path)
-                says = f"'{path}' may not be changed by a command: {reason}. Nothing that the command changed was kept."
-                return Objection(Why.NEVER, (place.path,), says)
-    return None
+def _never(in_git: GitChanges) -> Objection | None:
+    found = in_git.never()
+    if found is None:
+        return None
+    says = (
+        f"'{shown(found.place.path)}' may not be changed by a command: {found.reason}. "
+        "Nothing that the command changed was kept."
+    )
+    return Objection(Why.NEVER, (found.place.path,), says)
 
 
 def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objection | None:
@@ -111,9 +108,9 @@ def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
 
 
 def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
-    asked = [place for place in delta.paths() if class_of(place.parts) is PathClass.ASKED and not named(place.path)]
+    asked = [place for place in _control_files(delta) if not named(place.path)]
     if not asked:
-        return _loses_history(delta, named)
+        return None
     says = (
         f"{_told(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
         "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
@@ -121,6 +118,29 @@ def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
     )
     asks = f"It changed what steers tools, editors or agents: {_told(asked)}."
     return Objection(Why.NEEDS_WORD, tuple(place.path for place in asked), says, asks)
+
+
+def _control_files(delta: Delta) -> Iterator[Place]:
+    """Control files, and links through which one would come from elsewhere."""
+    for change in delta.changes:
+        is_link = change.after is not None and change.after.kind == LINK
+        for place in (change.place, *change.below):
+            leads = is_link and place is change.place and leads_to_control_file(place.parts)
+            if (leads or steers(place.parts)) and not is_git_control(place.parts):
+                yield place
+
+
+def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> Objection | None:
+    asked = [found for found in in_git.asked() if not named(found.place.path)]
+    if not asked:
+        return None
+    told = _told(found.place for found in asked)
+    reason = asked[0].reason
+    says = (
+        f"{told}: {reason}, so a person must allow the change. None of the command's changes was kept. "
+        "Let a person do this with git, outside of a command."
+    )
+    return Objection(Why.NEEDS_WORD, tuple(found.place.path for found in asked), says, f"It changed {told}: {reason}.")
 
 
 def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
@@ -145,7 +165,3 @@ def _told(places: Iterable[Place]) -> str:
     paths = [f"'{shown(place.path)}'" for place in places]
     more = len(paths) - _MOST_TOLD
     return ", ".join(paths[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
-
-
-def _is_there(path: Path) -> bool:
-    return path.is_symlink() or path.exists()

@@ -18,6 +18,7 @@ from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, S
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
 from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, saying
 from anycowork.workspace.paths import Place, is_git_control, shown
+from anycowork.workspace.repositories import repository_around
 from anycowork.workspace.syscalls import rename_without_replacing
 from anycowork.workspace.walk import Walk
 
@@ -118,7 +119,23 @@ class Folder:
             raise OutsideWorkspace(
                 f"'{shown(place.path)}' belongs to git and is never changed by file tools. Use git for that."
             )
+        self.require_no_repository(place)
         return place
+
+    def require_no_repository(self, place: Place) -> None:
+        """Raises: OutsideWorkspace if git would take a folder on the way to `place` for a repository, once `place` exists."""
+        around = repository_around(place.parts, self._names)
+        if around is not None:
+            raise OutsideWorkspace(
+                f"'{shown(place.path)}' is never changed by file tools: git takes '{shown(Place(around).path)}' for a repository then, "
+                "and runs programs that its 'config' names. Use other names, or let a person do it with git."
+            )
+
+    def _names(self, parts: tuple[str, ...]) -> list[str]:
+        try:
+            return self.jail.names(Place(parts))
+        except (ToolFault, OutsideWorkspace):
+            return []  # no folder, or not there yet
 
     def require_replaceable(self, place: Place) -> None:
         """Raises: FileMissing; WrongKind for anything but a regular file with one name."""

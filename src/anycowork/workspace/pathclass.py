@@ -1,10 +1,10 @@
 """Which paths a command may never change, and which only with a person's word. Decided by name, at any depth. Pure."""
 
 import re
-from collections.abc import Callable
 from enum import Enum, auto
 from itertools import pairwise
 
+from anycowork.domain.control_files import fold_name
 from anycowork.domain.steering import steers
 from anycowork.workspace.paths import folds_to_git
 
@@ -15,54 +15,70 @@ class PathClass(Enum):
     NEVER = auto()
 
 
-# What git reads as orders: programs to run, other places to read orders from.
-_GIT_CONTROL = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir", re.IGNORECASE)
-
+# What git reads as orders: programs to run, other places to read orders or history from.
+_GIT_NEVER = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir|branches|remotes", re.DOTALL)
+_OBJECTS_NEVER = frozenset({"alternates", "http-alternates"})
+# What adding, committing, branching, merging, rebasing, stashing, tagging and fetching write.
+_GIT_PLAIN_FOLDERS = frozenset({"objects", "refs", "logs"})
+_GIT_PLAIN_FILES = frozenset(
+    {
+        "HEAD",
+        "ORIG_HEAD",
+        "FETCH_HEAD",
+        "MERGE_HEAD",
+        "CHERRY_PICK_HEAD",
+        "REVERT_HEAD",
+        "REBASE_HEAD",
+        "AUTO_MERGE",
+        "MERGE_MODE",
+        "MERGE_MSG",
+        "MERGE_RR",
+        "SQUASH_MSG",
+        "COMMIT_EDITMSG",
+        "TAG_EDITMSG",
+        "packed-refs",
+        "index",  # its content decides: `git_index`
+        "gc.pid",
+        "gc.log",
+        *("HEAD.lock", "index.lock", "packed-refs.lock", "gc.pid.lock"),
+    }
+)
+# State of work that git has under way. It may go unasked: only what is there gives orders.
+_GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
 
 # What git works out anew from the others.
 _GIT_INDEXES = re.compile(r"info(/.*)?|pack/(multi-pack-index.*|.*\.(rev|bitmap|mtimes|keep|promisor|idx))", re.DOTALL)
 
 
 def class_of(parts: tuple[str, ...]) -> PathClass:
-    """By name alone; whether an entry's kind or removal makes it worse is `never_reason`'s."""
-    if _in_git_control(parts):
-        return PathClass.NEVER
+    """By name alone; what an entry's kind, content or removal adds is decided where they are known."""
+    for at, part in enumerate(parts):
+        if folds_to_git(part):
+            return git_class(parts[at + 1 :])
     return PathClass.ASKED if steers(parts) else PathClass.PLAIN
+
+
+def git_class(inner: tuple[str, ...]) -> PathClass:
+    """The class of a path inside a git folder: an allow-list, since git learns to read new files with every release."""
+    folded = tuple(map(fold_name, inner))
+    if not inner:
+        return PathClass.PLAIN
+    if _GIT_NEVER.fullmatch(folded[0]) or folded[:2] == ("refs", "replace"):
+        return PathClass.NEVER
+    if folded[:2] == ("objects", "info") and len(folded) > 2 and folded[2] in _OBJECTS_NEVER:
+        return PathClass.NEVER
+    plain = inner[0] in _GIT_PLAIN_FOLDERS or (len(inner) == 1 and inner[0] in _GIT_PLAIN_FILES)
+    return PathClass.PLAIN if plain else PathClass.ASKED
+
+
+def may_vanish(inner: tuple[str, ...]) -> bool:
+    """Whether a path inside a git folder may be removed without a question, though making it asks."""
+    return inner[0] in _GIT_UNDER_WAY
 
 
 def is_stored_by_git(parts: tuple[str, ...]) -> bool:
     """What commits consist of, or a folder of it. Git never changes such a file, and removes one only when it tidies up."""
     for at, (part, inner) in enumerate(pairwise(parts)):
-        if folds_to_git(part) and inner.casefold() == "objects":
+        if folds_to_git(part) and fold_name(inner) == "objects":
             return not _GIT_INDEXES.fullmatch("/".join(parts[at + 2 :]))
     return False
-
-
-def never_reason(
-    parts: tuple[str, ...], *, is_link: bool, after: bool, exists: Callable[[tuple[str, ...]], bool]
-) -> str | None:
-    """Why this change is never made, or None. `exists` looks into the tree as it would be afterwards."""
-    if folds_to_git(parts[-1]):
-        return "a repository's '.git' is never removed, replaced or made by a command"
-    if _in_git_control(parts):
-        return "git runs programs that this file names"
-    in_git = any(folds_to_git(part) for part in parts)
-    if in_git and is_link:
-        return "a link in '.git' would lead git out of it"
-    if in_git and parts[-2:] == ("info", "alternates"):
-        return "it would make git read from elsewhere"
-    if not in_git and after and _makes_bare_repository(parts, exists):
-        return "the folder would become a repository, and git runs programs that its 'config' names"
-    return None
-
-
-def _in_git_control(parts: tuple[str, ...]) -> bool:
-    return any(folds_to_git(part) and _GIT_CONTROL.fullmatch(inner) is not None for part, inner in pairwise(parts))
-
-
-def _makes_bare_repository(parts: tuple[str, ...], exists: Callable[[tuple[str, ...]], bool]) -> bool:
-    """Git takes any folder with these three for a repository, whatever it is called."""
-    needed = ("HEAD", "objects", "refs")
-    if parts[-1] not in (*needed, "config"):
-        return False
-    return all(exists((*parts[:-1], name)) for name in needed)

@@ -3,17 +3,13 @@
 import unicodedata
 from pathlib import PurePosixPath
 
+from anycowork.domain.control_files import fold_name
 from anycowork.domain.errors import OutsideWorkspace
 from anycowork.domain.values import value
 
 LONGEST_PATH = 4096
 LONGEST_NAME = 255
 DEEPEST = 200  # folders above one another that tools make, and that are looked through as a whole
-
-# Ignored by HFS+ when it compares names, so that ".g<one of these>it" opens ".git" there.
-_INVISIBLE = dict.fromkeys(
-    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF),
-)
 
 
 @value
@@ -105,7 +101,5 @@ def _require_usable(path: str) -> None:
 
 
 def folds_to_git(name: str) -> bool:
-    folded = name if name.isascii() else unicodedata.normalize("NFKC", name.translate(_INVISIBLE))
-    # NTFS drops trailing dots and blanks, cuts at a stream's colon, and knows .git as git~1.
-    folded = folded.casefold().split(":", 1)[0].rstrip(". ")
-    return folded in (".git", "git~1")
+    """Under any spelling that some file system takes for `.git`; NTFS knows it as `git~1` too."""
+    return fold_name(name) in (".git", "git~1")

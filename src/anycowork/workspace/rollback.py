@@ -73,6 +73,8 @@ class _Doing:
         try:
             if place.is_root or is_git_control(place.parts):
                 raise OutsideWorkspace(f"'{shown(undo.path)}' is never touched by a restore.")
+            if undo.target.kind is not Kind.ABSENT:
+                self._folder.require_no_repository(place)
             with saying(undo.path):
                 step(place, undo)
         except (ToolFault, OutsideWorkspace) as error:

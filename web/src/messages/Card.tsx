@@ -52,7 +52,16 @@ function Shown(props: CardProps) {
     case "plan": {
       const plan = props.plan.approved ?? readPlan(message.payload);
       if (!plan) return plain;
-      return <PlanCard {...props} disclosure={props.disclosure ?? null} plan={plan} state={props.plan.state} onExecute={(edits) => props.onExecute(message.id, edits)} />;
+      return (
+        <PlanCard
+          {...props}
+          disclosure={props.disclosure ?? null}
+          plan={plan}
+          state={props.plan.state}
+          statuses={props.plan.steps}
+          onExecute={(edits) => props.onExecute(message.id, edits)}
+        />
+      );
     }
     case "question": {
       const question = readQuestion(message.payload);

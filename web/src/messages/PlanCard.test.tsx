@@ -111,3 +111,11 @@ it.each([
   expect(screen.getByText(words)).toBeTruthy();
   expect(screen.queryByRole("button", { name: "Execute plan" })).toBeNull();
 });
+
+it("says in plain words how each step stands, and that a blocked plan is not done", async () => {
+  const { container } = card({ state: "blocked", statuses: { "1": "done", "2": "open" }, onCompare: () => {} });
+  expect(screen.getByText("blocked: steps are open")).toBeTruthy();
+  expect(screen.getByRole("list", { name: "Progress" }).textContent).toBe("Step 1: doneStep 2: not done");
+  expect(screen.getByRole("button", { name: "Plan against actual" })).toBeTruthy();
+  await expectAccessible(container);
+});

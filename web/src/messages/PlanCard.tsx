@@ -3,6 +3,7 @@ import clsx from "clsx";
 import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { PlanState } from "../state/reduce";
+import { StepMark } from "../plans/StepMark";
 import { Button } from "../ui/Button";
 import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
@@ -17,6 +18,8 @@ interface Props {
   message: Message;
   plan: Plan;
   state: PlanState;
+  /** Each step's status, once the plan was approved. */
+  statuses?: Readonly<Record<string, string>> | undefined;
   thought: number | null;
   busy: boolean;
   disclosure?: Disclosure | null;
@@ -25,7 +28,7 @@ interface Props {
   onCompare: (() => void) | null;
 }
 
-export function PlanCard({ message, plan, state, thought, busy, disclosure = null, onExecute, onRevise, onCompare }: Props) {
+export function PlanCard({ message, plan, state, statuses, thought, busy, disclosure = null, onExecute, onRevise, onCompare }: Props) {
   const [editing, setEditing] = useState(false);
   const [shown, setShown] = useState(0);
   const unread = shown < plan.steps.length;
@@ -65,7 +68,8 @@ export function PlanCard({ message, plan, state, thought, busy, disclosure = nul
               <Notes title="Before it starts" notes={plan.prerequisites} />
               <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
               {state === "open" && <Actions busy={busy} unread={unread} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
-              {state === "approved" && onCompare && (
+              {statuses && <Progress plan={plan} statuses={statuses} />}
+              {CARRIED_OUT.includes(state) && onCompare && (
                 <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
                   Plan against actual
                 </Button>
@@ -78,10 +82,32 @@ export function PlanCard({ message, plan, state, thought, busy, disclosure = nul
   );
 }
 
+const CARRIED_OUT: readonly PlanState[] = ["approved", "done", "blocked"];
+
+const STANDINGS: Record<PlanState, { words: string; className: string }> = {
+  open: { words: "waits for you", className: "bg-role-soft text-role" },
+  approved: { words: "approved", className: "bg-good-soft text-good" },
+  done: { words: "done", className: "bg-good-soft text-good" },
+  blocked: { words: "blocked: steps are open", className: "bg-warn-soft text-warn" },
+  superseded: { words: "replaced by a newer plan", className: "bg-sunken text-ink-2" },
+};
+
 function Standing({ state }: { state: PlanState }) {
-  if (state === "open") return <span className="ml-auto rounded-full bg-role-soft px-2.5 py-0.5 text-xs font-medium text-role">waits for you</span>;
-  const words = state === "approved" ? "approved" : "replaced by a newer plan";
-  return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", state === "approved" ? "bg-good-soft text-good" : "bg-sunken text-ink-2")}>{words}</span>;
+  const { words, className } = STANDINGS[state];
+  return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", className)}>{words}</span>;
+}
+
+/** How each step stands, by the number it has above. */
+function Progress({ plan, statuses }: { plan: Plan; statuses: Readonly<Record<string, string>> }) {
+  return (
+    <ul aria-label="Progress" className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
+      {plan.steps.map((step, at) => (
+        <li key={step.id} className="inline-flex items-center gap-1.5 text-ink-2">
+          <span className="tabular-nums">Step {at + 1}:</span> <StepMark status={statuses[step.id] ?? "open"} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: ReactNode }) {

@@ -42,6 +42,14 @@ describe("a chat's view", () => {
     expect(view.plans).toMatchObject({ p1: { state: "superseded" }, p2: { state: "open" } });
   });
 
+  it("follows the status of a plan and of its steps, and keeps the approved text", () => {
+    const view = after(
+      event("plan-update", 1, { plan: { message_id: "p1", status: "approved", state: "approved", goal: "g", steps: [{ id: "1", action: "a", status: "open" }] } }),
+      event("plan-update", 2, { plan: { message_id: "p1", status: "blocked", steps: [{ id: "1", status: "failed" }] } }),
+    );
+    expect(view.plans["p1"]).toMatchObject({ state: "blocked", approved: { goal: "g" }, steps: { "1": "failed" } });
+  });
+
   it("puts text together by code points, whatever comes twice or overlaps", () => {
     const deltas = [
       event("text-delta", 1, { message_id: "m", offset: 0, text: "a😀" }),

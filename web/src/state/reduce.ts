@@ -29,11 +29,14 @@ export interface Said {
   length: number;
 }
 
-export type PlanState = "open" | "superseded" | "approved";
+const PLAN_STATES = ["open", "superseded", "approved", "done", "blocked"] as const;
+export type PlanState = (typeof PLAN_STATES)[number];
 
 export interface PlanStanding {
   state: PlanState;
   approved: Plan | null;
+  /** Each step's status, as the server told; nothing before the plan was approved. */
+  steps?: Readonly<Record<string, string>>;
 }
 
 export interface ChatView {
@@ -180,15 +183,22 @@ function decided(view: ChatView, id: string, callId: string, state: string): Cha
 
 function withPlan(plans: ChatView["plans"], update: Record<string, unknown>): ChatView["plans"] {
   const id = text(update["message_id"]);
-  const state = text(update["state"]);
-  if (!id || !(state === "open" || state === "superseded" || state === "approved")) return plans;
-  const standing: PlanStanding = { state, approved: state === "approved" ? readPlan(update) : null };
-  if (state !== "open") return { ...plans, [id]: standing };
+  const told = text(update["status"]) || text(update["state"]);
+  const state = PLAN_STATES.find((one) => one === told);
+  if (!id || !state) return plans;
+  const standing: PlanStanding = { state, approved: null };
+  if (state === "superseded") return { ...plans, [id]: standing };
+  if (state !== "open") return { ...plans, [id]: { state, approved: "goal" in update ? readPlan(update) : (plans[id]?.approved ?? null), steps: stepStatuses(update) } };
   const older = Object.entries(plans).map(([key, plan]): [string, PlanStanding] => [
     key,
     plan.state === "open" ? { state: "superseded", approved: null } : plan,
   ]);
   return { ...Object.fromEntries(older), [id]: standing };
+}
+
+function stepStatuses(update: Record<string, unknown>): Readonly<Record<string, string>> {
+  const steps = Array.isArray(update["steps"]) ? update["steps"].map(loose) : [];
+  return Object.fromEntries(steps.map((step) => [text(step["id"]), text(step["status"])]));
 }
 
 // --- what is still being said

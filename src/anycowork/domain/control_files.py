@@ -1,0 +1,136 @@
+"""Control files: a program reads orders from them without being told to. Known by name, at any depth; `control_files.toml` lists them."""
+
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from functools import cache, lru_cache
+from pathlib import Path
+
+from anycowork.domain.values import value
+
+LIST = Path(__file__).with_name("control_files.toml")
+
+# HFS+ ignores these when it compares names, so that ".g<one of these>it" opens ".git" there.
+_IGNORED = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+_SHORT_NAMES = range(1, 5)
+
+
+class ControlClass(StrEnum):
+    EDITOR = "editor"
+    AGENT = "agent"
+    CI = "ci"
+    HOOK = "hook"
+    VERSION_CONTROL = "version_control"
+    ENVIRONMENT = "environment"
+    PACKAGE_MANAGER = "package_manager"
+    SCRIPT = "script"
+    """Scripts of packages and builds belong to everyday work: an approval warns of them, and they need no approval of their own."""
+
+
+@value
+class ControlName:
+    """One name of the list. `parts` are folded; one of them may hold a `*`. A folder means everything below it too."""
+
+    parts: tuple[str, ...]
+    is_folder: bool
+    control_class: ControlClass
+    source: str
+
+
+def control_class(parts: Sequence[str]) -> ControlClass | None:
+    """The class of this path, or None. A path of several classes has the one that asks."""
+    found = None
+    for name in _matches(tuple(map(fold_name, parts))):
+        if name.control_class is not ControlClass.SCRIPT:
+            return name.control_class
+        found = name.control_class
+    return found
+
+
+def leads_to_control_file(parts: Sequence[str]) -> bool:
+    """Whether a control file would lie below this folder: a link in its place brings its content from elsewhere."""
+    folded = tuple(map(fold_name, parts))
+    starts = _index().starts
+    return any(folded[at:] in starts for at in range(len(folded)))
+
+
+@lru_cache(maxsize=4096)
+def fold_name(name: str) -> str:
+    """The name as a file system may compare it: without case, invisible characters, and what NTFS drops at its end."""
+    folded = name if name.isascii() else unicodedata.normalize("NFKC", name.translate(_IGNORED))
+    return folded.casefold().split(":", 1)[0].rstrip(". ")
+
+
+@cache
+def control_names() -> tuple[ControlName, ...]:
+    """The whole list, read once."""
+    listed = tomllib.loads(LIST.read_text("utf-8"))["tool"]
+    return tuple(
+        _control_name(name, ControlClass(tool["class"]), tool["source"]) for tool in listed for name in tool["names"]
+    )
+
+
+def _control_name(name: str, class_: ControlClass, source: str) -> ControlName:
+    parts = tuple(map(fold_name, name.rstrip("/").split("/")))
+    return ControlName(parts, name.endswith("/"), class_, source)
+
+
+@value
+class _Index:
+    """`exact` is found by a name's last part, `wild` are those with a `*`; `starts` are the folders that lead to longer names.
+
+    A name that has none of the `beginnings` and `endings` fits nothing with a `*`: a delta of 100,000 paths is looked through quickly.
+    """
+
+    exact: dict[str, tuple[ControlName, ...]]
+    wild: tuple[ControlName, ...]
+    beginnings: tuple[str, ...]
+    endings: tuple[str, ...]
+    starts: frozenset[tuple[str, ...]]
+
+
+@cache
+def _index() -> _Index:
+    exact: dict[str, tuple[ControlName, ...]] = {}
+    for name in control_names():
+        for last in (name.parts[-1], *_short_names(name.parts[-1])):
+            exact[last] = (*exact.get(last, ()), name)
+    wild = tuple(name for name in control_names() if "*" in name.parts[-1])
+    starts = (name.parts[:length] for name in control_names() for length in range(1, len(name.parts)))
+    sides = [name.parts[-1].partition("*")[::2] for name in wild]
+    beginnings = tuple(before for before, _ in sides if before)
+    endings = tuple(after for before, after in sides if not before)
+    return _Index(exact, wild, beginnings, endings, frozenset(starts))
+
+
+def _matches(folded: tuple[str, ...]) -> Iterator[ControlName]:
+    index = _index()
+    for at, part in enumerate(folded, 1):
+        for name in index.exact.get(part, ()):
+            if _ends_at(name, folded, at):
+                yield name
+    last = folded[-1] if folded else ""
+    if last.startswith(index.beginnings) or last.endswith(index.endings):
+        yield from (name for name in index.wild if _fits(name.parts[-1], last))
+
+
+def _ends_at(name: ControlName, folded: tuple[str, ...], at: int) -> bool:
+    """Whether the name's folders stand before its last part, and only a folder has something behind it."""
+    above = name.parts[:-1]
+    return (name.is_folder or at == len(folded)) and folded[max(0, at - 1 - len(above)) : at - 1] == above
+
+
+def _fits(pattern: str, part: str) -> bool:
+    before, _, after = pattern.partition("*")
+    return len(part) >= len(before) + len(after) and part.startswith(before) and part.endswith(after)
+
+
+def _short_names(name: str) -> Iterator[str]:
+    """The names of eight and three letters by which NTFS knows a file too: `git~1` for `.git`."""
+    stem, dot, ending = name.lstrip(".").rpartition(".")
+    stem, ending = (stem, ending) if dot else (ending, "")
+    if not stem or "*" in name or (len(stem) <= 8 and len(ending) <= 3 and not name.startswith(".")):
+        return
+    for number in _SHORT_NAMES:
+        yield stem.replace(".", "")[:6] + f"~{number}" + (f".{ending[:3]}" if ending else "")

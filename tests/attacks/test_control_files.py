@@ -1,0 +1,158 @@
+"""Attempts to change a control file under a rule or a plan that does not name it, over the whole list and in every spelling."""
+
+import itertools
+
+import pytest
+
+from anycowork.domain.control_files import ControlClass, ControlName, control_names
+from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.ports import Prepared
+from anycowork.domain.rules import Effect, Rule, RuleScope
+from anycowork.domain.steering import is_build_script, path_steers
+from anycowork.domain.tools import Call, Intent, PathIntent
+from anycowork.permissions.grants import granted_by, names_file
+from anycowork.permissions.proposals import proposed_rule
+from anycowork.permissions.resources import touched_by
+from anycowork.permissions.risk import judge
+from anycowork.permissions.rules import Decided, RuleIndex, decide, weigh
+from anycowork.workspace.pathclass import PathClass, class_of
+from support.hands import Bench
+from support.spec import proves
+from support.toolspecs import SPECS
+
+ROOT = "/home/ann/project"
+ASK = Decided(Effect.ASK, None, "No rule covers it.")
+NAMES = [name for name in control_names() if name.control_class is not ControlClass.SCRIPT]
+SCRIPTS = [name for name in control_names() if name.control_class is ControlClass.SCRIPT]
+# What an attacker found to pass, as it stood in the report.
+REPORTED = [
+    ".devcontainer.json", "AGENTS.override.md", "CLAUDE.local.md", ".github/instructions/x.md", ".github/hooks/x.json",
+    ".github/agents/x.md", ".github/prompts/x.md", ".forgejo/workflows/x.yml", ".woodpecker.yml", ".cirrus.yml", ".zed/tasks.json",
+    ".nvim.lua", ".exrc", ".dir-locals.el", "x.code-workspace", ".opencode/x.md", "opencode.json", ".continue/x.yaml", ".roo/x.md",
+    ".kiro/steering/x.md", ".lefthook.yml", ".hg/hgrc",
+]  # fmt: skip
+
+
+def example(name: ControlName) -> str:
+    return "/".join(name.parts).replace("*", "x") + ("/inside" if name.is_folder else "")
+
+
+def changing(path: str, tool: str = "create_file") -> Prepared:
+    return Prepared(tool, {"path": path}, f"/{path}", intent=Intent(paths=(PathIntent(path, None, "x"),)))
+
+
+def planned(path: str) -> Plan:
+    return Plan(goal="g", steps=(PlanStep(id="1", step_number=1, action="a", paths=(path,)),))
+
+
+def decision(path: str, *resources: str) -> Effect:
+    rules = [Rule(str(at), "create_file", text, Effect.ALLOW, RuleScope.GLOBAL) for at, text in enumerate(resources)]
+    return decide(touched_by(changing(path), SPECS["create_file"], ROOT), RuleIndex(rules), default=ASK).effect
+
+
+def test_the_list_has_every_class_and_a_source_for_each_name() -> None:
+    assert {name.control_class for name in control_names()} == set(ControlClass)
+    assert all(len(name.source) > 10 and "://" not in name.source for name in control_names())
+    assert len(NAMES) > 112
+
+
+@proves("PER-3")
+@pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
+def test_no_rule_for_a_folder_covers_a_control_file(path: str) -> None:
+    for place in ("", "docs/", "docs/deep/"):
+        full = f"{place}{path}"
+        assert decision(full, "/docs/**", "**", "*", "/**", f"/{place}*", f"/{full[:-1]}?") is Effect.ASK, full
+        assert decision(full, f"/{full}") is Effect.ALLOW, full
+        assert class_of(tuple(full.split("/"))) is PathClass.ASKED
+        assert (
+            full
+            not in weigh(
+                [PathIntent(full, None, "x")],
+                RuleIndex([Rule("1", "create_file", "**", Effect.ALLOW, RuleScope.GLOBAL)]),
+            ).named
+        )
+
+
+@proves("PER-3")
+@pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
+def test_no_plan_covers_a_control_file_that_it_does_not_name(path: str) -> None:
+    call = Call("1", "c", "t", "b", 0, "create_file", {})
+    full = f"docs/{path}"
+    for pattern in ("docs/", "docs/**", "**", "docs", "docs/*"):
+        plan = planned(pattern)
+        assert granted_by(plan, SPECS["create_file"], call, changing(full)) is None, pattern
+        assert not names_file(pattern, full)
+    named = planned(full)
+    assert granted_by(named, SPECS["create_file"], call, changing(full)) == "1"
+
+
+@proves("PER-3")
+@pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
+def test_always_proposes_the_very_file(path: str) -> None:
+    proposed = proposed_rule(touched_by(changing(f"docs/{path}"), SPECS["create_file"], ROOT), ROOT)
+    assert proposed is not None and proposed["resource"] == f"/docs/{path}"
+
+
+def spellings(name: str) -> list[str]:
+    """As APFS, HFS+ and NTFS take them for the same name."""
+    found = [name.upper(), name.title(), name + ".", name + " ", name + "::$DATA", name[0] + "\u200c" + name[1:]]
+    return [*found, "".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in name)]
+
+
+@proves("PER-3")
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: "/".join(name.parts))
+def test_no_spelling_of_a_name_gets_by(name: ControlName) -> None:
+    parts = [part.replace("*", "x") for part in name.parts]
+    for spelt in itertools.islice(itertools.product(*map(spellings, parts)), 60):
+        assert path_steers("/".join(spelt)), spelt
+
+
+@pytest.mark.parametrize("short", ["vscode~1/tasks.json", "MCP~1.JSO", "devcon~1/x", "AGENTS~1.md", "lefthook.yml"])
+def test_short_names_of_ntfs_count(short: str) -> None:
+    assert path_steers(short) or short == "AGENTS~1.md"
+
+
+@proves("PER-3")
+@pytest.mark.parametrize("path", [*map(example, SCRIPTS)], ids=str)
+def test_a_build_script_is_warned_of_and_needs_no_word_of_its_own(path: str) -> None:
+    assert is_build_script(path) and decision(f"docs/{path}", "/docs/**") is Effect.ALLOW
+    call = Call("1", "c", "t", "b", 0, "create_file", {})
+    _, reasons = judge(SPECS["create_file"], call, f"/{path}")
+    assert any("build tools" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("README.md", "src/app.py", "docs/index.md", ".github/ISSUE_TEMPLATE.md", "agents.py", "github/workflows/x"),
+        *("config.toml", ".gitignore", ".editorconfig"),
+    ],
+)
+def test_ordinary_files_are_no_control_files(path: str) -> None:
+    assert not path_steers(path)
+
+
+@proves("PER-3", "SNAP-4")
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"mkdir -p \"$(dirname 'docs/{path}')\"; echo x > 'docs/{path}'" for path in REPORTED),
+        "mkdir x; echo x > x/config.toml; ln -s x .cargo",
+        "mkdir -p x/workflows; echo x > x/workflows/ci.yml; ln -s x .github",
+        "mkdir -p x/workflows; echo x > x/workflows/ci.yml; mv x .github",
+        "ln -s /tmp .vscode",
+    ],
+)
+async def test_a_command_changes_no_control_file_unseen(bench: Bench, words: str) -> None:
+    result = await bench.call("execute_command", command=words)
+    assert result.facts.get("dropped") == "needs_a_persons_word", result.content
+
+
+@proves("PER-3")
+async def test_a_moved_folder_names_every_control_file_in_it(bench: Bench) -> None:
+    """Beyond the few files that stand for a large folder too."""
+    for number in range(60):
+        bench.write(f"x/a/{number}.txt", "x")
+    bench.write("x/workflows/ci.yml", "on: push")
+    prepared = await bench.prepare("move_file", path="x", to=".github")
+    assert "/.github/workflows/ci.yml" in touched_by(prepared, SPECS["move_file"], ROOT).paths
