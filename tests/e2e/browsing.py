@@ -233,3 +233,19 @@ async def _pour(
     except OSError:
         pass  # cut
     writer.transport.abort()
+
+
+async def allow_all(page: Page, count: int) -> None:
+    """Reads all that wait, to the end of each, and allows them together."""
+    await page.get_by_role("button", name=f"Show all {count}").click()
+    await read_all(page)
+    await page.get_by_role("button", name=f"Allow all {count}").click()
+
+
+async def read_all(page: Page, place: str = "#approvals") -> None:
+    """Scrolls to both ends of everything there that must be seen before it is allowed."""
+    for mark in await page.locator(f"{place} [data-seen-mark]").all():
+        await mark.evaluate(
+            "it => { it.scrollIntoView({block: 'center'});"
+            " return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); }"
+        )

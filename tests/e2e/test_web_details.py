@@ -5,7 +5,7 @@ import re
 
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat
+from e2e.browsing import PHONE, allow_all, at_the_page, start_chat
 from support.house import TOKEN, Chat
 from support.scripted_model import Reply, call
 from support.spec import proves
@@ -88,7 +88,7 @@ async def test_in_a_low_window_stop_stays_in_view_beside_a_batch_of_approvals(tm
         await expect(page.get_by_text("4 calls wait for you")).to_be_visible()
         await expect(page.get_by_role("button", name="Stop")).to_be_in_viewport(ratio=1)
         await expect(page.get_by_label("Message", exact=True)).to_be_in_viewport(ratio=1)
-        await page.get_by_role("button", name="Allow all 4").click()
+        await allow_all(page, 4)
         await expect(page.get_by_text("Done.")).to_be_visible()
 
 

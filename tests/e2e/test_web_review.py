@@ -2,7 +2,7 @@
 
 from playwright.async_api import expect
 
-from e2e.browsing import PHONE, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, allow_all, at_the_page, start_chat, violations
 from support.scripted_model import call
 from support.spec import proves
 
@@ -27,7 +27,7 @@ async def test_a_change_of_forty_files_is_read_by_keyboard_and_taken_back_at_onc
             await expect(place).to_have_text(f"1 of 20: Change {PATHS[first]}")
             await page.get_by_role("button", name="The next call").click()
             await expect(place).to_have_text(f"2 of 20: Change {PATHS[first + 1]}")
-            await page.get_by_role("button", name="Allow all 20").click()
+            await allow_all(page, 20)
         await expect(page.get_by_label("Changed in this turn")).to_contain_text("40 files changed")
         await page.get_by_role("button", name="Review").click()
         files = page.get_by_role("listbox", name="Changed files")

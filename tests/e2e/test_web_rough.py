@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Page, Route, expect
 
-from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, start_chat, violations
+from e2e.browsing import PHONE, Line, a_browser, a_page, allow_all, at_the_page, start_chat, violations
 from support.house import TOKEN, at_home
 from support.scripted_model import Script, call
 from support.spec import proves
@@ -139,7 +139,7 @@ async def test_at_phone_width_what_decides_is_large_and_the_title_can_be_read(tm
             assert button is not None
             assert button["y"] > PHONE["height"] / 2
         assert await violations(page) == []
-        await page.get_by_role("button", name="Allow all 12").click()
+        await allow_all(page, 12)
         await expect(page.get_by_label("Changed in this turn")).to_contain_text("12 files changed")
         assert await violations(page) == []
 

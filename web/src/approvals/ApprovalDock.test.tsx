@@ -127,8 +127,8 @@ it("lists every changed path, control files marked, and waits for those on later
   expect(screen.getByText("control file")).toBeTruthy();
   expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", true);
   await userEvent.click(screen.getByRole("button", { name: "Show 1 more" }));
-  expect(screen.getByText("last")).toBeTruthy();
-  expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", false);
+  expect(await screen.findByText("last")).toBeTruthy();
+  await vi.waitFor(() => expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", false));
 });
 
 it("draws every line and file of what would change, wrapped", () => {

@@ -127,7 +127,7 @@ function Answers({ approval, busy, unread, onChoose, onDeny }: { approval: Appro
         Deny
       </Button>
       {unread && (
-        <p id="unread" role="status" className="text-sm text-warn max-sm:col-span-2">
+        <p id="unread" className="text-sm text-warn max-sm:col-span-2">
           {UNREAD}
         </p>
       )}

@@ -34,7 +34,8 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
   const { Icon, does } = lookOfTool(approval.tool);
   const reasons = approval.held ? approval.reasons.filter((reason) => !reason.startsWith("It has run")) : approval.reasons; // said once
   const subject = subjectOf(approval.parameters) || approval.resource;
-  const changes = approval.held ? "What it changed" : "What would change";
+  const which = current ? "" : ` (${visible(subject)})`; // each region of the page has its own name
+  const changes = (approval.held ? "What it changed" : "What would change") + which;
   return (
     <li aria-current={alone || !current ? undefined : true} className={clsx("rounded-xl px-3 py-2", !alone && "my-1 border", !alone && (current ? "border-ink-3 bg-sunken/60" : "border-line"))}>
       <SeenMark onSeen={() => setEnds((now) => ({ ...now, top: true }))} />
@@ -68,7 +69,7 @@ export function ApprovalItem({ approval, alone, current = true, onMore, onShown 
         </div>
       )}
       {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{visible(reasons.join(" "))}</p>}
-      <DisclosedList items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))} label={approval.held ? "Every path that it changed" : `All that ${approval.tool} was given`} />
+      <DisclosedList items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))} label={(approval.held ? "Every path that it changed" : `All that ${approval.tool} was given`) + which} />
       {missing > 0 && (
         <Button className="my-1" onClick={() => void onMore(approval).then(setRest)}>
           Show {missing.toLocaleString()} more

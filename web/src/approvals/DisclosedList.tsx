@@ -11,7 +11,7 @@ export function DisclosedList({ items, label }: { items: readonly DisclosedItem[
       <h3 className="text-xs font-medium text-ink-2">{label}</h3>
       <ul className="mt-1 space-y-1">
         {items.map((item, at) => (
-          <li key={at} className="[content-visibility:auto]">
+          <li key={at}>
             {item.control && (
               <span className="mr-1.5 inline-flex items-center gap-1 rounded-full bg-warn-soft px-2 text-xs font-medium text-warn">
                 <TriangleAlert size={12} aria-hidden /> control file
@@ -28,5 +28,5 @@ export function DisclosedList({ items, label }: { items: readonly DisclosedItem[
 
 /** The one way to show what is granted: whole, as it was escaped. */
 export function GrantedText({ text, className }: { text: VisibleText; className?: string }) {
-  return <code dir="ltr" className={clsx("min-w-0 font-mono text-[12.5px] break-all whitespace-pre-wrap", className)}>{text}</code>;
+  return <code dir="ltr" className={clsx("min-w-0 font-mono text-[12.5px] [overflow-wrap:anywhere] whitespace-pre-wrap", className)}>{text}</code>;
 }

@@ -30,7 +30,7 @@ export function DiffView({ text, label = "Changes", whole = false }: Props) {
       </header>
       {whole ? (
         diff.files.map((file, at) => (
-          <div key={at} className="py-1 [content-visibility:auto]">
+          <div key={at} className="py-1">
             {others.length > 0 && <p className="px-3.5 font-mono text-xs break-all text-ink">{visible(file.path)}</p>}
             <Lines lines={file.lines} whole />
           </div>

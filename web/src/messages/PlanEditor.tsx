@@ -1,10 +1,12 @@
 import { ArrowDown, ArrowUp, Plus, Trash2, Zap } from "lucide-react";
 import { useState } from "react";
+import { GrantedText } from "../approvals/DisclosedList";
 import { Button, IconButton } from "../ui/Button";
 import { SeenMark } from "../ui/SeenMark";
 import type { Budget, Plan, PlanEdits, PlanStep } from "../wire/nouns";
 import { BudgetFields } from "./BudgetFields";
 import { type Edit, edited } from "./planEdits";
+import { visible } from "./visible";
 
 interface Props {
   plan: Plan;
@@ -99,16 +101,23 @@ function WordsField({ label, placeholder, words, separator = ",", onChange }: Wo
   const [text, setText] = useState(words.join(separator === "," ? ", " : (separator ?? "")));
   const read = (value: string) => (separator === null ? [value] : value.split(separator)).map((word) => word.trim()).filter(Boolean);
   return (
-    <textarea
-      rows={1}
-      aria-label={label}
-      placeholder={placeholder}
-      value={text}
-      onChange={({ target }) => {
-        setText(target.value);
-        onChange(read(target.value));
-      }}
-      className={`${FIELD} block resize-none font-mono text-xs break-all [field-sizing:content]`}
-    />
+    <div className="w-full min-w-0">
+      <textarea
+        rows={1}
+        aria-label={label}
+        placeholder={placeholder}
+        value={text}
+        onChange={({ target }) => {
+          setText(target.value);
+          onChange(read(target.value));
+        }}
+        className={`${FIELD} block resize-none font-mono text-xs break-all [field-sizing:content]`}
+      />
+      {visible(text) !== text && (
+        <p className="mt-0.5 text-xs text-warn">
+          It holds hidden characters: <GrantedText text={visible(text)} />
+        </p>
+      )}
+    </div>
   );
 }

@@ -1,5 +1,5 @@
 // The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
-import { Clock, CornerDownRight } from "lucide-react";
+import { Clock, CornerDownRight, TriangleAlert } from "lucide-react";
 import { useRef } from "react";
 import { GrantedText } from "../approvals/DisclosedList";
 import { SeenMark } from "../ui/SeenMark";
@@ -91,7 +91,10 @@ function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
           <dt className="py-0.5">{NAMES[kind]}</dt>
           <dd className="flex min-w-0 flex-wrap gap-1">
             {items.map((item, at) => (
-              <GrantedText key={at} text={item.text as VisibleText} className="rounded-md border border-line bg-sunken px-1.5 py-0.5 !text-[12px] text-ink-2" />
+              <span key={at} className="inline-flex max-w-full min-w-0 items-center gap-1 rounded-md border border-line bg-sunken px-1.5 py-0.5 text-ink-2">
+                {item.control && <TriangleAlert size={12} aria-label="control file" className="shrink-0 text-warn" />}
+                <GrantedText text={item.text as VisibleText} className="!text-[12px]" />
+              </span>
             ))}
           </dd>
         </div>
