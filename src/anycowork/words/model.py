@@ -32,7 +32,7 @@ Examples:
     anycowork model connect openrouter --key-stdin < key.txt
 """
 
-app = typer.Typer(help="Models: connect a server, or fetch one that runs on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Connect models, or fetch one for this machine.", no_args_is_help=True)
 
 
 @app.command("connect", help=CONNECT_HELP, short_help="Connect a model server, with its key.")
