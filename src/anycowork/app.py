@@ -39,10 +39,12 @@ from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
 from anycowork.grounds import Grounds
+from anycowork.model_connections import ModelConnections
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleBook
 from anycowork.prompts.book import PromptBook
+from anycowork.provider_keys import ProviderKeys
 from anycowork.providers.completion_stream import Timeouts
 from anycowork.providers.discovery import Lookout
 from anycowork.providers.local.folder import ModelFolder
@@ -108,10 +110,12 @@ async def open_house(
     clock = clock or SystemClock()
     hub = Hub(heartbeat_seconds=settings.heartbeat_seconds)
     database = open_store(settings.database_path, clock, hub.publish, hub.chats_changed)
+    keys = ProviderKeys(settings.data_dir)
     providers = ProviderRegistry(
         provider_configs(settings),
         default=settings.model,
         environment=os.environ,
+        stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
     )
     try:
@@ -123,6 +127,7 @@ async def open_house(
                 hub=hub,
                 database=database,
                 providers=providers,
+                provider_keys=keys,
                 tasks=tasks,
                 egress=Egress(outside),
             )
@@ -150,6 +155,7 @@ async def _furnish(
     hub: Hub,
     database: Database,
     providers: ProviderRegistry,
+    provider_keys: ProviderKeys,
     tasks: asyncio.TaskGroup,
     egress: Egress,
 ) -> OpenHouse:
@@ -211,6 +217,7 @@ async def _furnish(
         roles=shared.roles,
         prompts=shared.prompts,
         providers=providers,
+        connections=ModelConnections(shared.drawer, providers, provider_keys),
         local=local,
         upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
         settings=shared.drawer,

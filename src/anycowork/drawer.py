@@ -18,7 +18,7 @@ from anycowork.prices import cost, price_of
 from anycowork.providers.config import ProviderConfig, usual_context
 from anycowork.providers.discovery import from_environment
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.settings import BadSettings, Settings
+from anycowork.settings import BadSettings, ProviderEntry, Settings
 from anycowork.tools.plugins.keeping import Plugins
 from anycowork.workspace.paths import shown
 from anycowork.workspace.toolchains import Toolchains
@@ -47,6 +47,10 @@ class Drawer:
             return None
         return cost(price, prompt=used.prompt, completion=used.completion, cached=used.cached)
 
+    def providers(self) -> tuple[ProviderEntry, ...]:
+        """Those that a person set up."""
+        return self._settings.providers
+
     def limits(self) -> Limits:
         now = self._settings
         return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
@@ -63,7 +67,8 @@ class Drawer:
         for gone in {config.name for config in known} - {config.name for config in wanted}:
             self._providers.drop(gone)
         for config in wanted:
-            self._providers.put(config)
+            if self._providers.get(config.name) != config:
+                self._providers.put(config)
         self._providers.choose(changed.model)
         self._settings = changed
         if tools is not None and self._contained.sandbox is not None:

@@ -6,7 +6,7 @@ from playwright.async_api import expect
 
 from e2e.browsing import at_the_page, start_chat, violations
 from support.distributions import install
-from support.scripted_model import call
+from support.scripted_model import HttpError, ScriptedModel, call
 from support.spec import proves
 
 
@@ -134,3 +134,28 @@ async def test_a_plugin_is_switched_on_and_off_and_one_that_fails_says_why(tmp_p
         await section.get_by_role("button", name="words: switch off").click()
         await expect(section.get_by_text("off", exact=True)).to_be_visible()
         assert (await guest.ask("GET", "/settings"))["plugins"] == ["broken"]
+
+
+@proves("MOD-1", "MOD-2")
+async def test_a_model_is_connected_with_a_pasted_key_tested_and_answers(tmp_path):
+    key = "sk-pasted-0123456789"
+    async with (
+        ScriptedModel([HttpError(401), "OK", "Good day."]) as office,
+        at_the_page(tmp_path, guide=True) as (page, _),
+    ):
+        await page.goto(page.url.split("#")[0] + "#/settings/answers")
+        await page.get_by_role("button", name="Connect a model").click()
+        await page.get_by_role("combobox", name="Server").select_option(label="Another OpenAI-compatible server")
+        await page.get_by_role("textbox", name="Address").fill(office.base_url)
+        await page.get_by_role("textbox", name="Name one word").fill("office")
+        await page.get_by_label("API key").fill(key)
+        assert await violations(page) == []
+        await page.get_by_role("button", name="Connect and test").click()
+        await expect(page.get_by_role("status").filter(has_text="refused the key")).to_be_visible()
+        await page.get_by_role("button", name="Test office").click()
+        await expect(page.get_by_role("status").filter(has_text="office is ready")).to_be_visible()
+        assert office.headers[-1]["Authorization"] == f"Bearer {key}"
+        assert key not in await page.content()
+        await page.goto(page.url.split("#")[0] + "#/")
+        await start_chat(page, "hi")
+        await expect(page.get_by_text("Good day.")).to_be_visible()

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
-from pydantic import JsonValue
+from pydantic import JsonValue, SecretStr
 
 from anycowork.chats.actual import PlanAudit
 from anycowork.chats.deciding import DecisionDesk
@@ -195,6 +195,26 @@ class ProviderBook(Protocol):
         """How many tokens the model can be shown. Raises: NoSuchModel."""
 
 
+class Connections(Protocol):
+    """Model servers as a person connects them. Keys go in and never come out."""
+
+    def presets(self) -> Sequence[Json]: ...
+    async def connect(self, entry: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
+        """Raises: Conflict, Invalid."""
+
+    async def change(self, name: str, changes: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
+        """Raises: NotFound, Conflict, Invalid."""
+
+    async def remove(self, name: str) -> None:
+        """Raises: NotFound, Conflict."""
+
+    async def models(self, name: str) -> Sequence[str]:
+        """Raises: NotFound, ProviderFault."""
+
+    async def test(self, name: str) -> Json:
+        """Raises: NotFound."""
+
+
 class LocalBook(Protocol):
     """The local models: what is here, what is on its way, and how to get or remove one."""
 
@@ -277,6 +297,7 @@ class Rooms:
     roles: RoleBook
     prompts: PromptBook
     providers: ProviderBook
+    connections: Connections
     local: LocalBook
     upstreams: Upstreams
     settings: Drawer

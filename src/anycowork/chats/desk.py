@@ -91,7 +91,8 @@ class FrontDesk:
         await self._require_prompt(system_prompt_id)
         root = await self._find_workspace(workspace)
         now = self._clock.now()
-        config = ChatConfig(definition.name, model, system_prompt_id)
+        # A chat keeps its model: a new default is for new chats. While none is connected it waits for the first.
+        config = ChatConfig(definition.name, model or self._providers.lasting_id(), system_prompt_id)
         chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
         await self._turnstile.write(principal, chat.id, AddChat(chat, principal.label()))
         return await find_chat(self._store, chat.id)

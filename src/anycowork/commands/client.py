@@ -34,8 +34,9 @@ class HouseGone(AnyCoworkError):
 class HouseClient:
     """Raises: HouseAnswered, HouseGone; from every call."""
 
-    def __init__(self, url: str, token: SecretStr) -> None:
+    def __init__(self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS) -> None:
         self.url = url.rstrip("/")
+        self._request_seconds = request_seconds
         self._headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
 
     async def __aenter__(self) -> Self:
@@ -92,7 +93,7 @@ class HouseClient:
                         yield data
 
     async def _ask(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
-        limit = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+        limit = aiohttp.ClientTimeout(total=self._request_seconds)
         try:
             async with self._session.request(method, self.url + path, json=body, timeout=limit) as response:
                 content = await response.read()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from anycowork.commands.connected_models import connected_lines
 from anycowork.commands.console import stderr, stdout
 from anycowork.config import load_settings
 from anycowork.domain.errors import AnyCoworkError, RequestFault
@@ -41,8 +42,11 @@ def pull(
 def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
     try:
         folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
+        connected = connected_lines(flags, environ, cwd=cwd)
     except AnyCoworkError as error:
         return _sorry("list", error)
+    for line in connected:
+        stdout().line(line)
     ready = {one.model.name for one in folder.ready()}
     for model in folder.all():
         stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")

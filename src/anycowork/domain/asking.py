@@ -133,6 +133,9 @@ class Providers(Protocol):
     def find(self, model_id: str | None) -> tuple[Provider, str]:
         """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
 
+    def lasting_id(self) -> str | None:
+        """The default model by its whole name, for a chat to keep; None while none is connected."""
+
     def context_tokens(self, model_id: str | None) -> int:
         """How many tokens the model can be shown."""
 

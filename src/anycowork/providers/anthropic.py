@@ -36,11 +36,13 @@ _FINISHED = {"max_tokens": "length", "end_turn": "stop", "stop_sequence": "stop"
 
 
 class Anthropic:
-    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, for whoever shows its state."""
+    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, `has_answered` whether
+    one ever succeeded, for whoever shows its state."""
 
     def __init__(self, upstream: Upstream, *, timeouts: Timeouts | None = None, tries: int = 4) -> None:
         self.name = upstream.name
         self.last_fault: ProviderFault | None = None
+        self.has_answered = False
         self._upstream = upstream
         self._timeouts = timeouts or Timeouts()
         self._tries = tries
@@ -57,7 +59,7 @@ class Anthropic:
         except ProviderFault as fault:
             self.last_fault = fault
             raise
-        self.last_fault = None
+        self.last_fault, self.has_answered = None, True
 
     async def models(self) -> list[str]:
         """What the account may use, newest first. Raises: ProviderFault."""

@@ -29,7 +29,8 @@ MAX_LIST_BYTES = 4 * 1024 * 1024
 
 
 class OpenAICompatible:
-    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, for whoever shows its state."""
+    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, `has_answered` whether
+    one ever succeeded, for whoever shows its state."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class OpenAICompatible:
     ) -> None:
         self.name = upstream.name
         self.last_fault: ProviderFault | None = None
+        self.has_answered = False
         self._upstream = upstream
         self._pool = pool
         self._timeouts = timeouts or Timeouts()
@@ -60,7 +62,7 @@ class OpenAICompatible:
         except ProviderFault as fault:
             self.last_fault = fault
             raise
-        self.last_fault = None
+        self.last_fault, self.has_answered = None, True
 
     async def models(self, *, within: float = 10.0) -> list[str]:
         """What the server offers, in its own order; empty if it answers something else. Raises: ProviderFault."""

@@ -29,6 +29,7 @@ LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.c
 
 class Readiness(StrEnum):
     READY = "ready"
+    NOT_TESTED = "not tested"
     NO_KEY = "no key"
     KEY_REFUSED = "key refused"
     UNREACHABLE = "unreachable"
@@ -37,7 +38,8 @@ class Readiness(StrEnum):
 class ProviderRegistry:
     """The `Providers` of the domain's ports. The guide is always there; it is the default only while nothing else is.
 
-    `environment` is where keys are looked up, by name and anew for each request. Raises: Invalid for two providers of one name.
+    `environment` is where keys are looked up, by name and anew for each request; `stored_key` has those that a person pasted, by the
+    provider's name, and they come first. Raises: Invalid for two providers of one name.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class ProviderRegistry:
         *,
         default: str | None = None,
         environment: Mapping[str, str],
+        stored_key: Callable[[str], str | None] = lambda provider: None,
         timeouts: Timeouts | None = None,
         backoff: Backoff | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -53,6 +56,7 @@ class ProviderRegistry:
         self.pool = HttpPool()
         self._default = default
         self._environment = environment
+        self._stored_key = stored_key
         self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep
         self._configs: dict[str, ProviderConfig] = {}
         self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # as long as nothing changes
@@ -122,6 +126,24 @@ class ProviderRegistry:
             self._clients[config.name] = OpenAICompatible(
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
+
+    def renew(self, name: str) -> None:
+        """Its key is a new one: what the old one brought about is forgotten."""
+        self.put(self._configs[name])
+
+    async def list_models(self, name: str) -> list[str]:
+        """What the server lists now, or those it is known to have if it cannot be asked. Raises: ProviderFault."""
+        config = self._configs[name]
+        client = self._answering(config)
+        return await client.models() if client else list(config.models)
+
+    def lasting_id(self) -> str | None:
+        """The default model with its provider in front; None while only the guide answers, or the default is not there."""
+        try:
+            config, model = self._resolve(None)
+        except NoSuchModel:
+            return None
+        return None if config.kind == "guide" else f"{config.name}/{model}"
 
     def put_local(self, config: ProviderConfig, provider: Lender) -> None:
         """The model of the house itself; `config` says which ones there are. `drop` takes it away."""
@@ -217,10 +239,14 @@ class ProviderRegistry:
             base_url=base_url,
             key_env=variable,
             prices=config.prices,
-            key=lambda: self._environment.get(variable) if variable else None,
+            key=lambda: self._key(config),
             proxy=proxy_for(base_url, self._environment),
             ca_file=config.ca_file,
         )
+
+    def _key(self, config: ProviderConfig) -> str | None:
+        variable = config.api_key_env
+        return self._stored_key(config.name) or (self._environment.get(variable) if variable else None)
 
     def _described(self, config: ProviderConfig, chosen: str | None) -> Json:
         status = self._readiness(config)
@@ -232,11 +258,12 @@ class ProviderRegistry:
             "images": [model for model in config.models or (AUTO,) if config.sees(model)],
             "default": config.name == chosen,
             "status": status.value,
+            "has_key": self._key(config) is not None,
             "hint": _hint(config, status, self._last_fault(config)),
         }
 
     def _readiness(self, config: ProviderConfig) -> Readiness:
-        if config.api_key_env and not self._environment.get(config.api_key_env, "").strip():
+        if config.api_key_env and not (self._key(config) or "").strip():
             return Readiness.NO_KEY
         match self._last_fault(config):
             case BadKey():
@@ -244,7 +271,8 @@ class ProviderRegistry:
             case Unreachable() | Untrusted():
                 return Readiness.UNREACHABLE
             case _:
-                return Readiness.READY
+                client = self._answering(config)
+                return Readiness.NOT_TESTED if client and not client.has_answered else Readiness.READY
 
     def _last_fault(self, config: ProviderConfig) -> ProviderFault | None:
         client = self._answering(config)
@@ -275,13 +303,15 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
         return "Runs on this machine, small and slow: for short tasks. Nothing leaves the house."
     match status:
         case Readiness.NO_KEY:
-            return f"Set the environment variable {config.api_key_env} and start again."
+            return f"Paste its key here, or set the environment variable {config.api_key_env} and start again."
         case Readiness.KEY_REFUSED:
-            return f"It refused the key. Check {config.api_key_env or 'api_key_env'}."
+            return f"It refused the key. Paste the right one{f', or check {config.api_key_env}' if config.api_key_env else ''}."
         case Readiness.UNREACHABLE:
             if isinstance(fault, Untrusted):
                 return fault.message
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
+        case Readiness.NOT_TESTED:
+            return f"Nothing was asked of it yet. Test it, or choose a model of it as {config.name}/<model>."
         case Readiness.READY if _too_small_for_offers(config):
             return (
                 f"Its tools are told as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "

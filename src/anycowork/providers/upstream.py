@@ -101,8 +101,8 @@ class Upstream:
 
     def _mend_the_key(self) -> str:
         if self.key_env is None:
-            return f"Set 'api_key_env' of {self.name} to the environment variable that holds its key."
-        return f"Check the environment variable {self.key_env}."
+            return f"Paste the right key for {self.name} in Settings, Models."
+        return f"Check the environment variable {self.key_env}, or paste the key in Settings, Models."
 
 
 def waiting_may_help(status: int, body: bytes) -> bool:

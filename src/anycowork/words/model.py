@@ -20,7 +20,59 @@ Examples:
     anycowork model pull my-model --file ~/Downloads/my-model.gguf
 """
 
-app = typer.Typer(help="Models that run on this machine, without an account.", no_args_is_help=True)
+CONNECT_HELP = """Connect a model server: by its name or by its address. Its key is asked for, stored for you alone, and tested.
+
+Known names: openai, anthropic, gemini, openrouter, mistral, groq, deepseek, xai, ollama, lmstudio, llamacpp, vllm.
+
+Examples:
+
+\b
+    anycowork model connect openai
+    anycowork model connect http://127.0.0.1:8000/v1 --name office
+    anycowork model connect openrouter --key-stdin < key.txt
+"""
+
+app = typer.Typer(help="Connect models, or fetch one for this machine.", no_args_is_help=True)
+
+
+@app.command("connect", help=CONNECT_HELP, short_help="Connect a model server, with its key.")
+def connect_model(
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="A known name, or an address.")],
+    name: Annotated[str | None, typer.Option("--name", help="What to call it here.", metavar="NAME")] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--models", help="A model to use; may be repeated.", metavar="MODEL")
+    ] = None,
+    key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from standard input.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.commands import connected_models
+
+    flags = over(context, {"data_dir": data_dir})
+    raise typer.Exit(
+        connected_models.connect(
+            flags,
+            os.environ,
+            cwd=Path.cwd(),
+            server=server,
+            name=name,
+            models=models or [],
+            key_from_stdin=key_stdin,
+        )
+    )
+
+
+@app.command("test")
+def test_model(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which connected server.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Ask a connected model server for one word, and say how that went."""
+    from anycowork.commands import connected_models
+
+    flags = over(context, {"data_dir": data_dir})
+    raise typer.Exit(connected_models.test(flags, os.environ, cwd=Path.cwd(), name=name))
 
 
 @app.command("pull", help=PULL_HELP, short_help="Fetch a model that runs on this machine, about 1 GB.")
@@ -50,8 +102,10 @@ def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
 def remove_model(
     context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
 ) -> None:
-    """Delete a fetched model from this machine."""
-    from anycowork.commands import local_models
+    """Remove a connected model server with its key, or a fetched model from this machine."""
+    from anycowork.commands import connected_models, local_models
 
     flags = over(context, {"data_dir": data_dir})
+    if connected_models.is_connected(flags, os.environ, cwd=Path.cwd(), name=name):
+        raise typer.Exit(connected_models.remove(flags, os.environ, cwd=Path.cwd(), name=name))
     raise typer.Exit(local_models.remove(flags, os.environ, cwd=Path.cwd(), name=name))

@@ -14,7 +14,12 @@ async def new_chat(client, **wanted):
 async def test_a_new_chat_has_every_field(client, workspace):
     chat = await new_chat(client, title="Tidy", workspace=str(workspace), agent_role="plan")
     assert chat["title"] == "Tidy" and chat["workspace"] == str(workspace) and chat["state"] == "idle"
-    assert chat["config"] == {"model_id": None, "mode": "plan", "system_prompt_id": None, "agent_role": "planner"}
+    assert chat["config"] == {
+        "model_id": "scripted/scripted",
+        "mode": "plan",
+        "system_prompt_id": None,
+        "agent_role": "planner",
+    }
     assert set(chat) >= {"id", "last_seq", "created_at", "updated_at"}
     shown = (await client.get(f"/context/{chat['id']}")).json()
     assert shown == {**chat, "waiting_for": {"approvals": [], "question": None}}

@@ -103,8 +103,9 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "models": ["small", "big/one"],
         "images": [],
         "default": True,
-        "status": "ready",
-        "hint": "Choose a model of it as acme/<model>.",
+        "status": "not tested",
+        "has_key": True,
+        "hint": "Nothing was asked of it yet. Test it, or choose a model of it as acme/<model>.",
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
     assert "OPENAI_API_KEY" in str(guide["hint"])

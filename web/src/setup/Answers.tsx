@@ -4,45 +4,86 @@ import { Check, CircleAlert, Plus } from "lucide-react";
 import { useState } from "react";
 import { Inline } from "../messages/Inline";
 import * as acts from "../state/acts";
-import { useProviders, useSettings } from "../state/queries";
+import { usePresets, useProviders, useSettings } from "../state/queries";
 import { Button } from "../ui/Button";
 import { attempt } from "../ui/toasts";
-import type { Provider } from "../wire/nouns";
+import { type Provider, loose, text } from "../wire/nouns";
 import { type NewProvider, ProviderForm } from "./ProviderForm";
 
 export function Answers() {
   const { data: providers = [] } = useProviders();
+  const { data: presets = [] } = usePresets();
   const { data: settings } = useSettings();
   const [adding, setAdding] = useState(false);
+  const [testing, setTesting] = useState<string | null>(null);
+  const [verdict, setVerdict] = useState<{ name: string; ok: boolean; message: string } | null>(null);
   const queries = useQueryClient();
-  const change = async (changes: Record<string, unknown>) => {
-    const done = await attempt(acts.changeSettings(changes));
-    await Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
-    return done;
+  const readAgain = () => Promise.all(["providers", "settings"].map((key) => queries.invalidateQueries({ queryKey: [key] })));
+  const choose = async (model: string) => {
+    await attempt(acts.changeSettings({ model }));
+    await readAgain();
   };
-  const add = async (provider: NewProvider) => {
-    const named = Array.isArray(settings?.["providers"]) ? settings["providers"] : [];
-    if (await change({ providers: [...named, provider] })) setAdding(false);
+  const test = async (name: string) => {
+    setTesting(name);
+    await attempt(acts.testProvider(name).then((found) => setVerdict({ name, ...found })));
+    setTesting(null);
+    await readAgain();
   };
+  const connect = async (provider: NewProvider) => {
+    setTesting(provider.name);
+    const done = await attempt(acts.connectProvider(provider));
+    setTesting(null);
+    if (!done) return;
+    setAdding(false);
+    await test(provider.name);
+  };
+  const remove = async (name: string) => {
+    await attempt(acts.removeProvider(name));
+    setVerdict(null);
+    await readAgain();
+  };
+  const own = new Set((Array.isArray(settings?.["providers"]) ? settings["providers"] : []).map((entry) => text(loose(entry)["name"])));
   return (
     <div className="space-y-3">
       <ul className="divide-y divide-line overflow-hidden rounded-2xl border border-line bg-surface">
         {providers.map((provider) => (
-          <ProviderLine key={provider.name} provider={provider} onChoose={(model) => void change({ model })} />
+          <ProviderLine
+            key={provider.name}
+            provider={provider}
+            testing={testing === provider.name}
+            onChoose={(model) => void choose(model)}
+            onTest={() => void test(provider.name)}
+            onRemove={own.has(provider.name) ? () => void remove(provider.name) : null}
+          />
         ))}
       </ul>
+      {verdict && (
+        <p role="status" className={clsx("text-sm", verdict.ok ? "text-good" : "text-bad")}>
+          {verdict.ok ? `${verdict.name} is ready: ` : `${verdict.name} did not answer: `}
+          {verdict.message}
+        </p>
+      )}
       {adding ? (
-        <ProviderForm onAdd={(provider) => void add(provider)} onCancel={() => setAdding(false)} />
+        <ProviderForm presets={presets} busy={testing !== null} onConnect={(provider) => void connect(provider)} onCancel={() => setAdding(false)} />
       ) : (
         <Button icon={<Plus size={15} aria-hidden />} onClick={() => setAdding(true)}>
-          Add a server
+          Connect a model
         </Button>
       )}
     </div>
   );
 }
 
-function ProviderLine({ provider, onChoose }: { provider: Provider; onChoose: (model: string) => void }) {
+interface LineProps {
+  provider: Provider;
+  testing: boolean;
+  onChoose: (model: string) => void;
+  onTest: () => void;
+  /** null: it was found by itself, and cannot be removed here. */
+  onRemove: (() => void) | null;
+}
+
+function ProviderLine({ provider, testing, onChoose, onTest, onRemove }: LineProps) {
   const ready = provider.status === "ready";
   const model = provider.kind === "guide" ? provider.name : provider.models[0] ? `${provider.name}/${provider.models[0]}` : provider.name;
   return (
@@ -53,7 +94,17 @@ function ProviderLine({ provider, onChoose }: { provider: Provider; onChoose: (m
           {ready ? <Check size={12} aria-hidden /> : <CircleAlert size={12} aria-hidden />}
           {provider.status}
         </span>
-        <span className="ml-auto">
+        <span className="ml-auto flex flex-wrap items-center gap-2">
+          {provider.kind !== "guide" && provider.kind !== "local" && (
+            <Button look="quiet" aria-label={`Test ${provider.name}`} disabled={testing} onClick={onTest}>
+              {testing ? "Testing…" : "Test"}
+            </Button>
+          )}
+          {onRemove && (
+            <Button look="quiet" aria-label={`Remove ${provider.name}`} onClick={onRemove}>
+              Remove
+            </Button>
+          )}
           {provider.default ? (
             <span className="text-sm text-ink-2">answers by default</span>
           ) : (

@@ -1,24 +1,34 @@
 import { useState } from "react";
 import { Button } from "../ui/Button";
 import { Field, INPUT } from "../ui/Field";
+import type { Preset } from "../wire/nouns";
 
 export interface NewProvider {
   name: string;
-  kind: "openai";
+  kind: "openai" | "anthropic";
   base_url: string;
-  api_key_env?: string;
+  api_key?: string;
   models?: string[];
 }
 
-/** Any server that speaks the OpenAI API. Its key is named, not typed: it stays in the server's environment. */
-export function ProviderForm({ onAdd, onCancel }: { onAdd: (provider: NewProvider) => void; onCancel: () => void }) {
-  const [name, setName] = useState("");
-  const [url, setUrl] = useState("");
-  const [keyName, setKeyName] = useState("");
+const CUSTOM: Preset = { name: "", title: "Another OpenAI-compatible server", kind: "openai", base_url: "", key_url: null, needs_key: false };
+
+/** A well-known server or an address, and its key. The key goes to the server once and is never shown again. */
+export function ProviderForm({ presets, busy, onConnect, onCancel }: { presets: readonly Preset[]; busy: boolean; onConnect: (provider: NewProvider) => void; onCancel: () => void }) {
+  const [preset, setPreset] = useState<Preset>(presets[0] ?? CUSTOM);
+  const [name, setName] = useState(preset.name);
+  const [url, setUrl] = useState(preset.base_url);
+  const [key, setKey] = useState("");
   const [models, setModels] = useState("");
+  const choose = (chosen: string) => {
+    const found = presets.find((each) => each.name === chosen) ?? CUSTOM;
+    setPreset(found);
+    setName(found.name);
+    setUrl(found.base_url);
+  };
   const submit = () => {
     const named = models.split(",").map((model) => model.trim()).filter(Boolean);
-    onAdd({ name: name.trim(), kind: "openai", base_url: url.trim(), ...(keyName.trim() ? { api_key_env: keyName.trim() } : {}), ...(named.length > 0 ? { models: named } : {}) });
+    onConnect({ name: name.trim(), kind: preset.kind, base_url: url.trim(), ...(key.trim() ? { api_key: key.trim() } : {}), ...(named.length > 0 ? { models: named } : {}) });
   };
   return (
     <form
@@ -28,21 +38,39 @@ export function ProviderForm({ onAdd, onCancel }: { onAdd: (provider: NewProvide
         submit();
       }}
     >
-      <Field label="Name" hint="one word, such as office">
-        <input required pattern="[a-z0-9][a-z0-9_.\-]*" value={name} onChange={({ target }) => setName(target.value)} className={`${INPUT} font-mono`} />
+      <Field label="Server">
+        <select value={preset.name} onChange={({ target }) => choose(target.value)} className={INPUT}>
+          {[...presets, CUSTOM].map(({ name: id, title }) => (
+            <option key={id} value={id}>
+              {title}
+            </option>
+          ))}
+        </select>
       </Field>
+      <Field label="API key" hint={preset.needs_key ? "stored for you alone, never shown again" : "empty if it needs none"}>
+        <input type="password" autoComplete="off" required={preset.needs_key} value={key} onChange={({ target }) => setKey(target.value)} className={`${INPUT} font-mono`} />
+      </Field>
+      {preset.key_url && (
+        <p className="text-sm text-ink-2">
+          Get a key at{" "}
+          <a href={preset.key_url} target="_blank" rel="noopener noreferrer" className="underline underline-offset-2 hover:text-ink">
+            {new URL(preset.key_url).host}
+          </a>
+          .
+        </p>
+      )}
       <Field label="Address" hint="of an OpenAI-compatible server">
         <input required type="url" placeholder="http://127.0.0.1:8000/v1" value={url} onChange={({ target }) => setUrl(target.value)} className={`${INPUT} font-mono`} />
       </Field>
-      <Field label="Name of its key" hint="the environment variable that holds it; empty if it wants none">
-        <input placeholder="OFFICE_API_KEY" value={keyName} onChange={({ target }) => setKeyName(target.value)} className={`${INPUT} font-mono`} />
+      <Field label="Name" hint="one word, such as office">
+        <input required pattern="[a-z0-9][a-z0-9_.\-]*" value={name} onChange={({ target }) => setName(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <Field label="Models" hint="with commas; empty asks the server for its list">
         <input value={models} onChange={({ target }) => setModels(target.value)} className={`${INPUT} font-mono`} />
       </Field>
       <div className="flex gap-2 pt-1">
-        <Button look="primary" type="submit">
-          Add
+        <Button look="primary" type="submit" disabled={busy}>
+          {busy ? "Testing…" : "Connect and test"}
         </Button>
         <Button look="quiet" onClick={onCancel}>
           Cancel

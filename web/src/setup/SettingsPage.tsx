@@ -24,7 +24,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
         <Parts />
       </header>
       <div className="mx-auto w-full max-w-2xl space-y-10 px-4 pt-4 pb-16 sm:px-6">
-        <Section id="answers" title="Who answers" about="Models that agents think with. Keys stay in the environment: this page never sees them.">
+        <Section id="answers" title="Models" about="Models that agents work with. A key is stored for you alone and never shown again.">
           <Answers />
         </Section>
         <Section id="local" title="A model on this machine" about="Small, slow and private: nothing it reads leaves the house.">
@@ -57,7 +57,7 @@ export default function SettingsPage({ part, onSidebar }: { part: string | null;
 }
 
 const PARTS: readonly (readonly [id: string, title: string])[] = [
-  ["answers", "Who answers"],
+  ["answers", "Models"],
   ["folders", "Folders"],
   ["rules", "Rules"],
   ["keys", "Client keys"],

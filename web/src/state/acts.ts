@@ -1,6 +1,7 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
 import { api, given } from "../wire/client";
 import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
+import type { NewProvider } from "../setup/ProviderForm";
 
 const at = (chat_id: string) => ({ path: { chat_id } });
 
@@ -91,6 +92,19 @@ export async function runWorkflow(chatId: string, name: string, parameters: Reco
 
 export async function changeSettings(changes: Record<string, unknown>): Promise<void> {
   await given(api.PUT("/settings", { body: changes as never }));
+}
+
+export async function connectProvider(provider: NewProvider): Promise<void> {
+  await given(api.POST("/providers", { body: provider }));
+}
+
+/** A real request; a failure is an answer too, with the reason. */
+export async function testProvider(name: string): Promise<{ ok: boolean; message: string }> {
+  return given(api.POST("/providers/{name}/test", { params: { path: { name } } }));
+}
+
+export async function removeProvider(name: string): Promise<void> {
+  await given(api.DELETE("/providers/{name}", { params: { path: { name } } }));
 }
 
 /** Only what is limited; an empty budget limits nothing. */

@@ -1,7 +1,7 @@
 // What is asked over REST and seldom changes: roles, providers, workspaces, settings.
 import { useQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
-import { type Disclosure, type Provider, type Role, readProvider } from "../wire/nouns";
+import { type Disclosure, type Preset, type Provider, type Role, readProvider } from "../wire/nouns";
 
 const SELDOM = { staleTime: 5 * 60_000 };
 
@@ -27,6 +27,11 @@ export function useProviders() {
     queryFn: async () => (await given(api.GET("/providers"))).providers.map(readProvider),
     refetchInterval: 30_000, // local model servers are found while it runs
   });
+}
+
+/** Servers that can be connected by name. */
+export function usePresets() {
+  return useQuery({ queryKey: ["presets"], queryFn: async (): Promise<Preset[]> => (await given(api.GET("/providers"))).presets as Preset[], staleTime: Infinity });
 }
 
 /** Whether the model that answers in this chat can be shown images; null is the one that answers by default. */

@@ -35,6 +35,16 @@ export interface Provider {
   hint: string;
 }
 
+/** A well-known server that can be connected by name. */
+export interface Preset {
+  name: string;
+  title: string;
+  kind: "openai" | "anthropic";
+  base_url: string;
+  key_url: string | null;
+  needs_key: boolean;
+}
+
 export interface PlanStep {
   id: string;
   action: string;

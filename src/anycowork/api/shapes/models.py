@@ -5,11 +5,44 @@ from typing import Literal
 from pydantic import Field
 
 from anycowork.api.shapes.base import Described
-from anycowork.domain.messages import Json
+
+
+class ProviderShape(Described):
+    name: str
+    kind: str
+    base_url: str | None
+    models: list[str]
+    images: list[str] = Field(description="Those of its models that can be shown images.")
+    default: bool
+    status: str = Field(description="ready, once a request succeeded; not tested, no key, key refused or unreachable.")
+    has_key: bool = Field(description="Whether a key is known. The key itself is never shown.")
+    hint: str
+
+
+class PresetShape(Described):
+    name: str
+    title: str
+    kind: str
+    base_url: str
+    key_url: str | None = Field(description="Where a person gets a key.")
+    needs_key: bool
 
 
 class ProviderList(Described):
-    providers: list[Json]
+    providers: list[ProviderShape]
+    presets: list[PresetShape]
+
+
+class TestResult(Described):
+    __test__ = False
+
+    ok: bool
+    message: str = Field(description="The verdict in plain words.")
+    models: list[str]
+
+
+class ModelNames(Described):
+    models: list[str]
 
 
 class LocalModelShape(Described):
