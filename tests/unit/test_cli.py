@@ -303,6 +303,20 @@ def test_importing_says_what_came_in_and_what_could_not_be_read(tmp_path: Path) 
 
 
 @proves("MIG-1")
+@proves("MIG-1")
+def test_importing_a_chat_of_a_folder_that_is_not_allowed_says_so(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    chats = [
+        {"id": name, "workspace": str(folder), "messages": []}
+        for name, folder in (("a", "/nowhere"), ("b", tmp_path / "here"))
+    ]
+    (tmp_path / "old.json").write_text(json.dumps(chats))
+    done = anycowork_cli("import", "old.json", cwd=tmp_path)
+    assert done.returncode == 0, "it was imported all the same"
+    assert "item 1: its folder '/nowhere' is missing or not registered" in done.stderr and "--workspace" in done.stderr
+    assert "item 2" not in done.stderr
+
+
 def test_importing_the_same_file_twice_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_text(OLD_CHATS)
     assert anycowork_cli("import", "old.jsonl", cwd=tmp_path).returncode == 0

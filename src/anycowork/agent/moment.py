@@ -214,6 +214,10 @@ class Moment:
                 return self._refused_before(call)
         return None
 
+    def only_reads(self, call: Call) -> bool:
+        tool = self.toolbox.find(call.tool)
+        return tool is None or tool.spec.read_only
+
     def is_command(self, call: Call) -> bool:
         tool = self.toolbox.find(call.tool)
         return tool is not None and tool.spec.runs_commands
@@ -236,6 +240,16 @@ class Moment:
             return self.workspace.file_hash(path) not in (None, _EMPTY)
         except AnyCoworkError:
             return True  # nothing that could be asked for here
+
+    def has_file(self, path: str) -> bool:
+        try:
+            return self.workspace.file_hash(path) is not None
+        except AnyCoworkError:
+            return False
+
+    def all_requests(self) -> str:
+        """All that a person said in this chat."""
+        return "\n".join(message.content for message in self.history if message.role is Speaker.USER)
 
     def asks_only(self) -> bool:
         """The person wants to know something, and nothing changed."""

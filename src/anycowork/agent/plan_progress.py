@@ -175,11 +175,11 @@ class PlanProgress:
     # --- the status of one step
 
     def _status(self, step_id: str) -> StepStatus:
-        found = self._evidence[step_id]
-        may_be_claimed = found is StepStatus.OPEN or (
-            found is StepStatus.RUNNING and not self._under_way(self._steps[step_id])
-        )
-        return StepStatus.CLAIMED if may_be_claimed and step_id in self._passed_over else found
+        found, step = self._evidence[step_id], self._steps[step_id]
+        if found is StepStatus.RUNNING and self._under_way(step):
+            return StepStatus.OPEN if self._waits_for(step) else found  # a call that comes too early starts nothing
+        may_be_claimed = found in (StepStatus.OPEN, StepStatus.RUNNING) and step_id in self._passed_over
+        return StepStatus.CLAIMED if may_be_claimed else found
 
     def _judged(self, step: PlanStep) -> StepStatus:
         calls = list(self._calls[step.id].values())

@@ -6,7 +6,7 @@ from anycowork.agent.moment import Moment
 from anycowork.agent.plan_progress import not_ready
 from anycowork.domain.approvals import ApprovalState
 from anycowork.domain.chats import ChatConfig
-from anycowork.domain.errors import ModelFault, Refusal, RepeatedCall, ToolFault
+from anycowork.domain.errors import CopiedExample, ModelFault, Refusal, RepeatedCall, ToolFault
 from anycowork.domain.plan import Budget
 from anycowork.domain.ports import Clock, Journal, Store
 from anycowork.domain.tools import Call
@@ -14,6 +14,7 @@ from anycowork.domain.values import replace
 from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
 from anycowork.permissions.gate import Admitted, Gate, MustAsk, Standing
 from anycowork.permissions.roles import RoleBook
+from anycowork.prompts.examples import is_asked_for, repeated_example
 
 _DECIDED = (ApprovalState.ALLOWED, ApprovalState.DENIED)
 Verdict = Admitted | MustAsk | Refusal | ModelFault | ToolFault
@@ -38,6 +39,8 @@ class Verdicts:
         in_plan = moment.progress if call.held is None else None  # one that has run only waits to be kept
         if in_plan and (before := in_plan.unfinished_dependencies(call, expected=expected)):
             return not_ready(call, before)
+        if copied := self._copied_example(moment, call):
+            return copied
         if earlier := moment.earlier_failure(call):
             return RepeatedCall(
                 f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
@@ -49,6 +52,19 @@ class Verdicts:
             return await self._gate.admit(call, standing, moment.hands())
         except (Refusal, ModelFault, ToolFault) as error:
             return error
+
+    def _copied_example(self, moment: Moment, call: Call) -> CopiedExample | None:
+        """An example of the prompt is no request: what the person did not name, and is not there, is not touched because of it."""
+        made_by_us = call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
+        if made_by_us or moment.system_prompt is None or moment.only_reads(call):
+            return None
+        example = repeated_example(moment.system_prompt, call.tool, call.parameters)
+        if example is None or is_asked_for(example, moment.all_requests()) or any(map(moment.has_file, example.names)):
+            return None
+        what = example.path or example.command or call.tool
+        return CopiedExample(
+            f"Not done: '{what[:120]}' is an example from your instructions, and the person did not ask for it. Do what was asked."
+        )
 
     async def _standing(self, moment: Moment, call: Call, planned: int) -> Standing:
         """The role and the autonomy of now are read anew for each call: a switch meanwhile narrows what is still pending."""

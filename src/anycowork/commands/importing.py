@@ -2,17 +2,19 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from anycowork.clock import SystemClock
 from anycowork.commands.console import harmless, stderr, stdout
 from anycowork.config import load_settings
 from anycowork.daemon import hold_data_folder
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace
 from anycowork.domain.principals import HOUSE
 from anycowork.settings import BadSettings, Settings
 from anycowork.store.importing import Importer, ImportReport, Problem
 from anycowork.store.opening import open_store
+from anycowork.workspace.workspaces import check_root, home_folder, under_a_root
 
 
 def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
@@ -20,7 +22,7 @@ def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files:
     try:
         settings = load_settings(flags, environ, cwd=cwd)
         with hold_data_folder(settings.data_dir):
-            reports = asyncio.run(_import(settings, files, workspace=settings.workspace or cwd))
+            reports = asyncio.run(_import(settings, files, workspace=(settings.workspace or cwd).resolve()))
     except AnyCoworkError as error:
         stderr().line(f"anycowork import: {error.message}")
         return 2 if isinstance(error, BadSettings) else 1
@@ -33,7 +35,9 @@ async def _import(settings: Settings, files: Sequence[Path], *, workspace: Path)
     clock = SystemClock()
     database = open_store(settings.database_path, clock, publish=lambda record: None)
     try:
-        importer = Importer(database.writer, clock, str(workspace), HOUSE.label())
+        roots = [root.root for root in await database.roots.all()]
+        allowed = partial(_may_work_in, roots=[*roots, str(workspace)], data_dir=settings.data_dir)
+        importer = Importer(database.writer, clock, str(workspace), HOUSE.label(), allowed)
         return [await _import_file(importer, path) for path in files]
     finally:
         await database.aclose()
@@ -47,10 +51,17 @@ async def _import_file(importer: Importer, path: Path) -> ImportReport:
     return await importer.load(source)
 
 
+def _may_work_in(folder: str, *, roots: Sequence[str], data_dir: Path) -> bool:
+    try:
+        return under_a_root(check_root(folder, home=home_folder(), data_dir=data_dir), roots)
+    except BadWorkspace:
+        return False
+
+
 def _tell(path: Path, report: ImportReport) -> None:
     known = f", {report.already_there} already there" if report.already_there else ""
     stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{known}")
-    for problem in report.problems:
+    for problem in (*report.problems, *report.notes):
         stderr().line(harmless(f"{path}, {problem.where}: {problem.reason}"))
 
 

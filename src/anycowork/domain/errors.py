@@ -52,6 +52,12 @@ class RepeatedCall(Refusal):
     code = "repeated_call"
 
 
+class CopiedExample(Refusal):
+    """The call repeats an example of the model's own instructions, and nobody asked for it."""
+
+    code = "copied_example"
+
+
 # --- the model may try again
 
 

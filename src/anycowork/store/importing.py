@@ -25,11 +25,16 @@ from anycowork.domain.times import stored_time
 from anycowork.domain.values import replace, value
 from anycowork.store import answers, chats, messages, records
 from anycowork.store.envelopes import encoded
+from anycowork.store.imported_calls import with_cards
 from anycowork.store.records import Entry
 from anycowork.store.writer import Writer
 
 Connection = sqlite3.Connection
 LONGEST_ID = 200
+_NOT_ALLOWED = (
+    "its folder '{folder}' is missing or not registered. The chat can be read, but no agent works in it until you register the folder: "
+    "POST /workspaces, or start the server with --workspace"
+)
 
 
 @value
@@ -46,22 +51,26 @@ class ImportReport:
     messages: int = 0
     already_there: int = 0
     problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
 
     def add(self, other: "ImportReport") -> None:
         self.chats += other.chats
         self.messages += other.messages
         self.already_there += other.already_there
         self.problems += other.problems
+        self.notes += other.notes
 
 
 @value
 class Importer:
-    """`workspace` is given to chats that name none."""
+    """`workspace` is given to chats that name none. `may_work_in` says whether agents may work in a folder: a chat whose folder is
+    another one is imported with a note."""
 
     writer: Writer
     clock: Clock
     workspace: str
     principal: str
+    may_work_in: Callable[[str], bool] = lambda folder: True
 
     async def load(self, source: bytes) -> ImportReport:
         """Loads every chat in a file: an object, a list, `contexts` or `chats`, or JSON lines. The same file twice changes nothing.
@@ -88,6 +97,8 @@ class Importer:
             return ImportReport(already_there=1)
         report = ImportReport(chats=1)
         chat = self._chat(connection, item)
+        if not self.may_work_in(chat.workspace):
+            report.notes.append(Problem(where, _NOT_ALLOWED.format(folder=chat.workspace[:200])))
         chats.add(connection, AddChat(chat, self.principal), import_hash=content_hash)
         stored = list(self._messages(connection, chat, item, where, report))
         raws = [(message.id, chat.id, seq, msgspec.json.encode(raw)) for seq, (message, raw) in enumerate(stored, 1)]
@@ -140,7 +151,8 @@ class Importer:
                 message_id = self.clock.new_id()
             seen[message_id] = raw
             kept = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
-            yield _understood(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept})), kept
+            message = _understood(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept}))
+            yield from with_cards(message, kept, self.clock.new_id)
 
     def _entry(self, seq: int, message: Message) -> Entry:
         draft = Draft(

@@ -84,9 +84,9 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
         folder = folder_of(hands)
         place = folder.writable(wish.path)
         if folder.jail.stat(place) is not None:
-            raise FileExists(
-                f"'{shown(place.path)}' exists already. Use update_file to change it, or choose another name."
-            )
+            may_change = hands.permissions >= UpdateFile.permissions  # a refusal advises no tool that the role lacks
+            way_out = "Use update_file to change it, or choose another name." if may_change else "Choose another name."
+            raise FileExists(f"'{shown(place.path)}' exists already. {way_out}")
         _require_room_for(folder, place)
         data = wish.content.encode()
         return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)

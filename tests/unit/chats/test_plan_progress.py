@@ -134,6 +134,8 @@ async def test_a_call_of_a_step_whose_dependency_is_open_is_not_made_and_names_t
         assert [result["status"] for result in others] == ["ok", "ok"], "the very same call is made once it may be"
         plan = await audit_of(guest, chat)
         assert statuses(plan) == ["done", "done"] and plan["state"] == "answered"
+        started = [steps for _, steps in await updates(chat) if steps["2"] != "open"]
+        assert all(steps["1"] == "done" for steps in started), "a step starts after its dependencies"
 
 
 @proves("LOOP-12")

@@ -87,3 +87,40 @@ async def test_an_object_that_is_no_chat_is_named_and_makes_none(tmp_path: Path)
     async with opened(tmp_path) as database:
         report = await load(database, {"dependencies": {"left-pad": "1"}})
         assert (report.chats, len(report.problems)) == (0, 1)
+
+
+@proves("MIG-1", "MSG-1")
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"id": "k", "tool": "read_file", "parameters": {"path": "a.txt"}, "terminate": False},
+        {"id": "k", "tool_name": "read_file", "arguments": '{"path": "a.txt"}'},
+        {"id": "k", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.txt"}'}},
+    ],
+)
+async def test_old_fields_with_calls_and_results_become_cards(tmp_path: Path, stored: dict[str, object]) -> None:
+    old = [
+        {"id": "m", "role": "assistant", "content": "Let me look.", "tool_calls": [stored]},
+        {"id": "n", "role": "tool", "content": "hello", "tool_result": {"tool_call_id": "k", "result": "hello"}},
+        {"id": "o", "role": "tool", "content": "", "tool_result": {"tool_call_id": "k", "error": "no such file"}},
+    ]
+    async with opened(tmp_path) as database:
+        await load(database, {"id": "c", "messages": old})
+        words, made, good, bad = await database.store.history("c")
+        assert (words.id, words.message_type, words.content) == ("m", "text", "Let me look.")
+        assert made.message_type is MessageType.TOOL_CALL and made.payload is not None
+        assert made.payload == {"id": "k", "tool": "read_file", "parameters": {"path": "a.txt"}, "terminate": False}
+        assert (good.id, good.message_type, good.content) == ("n", "tool_result", "hello")
+        assert good.payload is not None and (good.payload["tool_call_id"], good.payload["status"]) == ("k", "ok")
+        assert bad.payload is not None and (bad.content, bad.payload["status"]) == ("no such file", "error")
+
+
+@proves("MIG-1")
+@pytest.mark.parametrize("junk", [None, 5, "x", {}, [], [5, {}, {"tool": 7}, {"function": {}}]])
+async def test_fields_that_hold_no_call_leave_the_message_as_it_was(tmp_path: Path, junk: JsonValue) -> None:
+    async with opened(tmp_path) as database:
+        message = {"id": "m", "role": "assistant", "content": "words", "tool_calls": junk}
+        await load(database, {"id": "c", "messages": [message]})
+        assert [(m.id, m.content, m.message_type) for m in await database.store.history("c")] == [
+            ("m", "words", "text")
+        ]

@@ -1,0 +1,91 @@
+"""Finds the worked calls in a system prompt, and whether a call repeats one of them. A small model sometimes carries out an example. Pure."""
+
+import json
+import posixpath
+import re
+from functools import lru_cache
+
+from anycowork.domain.tools import Parameters
+from anycowork.domain.values import value
+
+_ASKED = "Person:"
+_WORD = re.compile(r"[\w./-]+")
+_FILE = re.compile(r"[\w-]+(?:/[\w-]+)*\.\w{1,8}$|[\w-]+(?:/[\w.-]+)+$")
+
+
+@value
+class ExampleCall:
+    """One worked call. Its `names` are what a request must name, at least one of them, for the call to be meant."""
+
+    tool: str
+    path: str | None
+    command: str | None
+    names: tuple[str, ...]
+
+
+@lru_cache(maxsize=32)
+def examples_in(prompt: str) -> tuple[ExampleCall, ...]:
+    """The calls that stand on a line of their own, each with the request before it."""
+    found: list[ExampleCall] = []
+    request = ""
+    for line in map(str.strip, prompt.splitlines()):
+        if line.startswith(_ASKED):
+            request = line.removeprefix(_ASKED)
+        elif line.startswith("{") and (example := _read(line, request)):
+            found.append(example)
+    return tuple(found)
+
+
+def repeated_example(prompt: str, tool: str, parameters: Parameters) -> ExampleCall | None:
+    """The example that this call repeats: by its command, or by a file that an example changes."""
+    path, command = _plain(parameters.get("path")), _squeezed(parameters.get("command"))
+    words = set(map(_plain, _WORD.findall(command))) if command else set()
+    for example in examples_in(prompt):
+        if example.command is not None and example.command == command:
+            return example
+        if example.path is not None and (
+            example.path in words or (example.path == path and example.tool != "read_file")
+        ):
+            return example
+    return None
+
+
+def is_asked_for(example: ExampleCall, request: str) -> bool:
+    """Whether the request names what the example is about."""
+    words = _WORD.findall(request)
+    said = {_plain(word.rstrip(".")) for word in words} | {word.strip(".") for word in words}
+    return any(name in said or posixpath.basename(name) in said for name in example.names)
+
+
+def _read(line: str, request: str) -> ExampleCall | None:
+    try:
+        call = json.loads(line)
+    except ValueError:
+        return None
+    if (
+        not isinstance(call, dict)
+        or not isinstance(call.get("parameters"), dict)
+        or not isinstance(call.get("tool"), str)
+    ):
+        return None
+    path, command = _plain(call["parameters"].get("path")), _squeezed(call["parameters"].get("command"))
+    return ExampleCall(call["tool"], path, command, _names(path, command, request))
+
+
+def _names(path: str | None, command: str | None, request: str) -> tuple[str, ...]:
+    """A file, or what the request and the command have in common, and the files in the command."""
+    if path is not None:
+        return (path,)
+    asked = {word.strip(".") for word in _WORD.findall(request)}
+    parts = re.findall(r"[\w-]+", command or "")
+    words = [str(_plain(word)) for word in _WORD.findall(command or "")]
+    files = [word for word in words if _FILE.fullmatch(word)]
+    return tuple(dict.fromkeys([*files, *(word for word in (*words, *parts) if word in asked)]))
+
+
+def _plain(path: object) -> str | None:
+    return posixpath.normpath(path).lstrip("/") if isinstance(path, str) and path else None
+
+
+def _squeezed(command: object) -> str | None:
+    return " ".join(command.split()) if isinstance(command, str) and command else None

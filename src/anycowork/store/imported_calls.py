@@ -1,0 +1,84 @@
+"""Calls and results that an imported message carries in fields of their own, as messages of their own. Lenient and pure."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json, Message, MessageType, Speaker, text_of
+from anycowork.domain.values import replace
+
+_NAMES = ("tool", "tool_name", "name")
+_ARGUMENTS = ("parameters", "arguments", "input")
+_OUTPUTS = ("result", "content", "output")
+
+
+def with_cards(message: Message, raw: Json, new_id: Callable[[], str]) -> Iterator[tuple[Message, Json]]:
+    """The message, and what it carries besides its words. Its words keep its id; if it has none, the first card does."""
+    cards = [*_calls(message, raw.get("tool_calls")), *_results(message, raw.get("tool_result"))]
+    if message.message_type is not MessageType.TEXT or not cards:
+        yield message, raw
+        return
+    said = message.content.strip() and not _repeats(message, cards)
+    if said:
+        yield message, raw
+    for place, card in enumerate(cards):
+        if place == 0 and not said:
+            yield card, raw
+        else:
+            card_id = new_id()
+            yield replace(card, id=card_id), {**raw, "id": card_id}
+
+
+def _repeats(message: Message, cards: list[Message]) -> bool:
+    """The words are a card's own: a result is often stored twice."""
+    return any(card.message_type is MessageType.TOOL_RESULT and card.content == message.content for card in cards)
+
+
+def _calls(message: Message, found: JsonValue) -> Iterator[Message]:
+    for one in found if isinstance(found, list) else []:
+        if not isinstance(one, dict):
+            continue
+        function = one.get("function")
+        call = {**one, **function} if isinstance(function, dict) else one
+        name = _first(call, _NAMES)
+        if not isinstance(name, str) or not name:
+            continue
+        parameters = _object(_first(call, _ARGUMENTS))
+        strict: Json = {"tool": name, "parameters": parameters, "terminate": call.get("terminate") is True}
+        payload: Json = {"id": str(call.get("id") or ""), **strict}
+        yield _card(message, MessageType.TOOL_CALL, Speaker.ASSISTANT, msgspec.json.encode(strict).decode(), payload)
+
+
+def _results(message: Message, found: JsonValue) -> Iterator[Message]:
+    if not isinstance(found, dict):
+        return
+    error = found.get("error")
+    failed = (
+        bool(error) or found.get("success") is False or found.get("is_error") is True or found.get("status") == "error"
+    )
+    words = text_of(_first(found, _OUTPUTS)) or text_of(error) or message.content
+    payload: Json = {
+        "tool_call_id": _first(found, ("tool_call_id", "call_id", "id")),
+        "tool": str(_first(found, _NAMES) or ""),
+        "status": "error" if failed else "ok",
+    }
+    yield _card(message, MessageType.TOOL_RESULT, Speaker.TOOL, words, payload)
+
+
+def _card(message: Message, kind: MessageType, speaker: Speaker, content: str, payload: Json) -> Message:
+    return replace(message, message_type=kind, role=speaker, content=content, payload=payload)
+
+
+def _first(found: Json, keys: tuple[str, ...]) -> JsonValue:
+    return next((found[key] for key in keys if found.get(key) is not None), None)
+
+
+def _object(found: JsonValue) -> Json:
+    """Arguments, which some stores keep as text. What is none stays readable under a key of its own."""
+    if isinstance(found, str):
+        try:
+            found = msgspec.json.decode(found)
+        except msgspec.DecodeError:
+            return {"arguments": found}
+    return found if isinstance(found, dict) else {} if found is None else {"arguments": found}
