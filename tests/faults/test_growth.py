@@ -14,6 +14,7 @@ import pytest
 
 from anycowork.agent.planted import Planted
 from anycowork.agent.reply import FoundCall, claims_success, read_called, read_reply, safe_to_show
+from anycowork.agent.thinking import ThinkSplitter
 from anycowork.domain.errors import AnyCoworkError, NoMatch
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.network import read_destination
@@ -139,6 +140,10 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
         (2_000, 20_000, 200_000),
     ),
     "reply, braces while it comes": (lambda n: lambda: safe_to_show(" {" * n), (2_000, 20_000, 200_000)),
+    "reply, thoughts": (
+        lambda n: lambda: ThinkSplitter().feed("<think></think>" * n),
+        (2_000, 20_000, 200_000),
+    ),
     "reply, claims": (lambda n: lambda: claims_success("not could n " * n), (4_000, 40_000)),
     # native arguments
     "arguments, deep": (lambda n: lambda: read_called([strict("a", "[" * n).text], ""), (4_000, 40_000, 400_000)),
