@@ -153,7 +153,7 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     ),
     # the proxy
     "proxy head, blanks": (
-        lambda n: lambda: read_head(b"GET http://a/ HTTP/1.1\r\nA: " + b" " * n + b"\x01\r\n\r\n"),
+        lambda n: lambda: read_head(b"GET http://a/ HTTP/1.1\r\nA: " + b" " * n + b"\nx\r\n\r\n"),
         (10_000, 100_000, 1_000_000),
     ),
     "proxy head, target": (
