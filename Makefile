@@ -53,6 +53,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
+	@$(BIN)/python scripts/patterns.py
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi
 	@$(BIN)/python scripts/wire.py --check > /dev/null
 

@@ -55,6 +55,7 @@ from anycowork.providers.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
 from anycowork.serving import Place, serve_app, settle_memory
 from anycowork.settings import BadSettings, Settings
+from anycowork.stalls import StallWatch
 from anycowork.storage import storage
 from anycowork.store.opening import Database, open_store
 from anycowork.supplies import Supplies, custom_roles
@@ -118,6 +119,7 @@ async def open_house(
         stored_key=keys.find,
         timeouts=Timeouts(idle=settings.provider_timeout),
     )
+    stalls = StallWatch()
     try:
         async with asyncio.TaskGroup() as tasks:
             house = await _furnish(
@@ -130,12 +132,14 @@ async def open_house(
                 provider_keys=keys,
                 tasks=tasks,
                 egress=Egress(outside),
+                stalls=stalls,
             )
             watches = [tasks.create_task(house.local.watch()), tasks.create_task(house.upkeep.keep_up())]
             if settings.probe_local_servers:
                 watches.append(tasks.create_task(Lookout(providers).keep_looking()))
             try:
-                yield house
+                with stalls.watching(asyncio.get_running_loop()):
+                    yield house
             finally:
                 house.stopping.set()
                 for watch in watches:
@@ -145,6 +149,10 @@ async def open_house(
     finally:
         await providers.aclose()
         await database.aclose()
+
+
+async def _numbers(database: Database, stalls: StallWatch) -> dict[str, int]:
+    return {**await database.store.numbers(), **stalls.numbers()}
 
 
 async def _furnish(
@@ -158,6 +166,7 @@ async def _furnish(
     provider_keys: ProviderKeys,
     tasks: asyncio.TaskGroup,
     egress: Egress,
+    stalls: StallWatch,
 ) -> OpenHouse:
     shared = await _share(settings, clock, database, providers, egress)
     journal, store = database.journal, database.store
@@ -223,7 +232,7 @@ async def _furnish(
         settings=shared.drawer,
         clock=clock,
         token=token,
-        numbers=store.numbers,
+        numbers=partial(_numbers, database, stalls),
         storage=partial(asyncio.to_thread, storage, settings, shared.contained.staging),
         host=settings.host,
         allowed_hosts=settings.allowed_hosts,

@@ -62,6 +62,8 @@ class Listener:
         chunks = 0
         async for chunk in provider.answer(request):
             match chunk:
+                case TextChunk(text) | ReasoningChunk(text) if len(text) > LONGEST_REPLY:
+                    raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Answer shortly.")
                 case TextChunk(text):
                     self._take(self._splitter.feed(text))
                 case ReasoningChunk(text):
@@ -93,12 +95,10 @@ class Listener:
 
     def _take(self, pieces: list[Piece]) -> None:
         heard = self.heard
-        for piece in pieces:
-            if piece.thinking:
-                self._say(EventType.REASONING_DELTA, len(heard.reasoning), piece.text)
-                heard.reasoning += piece.text
-            else:
-                heard.text += piece.text
+        if thought := "".join(piece.text for piece in pieces if piece.thinking):
+            self._say(EventType.REASONING_DELTA, len(heard.reasoning), thought)
+            heard.reasoning += thought
+        heard.text += "".join(piece.text for piece in pieces if not piece.thinking)
         safe = safe_to_show(heard.text, heard.shown)
         self._say(EventType.TEXT_DELTA, heard.shown, heard.text[heard.shown : safe])
         heard.shown = max(heard.shown, safe)

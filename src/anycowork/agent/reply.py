@@ -262,9 +262,13 @@ def _broken_call(text: str, *, cut_off: bool) -> str | None:
     return f"the call is not {_FORMAT}."
 
 
-_MAY_BEGIN = re.compile(r"(?m)^[ \t]*(?=`|\{|\[)|(?<=[^\w])(?=\{)")
-_KEYS = "tool|type|goal|steps|tasks|parameters|terminate|format_version"
-_HOLD = re.compile(rf'(```[\w-]*\s*)?[\[\s]*\{{\s*("(?:{_KEYS})"|"?\w*$|$)|```[\w-]*\s*$|`{{1,2}}$|\[\s*$')
+# Bounded, since it is asked again with every piece that comes: what has more blanks in front is shown, and read all the same.
+_MAY_BEGIN = re.compile(r"(?m)^[ \t]{0,200}(?=`|\{|\[)|(?<=[^\w])(?=\{)")
+_HOLD = re.compile(
+    r"(```[\w-]{0,40}\s{0,40})?[\[\s]{0,40}\{\s{0,40}"
+    r'("(?:tool|type|goal|steps|tasks|parameters|terminate|format_version)"|"?\w{0,40}$|$)'
+    r"|```[\w-]{0,40}\s{0,40}$|`{1,2}$|\[\s{0,40}$"
+)
 
 
 def safe_to_show(text: str, shown: int = 0) -> int:

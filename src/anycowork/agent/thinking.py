@@ -21,15 +21,15 @@ class ThinkSplitter:
     def feed(self, text: str) -> list[Piece]:
         if not self._held and "<" not in text:  # as nearly always
             return [Piece(self._thinking, text)] if text else []
-        self._held += text
+        held, start = self._held + text, 0
         pieces: list[Piece] = []
-        while (at := self._held.find(self._tag)) >= 0:
-            pieces.append(Piece(self._thinking, self._held[:at]))
-            self._held = self._held[at + len(self._tag) :]
+        while (at := held.find(self._tag, start)) >= 0:
+            pieces.append(Piece(self._thinking, held[start:at]))
+            start = at + len(self._tag)
             self._thinking = not self._thinking
-        keep = _tag_start_at_end(self._held, self._tag)
-        pieces.append(Piece(self._thinking, self._held[: len(self._held) - keep]))
-        self._held = self._held[len(self._held) - keep :]
+        end = len(held) - _tag_start_at_end(held[start:], self._tag)
+        pieces.append(Piece(self._thinking, held[start:end]))
+        self._held = held[end:]
         return [piece for piece in pieces if piece.text]
 
     def flush(self) -> list[Piece]:

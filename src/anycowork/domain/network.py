@@ -18,7 +18,7 @@ _BELOW = "*."
 _NAME = re.compile(
     r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 )
-_ENDS_IN_A_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 
 
@@ -109,7 +109,7 @@ def _read_host(host: str, *, wild: bool) -> str:
     name = host.removesuffix(".")
     if not _NAME.fullmatch(name):
         raise ValueError(f"'{host[:80]}' is no host name; write it like 'example.org'")
-    if not _ENDS_IN_A_NUMBER.fullmatch(name):
+    if not _NUMBER.fullmatch(name.rpartition(".")[2]):
         return name
     # Programs read 127.1, 0x7f000001 or 2130706433 as addresses too: only the plain spelling is one here.
     try:

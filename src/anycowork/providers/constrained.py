@@ -10,6 +10,7 @@ from anycowork.domain.asking import Chunk, TextChunk
 _OPENING = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
 _BEGINS = re.compile(r'\s*(\{\s*("(a(n(s(w(e(r("\s*(:\s*)?)?)?)?)?)?)?)?)?)?')
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^u])")
+_LONGEST_OPENING = 200  # characters: it is looked at again with every piece
 _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 
@@ -59,7 +60,7 @@ class Unwrapping:
     def _recognise(self) -> None:
         if opening := _OPENING.match(self._held):
             self._stage, self._held = _Stage.WORDS, self._held[opening.end() :]
-        elif not _BEGINS.fullmatch(self._held):
+        elif len(self._held) > _LONGEST_OPENING or not _BEGINS.fullmatch(self._held):
             self._stage = _Stage.OTHER
 
     def _words(self) -> str:

@@ -6,7 +6,7 @@ Run as a script with the standard library alone. The text comes on stdin; the fa
 import resource
 import sys
 
-SECONDS = 3
+SECONDS = 1
 _MEMORY = 1 << 30
 
 

@@ -53,7 +53,7 @@ def _fault_by_worker(language: str, text: str) -> str | None:
     """Raises: _Unknown."""
     command = [sys.executable, "-I", "-S", check_worker.__file__, language]
     try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=3 * SECONDS, check=True)
+        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=5 * SECONDS, check=True)
     except (subprocess.SubprocessError, OSError):
         raise _Unknown from None
     return done.stdout.decode() or None

@@ -139,7 +139,7 @@ def _read_head(front: _Front) -> Head:
         raise BadDefinition(line, f"not valid TOML: {_AT_LINE.sub('', str(error))}") from None
     except ValidationError as error:
         first = plainest(error, {*Head.model_fields, *ParameterHead.model_fields})
-        of_parameter = first["loc"][0] == "parameters" and len(first["loc"]) > 2
+        of_parameter = first["loc"][:1] == ("parameters",) and len(first["loc"]) > 2
         reason = in_plain_words(first, ParameterHead if of_parameter else Head)
         raise BadDefinition(front.line_of(first["loc"]), reason) from None
     except (ValueError, OverflowError, RecursionError):

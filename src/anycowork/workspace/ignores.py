@@ -52,7 +52,7 @@ def read_patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def _read_pattern(line: str) -> Pattern | None:
-    line = re.sub(r"(?<!\\) +$", "", line[:1000])
+    line = _without_blanks_at_the_end(line[:1000])
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")
@@ -66,6 +66,12 @@ def _read_pattern(line: str) -> Pattern | None:
     if not anchored:
         segments = ("**", *segments)
     return Pattern(segments, negated=negated, folders_only=folders_only)
+
+
+def _without_blanks_at_the_end(line: str) -> str:
+    """A blank that is escaped stays."""
+    bare = line.rstrip(" ")
+    return f"{bare} " if bare.endswith("\\") and bare != line else bare
 
 
 def _glob(segment: str) -> str:

@@ -206,3 +206,13 @@ async def test_an_imported_chat_goes_on_where_it_ended(tmp_path: Path) -> None:
         await database.journal.write(said("new", chat_id="old-1"))
         assert [r.seq for r in await database.store.records_after("old-1", 0, 10)] == [1, 2, 3, 4]
         assert await database.store.verify_chain("old-1") is None
+
+
+async def test_a_chat_that_is_nested_too_deep_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    deep = '{"id": "deep", "messages": ' + "[" * 500 + "]" * 500 + "}"
+    async with opened(tmp_path) as database:
+        report = await load(database, f"[{deep}, {json.dumps(OLD)}]")
+        assert report.chats == 1 and [problem.where for problem in report.problems] == ["item 1"]
+        assert "nested deeper" in report.problems[0].reason
+        whole = await load(database, "[" * 100_000)
+        assert whole.chats == 0 and "nested deeper" in whole.problems[0].reason

@@ -75,12 +75,12 @@ def _role(messages: Sequence[Said]) -> str:
 def _words(message: Said) -> str:
     """What the person said, without the house's notes before it. The list of files stands right before the turn's own request:
     what comes earlier in the same message belongs to a turn that did not get as far as an answer."""
-    text = message.content
+    text, at = message.content, 0
     if files := _FILES.search(text):
-        text = text[files.end() :]
-    while note := _NOTE.match(text):
-        text = text[note.end() :]
-    return text.strip()
+        at = files.end()
+    while (note := _NOTE.match(text, at)) and note.end() > at:
+        at = note.end()
+    return text[at:].strip()
 
 
 def _request_at(spoken: Sequence[Said]) -> int | None:
@@ -139,10 +139,16 @@ def _objects(text: str) -> Iterator[Json]:
 
 def fenced_json(text: str) -> JsonValue:
     """The first fenced block of JSON in a text; None if there is none."""
-    for block in re.finditer(r"```json[ \t]*\n(.*?)\n```", text, re.DOTALL):
+    at = text.find("```json")
+    while at >= 0:
+        start = text.find("\n", at)
+        end = text.find("\n```", start) if start >= 0 else -1
+        if end < 0:
+            return None
         try:
-            found: JsonValue = json.loads(block[1])
+            found: JsonValue = json.loads(text[start + 1 : end])
         except (ValueError, RecursionError):
+            at = text.find("```json", end + 4)
             continue
         return found
     return None

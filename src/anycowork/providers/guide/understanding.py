@@ -7,6 +7,7 @@ from anycowork.providers.guide.grammar import wishes_in
 from anycowork.providers.guide.quotes import MARK, Quotes
 from anycowork.providers.guide.wishes import Wish
 
+LONGEST_TEXT = 50_000  # characters, with what is quoted in it
 MAX_REQUEST = 4_000  # characters besides quotations: a longer text is no plain request, and patterns take their time
 MAX_CLAUSES = 30
 
@@ -23,6 +24,8 @@ class Request:
 
 def understand(text: str) -> Request:
     """Every wish in this text, in order. Never raises."""
+    if len(text) > LONGEST_TEXT:
+        return Request(unclear=(f"{text[:MAX_REQUEST]} …",))
     quotes = Quotes(text)
     if len(quotes.masked) > MAX_REQUEST:
         return Request(unclear=(text,))
