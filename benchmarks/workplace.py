@@ -206,7 +206,15 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         clock=clock,
         limits=limits,
     )
-    settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
+    settler = Settler(
+        journal=journal,
+        store=store,
+        rows=store,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        toolbox=toolbox,
+        clock=clock,
+    )
     try:
         async with asyncio.TaskGroup() as tasks:
             keeper = TurnKeeper(

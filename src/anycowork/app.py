@@ -16,7 +16,8 @@ from anycowork.agent.recorder import Recorder
 from anycowork.agent.referring import Referrer
 from anycowork.agent.toolrunner import ToolRunner
 from anycowork.api.build import create_api
-from anycowork.api.rooms import Rooms
+from anycowork.api.rooms import Rooms, Sessions
+from anycowork.browser_sessions import BrowserSessions
 from anycowork.chats.actual import PlanAudit
 from anycowork.chats.deciding import DecisionDesk
 from anycowork.chats.desk import FrontDesk
@@ -67,6 +68,9 @@ from anycowork.workspace.pack import Pack
 from anycowork.workspace.snapshots import PackedSnapshots
 from anycowork.workspace.stage import Staging
 from anycowork.workspace.workspaces import LocalWorkspaces
+
+NewCode = Callable[[float], str]
+"""Makes a one-time sign-in code that is good for so many seconds."""
 
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
@@ -152,7 +156,15 @@ async def _furnish(
     shared = await _share(settings, clock, database, providers, egress)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
-    settler = Settler(journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock)
+    settler = Settler(
+        journal=journal,
+        store=store,
+        rows=store,
+        workspaces=workspaces,
+        snapshots=snapshots,
+        toolbox=shared.toolbox,
+        clock=clock,
+    )
     rollback = RollbackDesk(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
@@ -184,6 +196,7 @@ async def _furnish(
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,
+        sessions=BrowserSessions(settings.data_dir, token, clock),
         ledger=database.ledger,
         receipts=database.idempotency,
         roots=shared.grounds,
@@ -381,15 +394,21 @@ def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio
 
 
 async def serve(
-    settings: Settings, *, ready: Callable[[DaemonInfo], None] | None = None, heed_signals: bool = False
+    settings: Settings,
+    *,
+    ready: Callable[[DaemonInfo, NewCode], None] | None = None,
+    heed_signals: bool = False,
 ) -> None:
-    """Runs the one daemon of the data folder until it is told to end. Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace."""
+    """Runs the one daemon of the data folder until it is told to end. `ready` gets a maker of one-time sign-in codes.
+
+    Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
+    """
     clock = SystemClock()
     place = Place(settings.host, settings.port, settings.shutdown_seconds)
     with hold_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
 
-        def announce(port: int) -> None:
+        def announce(sessions: Sessions, port: int) -> None:
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
             info = DaemonInfo(
                 pid=os.getpid(),
@@ -401,8 +420,9 @@ async def serve(
             )
             folder.announce(info)
             if ready:
-                ready(info)
+                ready(info, lambda seconds: sessions.offer(seconds)[0])
 
         async with open_house(settings, clock, token=token) as house:
             settle_memory()
-            await serve_app(house.app, place, stopping=house.stopping, ready=announce, heed_signals=heed_signals)
+            known = partial(announce, house.rooms.sessions)
+            await serve_app(house.app, place, stopping=house.stopping, ready=known, heed_signals=heed_signals)

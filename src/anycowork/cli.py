@@ -227,6 +227,19 @@ def show_instructions(
     raise typer.Exit(instructions(flags, os.environ, cwd=Path.cwd(), trust=trust, distrust=distrust, as_json=as_json))
 
 
+@app.command("open")
+def open_page(
+    context: typer.Context,
+    print_only: Annotated[bool, typer.Option("--print", help="Print the link instead of opening a browser.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Open the running server's page in a browser, signed in."""
+    from anycowork.commands import open_page as command
+
+    flags = over(context, {"data_dir": data_dir})
+    raise typer.Exit(command.open_page(flags, os.environ, cwd=Path.cwd(), print_only=print_only))
+
+
 @app.command()
 def doctor(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
     """Say what is missing on this machine, and how to get it. Exit code 1 if something needed is missing."""

@@ -224,7 +224,7 @@ async def test_no_bound_in_the_body_opens_the_limit(guest, body):
     """Whatever it claims to need, no more than the limit is ever set aside, and what it used counts."""
     thief = await program(guest, tokens_per_day=60)
     statuses = [(await thief.post(COMPLETIONS, body)).status for _ in range(4)]
-    assert statuses.count(200) <= 2 and statuses[-1] == 429  # 50 tokens each, as the provider says
+    assert statuses.count(200) <= 2 and statuses[-1] in (422, 429)  # 50 tokens each, as the provider says
 
 
 @proves("GW-1")

@@ -274,6 +274,32 @@ def plain_folder(words: list[str]) -> list[str]:
     return [*words[:at], "--bind", words[at + 1], words[at + 1], *words[at + 6 :]]
 
 
+def unchecked(off: Off) -> Off:
+    """Without the check inside that the mounts are what was asked for."""
+
+    def both(patch: pytest.MonkeyPatch) -> None:
+        off(patch)
+        patch.setattr(sandbox, "mount_check", lambda laid: ":")
+
+    return both
+
+
+def folder_above(words: list[str]) -> list[str]:
+    """As if the workspace's path had been cut on its way to the kernel."""
+    at = len(words) - words[::-1].index("--overlay-src") - 1
+    return [*words[: at + 1], str(Path(words[at + 1]).parent), *words[at + 2 :]]
+
+
+async def read_from_a_cut_layer(at: Path) -> bool:
+    bench = bench_in(at)
+    with pytest.MonkeyPatch.context() as cut:
+        given_words(folder_above)(cut)
+        try:
+            return SECRET in await ran(bench, "cat outside/secret")
+        except (AnyCoworkError, ValueError):
+            return False
+
+
 def writable_system(words: list[str]) -> list[str]:
     at = words.index("/", words.index("--remount-ro"))
     return [*words[: at - 1], *words[at + 1 :]]
@@ -300,8 +326,11 @@ SANDBOX = [
     Mechanism("an empty environment", read_the_servers_environment, started_with(contained, own_environment)),
     Mechanism("a read-only system", command("touch /planted && echo GOT"), given_words(writable_system)),
     Mechanism(
-        "a layer over the workspace", brought_home("echo new > a.txt", "a.txt", TESTER), given_words(plain_folder)
+        "a layer over the workspace",
+        brought_home("echo new > a.txt", "a.txt", TESTER),
+        unchecked(given_words(plain_folder)),
     ),
+    Mechanism("mounts that are compared", read_from_a_cut_layer, without(sandbox, "mount_check", lambda laid: ":")),
     Mechanism(
         "limits on files",
         command("head -c 20M /dev/zero > big && echo GOT"),

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from anycowork.agent import verdicts
@@ -202,6 +203,17 @@ async def approve_without_a_token(at: Path) -> bool:
         return (guest.workspace / "a.txt").exists()
 
 
+async def make_a_key_with_a_stolen_cookie(at: Path) -> bool:
+    async with at_home(at) as guest:
+        session = await guest.house.rooms.sessions.begin()
+        stolen = {"Cookie": f"{guest.house.rooms.sessions.cookie_name}={session.cookie}"}
+        async with (
+            aiohttp.ClientSession(headers=stolen) as thief,
+            thief.post(f"{guest.url}/keys", json={"name": "mine"}) as answer,
+        ):
+            return answer.status == 201
+
+
 async def answered(guest: Guest, method: str, path: str, body: object = None, **extra: object) -> bool:
     try:
         await guest.ask(method, path, {} if body is None and method == "POST" else body, **extra)
@@ -228,6 +240,11 @@ SERVER = [
     Mechanism("checking the host", rebind_a_name, without(hosts.Neighbourhood, "check_host", lambda self, scope: None)),
     Mechanism(
         "checking the origin", post_from_another_site, without(hosts, "_check_origin", lambda scope, host, by_cookie: None)
+    ),
+    Mechanism(
+        "asking for the page key",
+        make_a_key_with_a_stolen_cookie,
+        without(auth.Entrance, "_by_session", lambda self, scope, cookie: auth.OWNER if cookie else None),
     ),
     Mechanism("keeping keys to the passthrough", approve_with_a_client_key, no_bounds_for_client_keys),
     Mechanism("comparing the token", approve_without_a_token, without(auth.Credentials, "is_token", lambda self, word: True)),

@@ -15,8 +15,42 @@ CHANGING = [
 ]
 
 
-async def cookie_of(client: Client, token: str) -> str:
-    return (await Client(client.app).get(f"/?token={token}")).headers["set-cookie"].split(";")[0]
+async def signed_in(client: Client, token: str) -> dict[str, str]:
+    """What the owner's browser sends: its cookie and, from our own page, the page key."""
+    made = await Client(client.app).post("/session", {}, headers={"authorization": f"Bearer {token}"})
+    return {"cookie": made.headers["set-cookie"].split(";")[0], "x-anycowork-page-key": made.json()["page_key"]}
+
+
+ADDRESSES = [
+    ("GET", "/roles", None),
+    ("GET", "/context", None),
+    ("GET", "/events", None),
+    ("GET", "/settings", None),
+    ("GET", "/keys", None),
+    ("GET", "/metrics", None),
+    ("GET", "/openapi.json", None),
+    ("GET", "/v1/models", None),
+    ("GET", "/context/x/messages/y/images/0", None),
+    ("PUT", "/settings", {"ask": "at_commit"}),
+    ("POST", "/rules", {"effect": "allow", "tool": "*"}),
+    ("POST", "/keys", {"name": "mine"}),
+    ("POST", "/context", {}),
+    ("POST", "/v1/chat/completions", {"model": "scripted", "messages": []}),
+    ("POST", "/session", {}),
+    ("POST", "/session/codes", {}),
+    ("DELETE", "/session", None),
+]
+
+
+@proves("SEC-1", "SEC-5")
+@pytest.mark.parametrize(("method", "path", "body"), ADDRESSES)
+async def test_a_stolen_cookie_opens_nothing(client, token, method, path, body):
+    """Browsers send it to every port of this host, and whoever listens there sends what it likes: no origin, no Sec-Fetch-Site."""
+    stolen = {"cookie": (await signed_in(client, token))["cookie"]}
+    for guess in ({}, {"x-anycowork-page-key": ""}, {"x-anycowork-page-key": stolen["cookie"].split("=")[1]}):
+        answer = await Client(client.app).ask(method, path, body, headers={**stolen, **guess})
+        assert (answer.status, answer.error["code"]) == (401, "unauthenticated")
+    assert (await client.get("/keys")).json()["keys"] == []
 
 
 @proves("SEC-1")
@@ -32,7 +66,7 @@ async def test_a_page_that_rebound_its_name_to_us_learns_nothing(client, token, 
 @pytest.mark.parametrize(("method", "path", "body"), CHANGING)
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:3000"])
 async def test_another_sites_page_changes_nothing_even_with_our_cookie(client, token, method, path, body, origin):
-    headers = {"cookie": await cookie_of(client, token), "origin": origin}
+    headers = {**await signed_in(client, token), "origin": origin}
     answer = await Client(client.app).ask(method, path, body, headers=headers)
     assert (answer.status, answer.error["code"]) == (403, "foreign_origin")
 
@@ -40,8 +74,7 @@ async def test_another_sites_page_changes_nothing_even_with_our_cookie(client, t
 @proves("SEC-1")
 async def test_a_form_of_another_site_cannot_post_for_us(client, token):
     """A form sends text/plain without asking first, and some browsers leave the origin out."""
-    cookie = await cookie_of(client, token)
-    headers = {"cookie": cookie, "content-type": "text/plain", "sec-fetch-site": "cross-site"}
+    headers = {**await signed_in(client, token), "content-type": "text/plain", "sec-fetch-site": "cross-site"}
     assert (await Client(client.app).post("/context", raw=b'{"title":"x"}', headers=headers)).status == 403
     headers.pop("sec-fetch-site")
     assert (await Client(client.app).post("/context", raw=b'{"title":"x"}', headers=headers)).status == 422

@@ -25,6 +25,7 @@ WORK = [
     call("create_file", path="one.txt", content="1\n"),
     call("create_file", path="extra.txt", content="!\n"),
     "One note is written.",
+    "That is all.",
 ]
 
 
@@ -36,21 +37,21 @@ async def test_a_plan_is_followed_live_and_held_against_what_was_done(tmp_path):
         await page.get_by_role("button", name="Execute plan").click()
         dock = page.get_by_label("The plan so far")
         await expect(page.get_by_label("Approvals")).to_contain_text("not in the plan")
-        await expect(dock).to_contain_text("1 of 2")
-        await expect(dock).to_contain_text("Write two.txt")
+        await expect(dock).to_contain_text("0 of 2")  # its check has not run yet
+        await expect(dock).to_contain_text("Write one.txt")
         await dock.get_by_role("button", expanded=False).click()
         await expect(dock.get_by_role("listitem")).to_have_count(2)
         assert await violations(page) == []
         await page.get_by_role("button", name="Allow once").click()
-        await expect(page.get_by_text("One note is written.")).to_be_visible()
+        await expect(page.get_by_text("That is all.")).to_be_visible()
 
         await dock.get_by_role("button", name="Plan against actual").click()
         compared = page.get_by_role("dialog", name="Plan against actual")
-        await expect(compared).to_contain_text("1 of 2 steps · the agent finished")
+        await expect(compared).to_contain_text("1 of 2 steps · blocked")
         first, second = await compared.locator("ol > li").all()
         await expect(first).to_contain_text("Created one.txt")
         await expect(first).to_contain_text("grep -q 1 one.txt passed.")
-        await expect(second).to_contain_text("Never touched: two.txt")
+        await expect(second).to_contain_text("No call was made for it.")
         await expect(compared).to_contain_text(re.compile("Outside the plan.*extra.txt.*you allowed it"))
         assert await violations(page) == []
 
@@ -78,7 +79,7 @@ async def test_the_comparison_fits_a_phone_and_the_dark(tmp_path):
         await start_chat(page, "plan two notes", role="Planner")
         await page.get_by_role("button", name="Execute plan").click()
         await page.get_by_role("button", name="Allow once").click()
-        await expect(page.get_by_text("One note is written.")).to_be_visible()
+        await expect(page.get_by_text("That is all.")).to_be_visible()
         await page.get_by_role("button", name="More about this chat").click()
         await page.get_by_role("menuitem", name="Plan against actual").click()
         await expect(page.get_by_role("dialog")).to_contain_text("Outside the plan")

@@ -28,10 +28,13 @@ class Bench:
     intended: list[Intent] = field(default_factory=list)
     egress: Egress | None = None
     layer: Layer = Layer.OVERLAY
+    command_timeout: float = 20.0
 
     def __post_init__(self) -> None:
         self.sandbox = sandbox_in(self.root.parent / "data", layer=self.layer)
-        self.toolbox: Toolbox = built_in_tools(None, command_timeout=5.0, sandbox=self.sandbox, egress=self.egress)
+        self.toolbox: Toolbox = built_in_tools(
+            None, command_timeout=self.command_timeout, sandbox=self.sandbox, egress=self.egress
+        )
 
     def write(self, path: str, content: str | bytes = "") -> Path:
         target = self.root / path

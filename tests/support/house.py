@@ -13,6 +13,7 @@ from typing import Any  # answers are JSON that tests look into freely
 import aiohttp
 
 from anycowork.app import OpenHouse, open_house
+from anycowork.domain.ports import Clock
 from anycowork.serving import Place, serve_app
 from anycowork.settings import ProviderEntry, Settings
 from anycowork.workspace.outside import Outside
@@ -138,6 +139,7 @@ async def at_home(
     replies: Iterable[Script] = (),
     files: dict[str, str] | None = None,
     outside: Outside | None = None,
+    clock: Clock | None = None,
     **settings: Any,
 ) -> AsyncIterator[Guest]:
     """Opening it a second time with the same folder is a restart. `outside` is the internet of its commands."""
@@ -158,7 +160,7 @@ async def at_home(
         }
         (tmp_path / "data").mkdir(mode=0o700, exist_ok=True)
         put_fresh_database(tmp_path / "data")
-        house = await stack.enter_async_context(open_house(Settings(**given), token=TOKEN, outside=outside))
+        house = await stack.enter_async_context(open_house(Settings(**given), clock, token=TOKEN, outside=outside))
         url = await stack.enter_async_context(served(house))
         session = await stack.enter_async_context(new_session())
         yield Guest(url, session, house=house, model=model, workspace=workspace)

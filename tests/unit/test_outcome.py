@@ -36,6 +36,7 @@ def outcome_of(*events: Json) -> Outcome | None:
         ("planned", None, 0),
         ("asked", None, 3),
         ("limit", "too_many_steps", 4),
+        ("blocked", None, 1),
         ("failed", "too_many_faults", 1),
         ("failed", "provider_unreachable", 5),
         ("failed", "no_such_model", 5),

@@ -5,6 +5,7 @@ import { App } from "./App";
 import { chatAt, openChat } from "./state/live";
 import { applyTheme, followPreferences } from "./state/preferences";
 import { Refusal } from "./wire/client";
+import { redeemCode } from "./wire/session";
 import "./style.css";
 
 applyTheme();
@@ -15,12 +16,18 @@ const queries = new QueryClient({
   defaultOptions: { queries: { retry: (count, error) => count < 3 && !(error instanceof Refusal && error.status >= 400 && error.status < 500), refetchOnWindowFocus: false } },
 });
 
-void openChat(chatAt(location.hash)); // its messages are on their way while the page is put together
+void start();
 
-createRoot(document.getElementById("root")!).render(
-  <StrictMode>
-    <QueryClientProvider client={queries}>
-      <App />
-    </QueryClientProvider>
-  </StrictMode>,
-);
+async function start(): Promise<void> {
+  await redeemCode();
+  // A link that is pasted into an open page loads nothing anew.
+  window.addEventListener("hashchange", () => void redeemCode().then((found) => found && location.reload()));
+  void openChat(chatAt(location.hash)); // its messages are on their way while the page is put together
+  createRoot(document.getElementById("root")!).render(
+    <StrictMode>
+      <QueryClientProvider client={queries}>
+        <App />
+      </QueryClientProvider>
+    </StrictMode>,
+  );
+}

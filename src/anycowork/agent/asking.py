@@ -1,5 +1,6 @@
 """Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import assert_never
 
@@ -20,6 +21,7 @@ from anycowork.prompts.shortlist import A_REQUEST
 from anycowork.prompts.tokens import TokenRatios, tokens
 from anycowork.prompts.window import Shown, Window
 
+_AT_A_TIME = 100  # messages
 ANSWER_SHARE = 0.25  # of the context is kept free for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
@@ -146,8 +148,11 @@ class Asking:
     async def _shown(self, moment: Moment, options: ModelOptions, *, ratio: float) -> Shown:
         room = self._room(moment)
         if not len(moment.window):
-            moment.window = Window(ratio=ratio, result_cap=BRIEF_RESULT if options.brief else RESULT_CAP)
-        for message in moment.history[len(moment.window) :]:
+            cap = BRIEF_RESULT if options.brief else RESULT_CAP
+            moment.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(moment.beginning))
+        for at, message in enumerate(moment.history[len(moment.window) :], start=1):
+            if at % _AT_A_TIME == 0:
+                await asyncio.sleep(0)  # a long chat must not starve the others
             one = message if options.images else _with_notes(message)
             if message.id == moment.turn.message_id:
                 one = await self._with_files(moment, one)

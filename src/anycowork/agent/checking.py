@@ -1,14 +1,21 @@
 """The checks that an approved plan names: the house runs them itself before it takes "done" for done. What a check is worth
 is its exit code, not what the model says of it."""
 
+from collections.abc import Sequence
+
 from anycowork.agent.moment import Moment
 from anycowork.agent.recorder import Recorder
+from anycowork.agent.reply import FoundCall
 from anycowork.agent.toolrunner import Parked, ToolRunner
+from anycowork.domain.errors import StepsOpen
+from anycowork.domain.messages import Json
 from anycowork.domain.plan import PlanStep
 from anycowork.domain.tools import Parameters, Provenance, Status
 
 CHECK_WITH = "execute_command"
 _MOST_SHOWN = 300
+_MOST_NAMED = 20
+_GO_ON = "Do what is left. If a step cannot be done as the plan says, ask the person with a question."
 
 
 class Checker:
@@ -16,16 +23,41 @@ class Checker:
         self._recorder = recorder
         self._toolrunner = toolrunner
 
-    async def objection(self, moment: Moment) -> str | Parked | None:
-        """Runs each check that was not run since the last change; why the plan is not carried out yet, or None.
+    async def objection(self, moment: Moment) -> StepsOpen | Parked | None:
+        """Runs each check that was not run since the last change. Why the plan is not carried out yet; None if it is, or if the model
+        was told already.
 
         A check that a person would have to be asked for is not run: nobody is disturbed for it, and the plan's audit says so.
         """
+        if moment.progress is None:
+            return None
+        failed = await self._run(moment, _unproved(moment))
+        if isinstance(failed, Parked):
+            return failed
+        left = moment.progress.unfinished()
+        if failed or (left and not _was_told(moment)):
+            checks = f" A check of the approved plan failed. {' '.join(failed)}" if failed else ""
+            return StepsOpen(f"Not done: {_open_steps(left)}.{checks} {_GO_ON}")
+        return None
+
+    async def prove_before(self, moment: Moment, calls: Sequence[FoundCall]) -> Parked | None:
+        """Runs the checks of steps that these calls depend on, where nothing else is missing."""
+        if moment.progress is None:
+            return None
+        wanted = [self._recorder.own_call(moment, one.tool, one.parameters, Provenance()) for one in calls]
+        steps = {step.id: step for call in wanted for step in moment.progress.unproved_dependencies(call)}
+        outcome = await self._run(moment, list(steps.values()))
+        return outcome if isinstance(outcome, Parked) else None
+
+    async def _run(self, moment: Moment, steps: Sequence[PlanStep]) -> list[str] | Parked:
+        """What each failed check said."""
         failed = []
-        for step in _unproved(moment):
+        for step in steps:
             command: Parameters = {"command": step.check}
             call = self._recorder.own_call(moment, CHECK_WITH, command, Provenance(check=True), step=step.id)
             if not await self._toolrunner.passes_unasked(moment, call):
+                if moment.progress:
+                    moment.progress.pass_over(step)
                 continue
             await self._recorder.own(moment, call, check=step.id)
             if isinstance(parked := await self._toolrunner.run(moment), Parked):
@@ -33,7 +65,33 @@ class Checker:
             call = moment.call(call.id)
             if call.result and call.result.status is not Status.OK:
                 failed.append(f"Step {step.id}, `{step.check}`: {call.result.content[-_MOST_SHOWN:].strip()}")
-        return f"Not done: a check of the approved plan failed. {' '.join(failed)}" if failed else None
+        return failed
+
+
+def blocked_by(left: Sequence[PlanStep]) -> str:
+    """What the person is told of a plan whose model stopped too early."""
+    return f"The plan is blocked: {_open_steps(left)}. Send a message to go on, or approve a new plan."
+
+
+def _open_steps(left: Sequence[PlanStep]) -> str:
+    named = "; ".join(f"{step.id[:80]} ({step.action[:120]})" for step in left[:_MOST_NAMED])
+    more = f"; and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    if not left:
+        return "the plan is not carried out"
+    return f"{'step' if len(left) == 1 else 'steps'} {named}{more} {'is' if len(left) == 1 else 'are'} open"
+
+
+def _was_told(moment: Moment) -> bool:
+    """Whether the model was told in this turn, before or after a pause, which steps are open."""
+    return any(m.turn_id == moment.turn.id and _names_open_steps(m.payload) for m in reversed(moment.history))
+
+
+def _names_open_steps(payload: Json | None) -> bool:
+    match payload:
+        case {"error": {"code": StepsOpen.code}}:
+            return True
+        case _:
+            return False
 
 
 def _unproved(moment: Moment) -> list[PlanStep]:

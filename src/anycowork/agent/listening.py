@@ -6,12 +6,21 @@ from typing import assert_never
 
 from anycowork.agent.reply import safe_to_show
 from anycowork.agent.thinking import Piece, ThinkSplitter
-from anycowork.domain.asking import CallChunk, Finished, ModelRequest, Provider, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.domain.asking import (
+    LONGEST_REPLY,
+    CallChunk,
+    Finished,
+    ModelRequest,
+    Provider,
+    ReasoningChunk,
+    TextChunk,
+    UsageChunk,
+)
 from anycowork.domain.errors import Runaway
 from anycowork.domain.events import EventType
 from anycowork.domain.ports import Journal
 
-LONGEST_REPLY = 400_000  # characters of answer and thinking together
+_FORM = 100  # characters that the strict form adds to a call
 _TAIL, _REPEATS = 240, 12
 _AT_A_TIME = 16  # chunks
 
@@ -58,7 +67,7 @@ class Listener:
                 case ReasoningChunk(text):
                     self._take([Piece(thinking=True, text=text)])
                 case CallChunk(text):
-                    self.heard.called.append(text)
+                    self._take_call(text)
                 case UsageChunk():
                     self.heard.usage = chunk
                 case Finished(reason):
@@ -76,6 +85,11 @@ class Listener:
         """The reply turned out to be words for a person: what was held back is shown too."""
         self._say(EventType.TEXT_DELTA, self.heard.shown, self.heard.text[self.heard.shown :])
         self.heard.shown = len(self.heard.text)
+
+    def _take_call(self, text: str) -> None:
+        self.heard.called.append(text)
+        if sum(map(len, self.heard.called)) > LONGEST_REPLY + _FORM * len(self.heard.called):
+            raise Runaway(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
 
     def _take(self, pieces: list[Piece]) -> None:
         heard = self.heard

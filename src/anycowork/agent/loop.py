@@ -8,7 +8,7 @@ from copy import copy
 from typing import assert_never
 
 from anycowork.agent.asking import Asking
-from anycowork.agent.checking import Checker
+from anycowork.agent.checking import Checker, blocked_by
 from anycowork.agent.listening import Heard, Listener
 from anycowork.agent.moment import Moment
 from anycowork.agent.recorder import Recorder
@@ -27,11 +27,12 @@ from anycowork.agent.reply import (
 )
 from anycowork.agent.toolrunner import Parked, ToolRunner
 from anycowork.domain.chats import EndReason, Limits
-from anycowork.domain.errors import OutOfTime, Runaway, TooManyFaults, TooManySteps
+from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
 
 log = logging.getLogger(__name__)
+_LONG = 20_000  # characters
 
 
 class Agent:
@@ -67,13 +68,16 @@ class Agent:
 
         Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and whoever keeps it settles it.
         """
-        limits = self._limits().times(len(moment.plan.steps) if moment.plan else 1)
+        limits = self._limits()
         moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
+        used = moment.turn.seconds - moment.turn.seconds_before
         try:
-            async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
+            async with asyncio.timeout(max(0.0, limits.seconds - used)) as moment.deadline:
                 await self._take_steps(moment, limits)
         except TimeoutError:
-            raise OutOfTime(f"The turn was ended after {limits.seconds:g} seconds. Send a message to go on.") from None
+            raise OutOfTime(
+                f"{_worked_on(moment)} after {limits.seconds:g} seconds. Send a message to go on."
+            ) from None
 
     async def _take_steps(self, moment: Moment, limits: Limits) -> None:
         try:
@@ -88,8 +92,8 @@ class Agent:
         """One iteration; False when the segment is over."""
         if moment.open_calls():
             return await self._run_calls(moment, limits)
-        if moment.turn.steps >= limits.steps:
-            raise TooManySteps(f"The turn was ended after {limits.steps} steps. Send a message to go on.")
+        if moment.turn.steps - moment.turn.steps_before >= limits.steps:
+            raise TooManySteps(f"{_worked_on(moment)} after {limits.steps} steps. Send a message to go on.")
         moment.turn = replace(moment.turn, steps=moment.turn.steps + 1)
         moment.listener = Listener(
             journal=self._journal, chat_id=moment.chat.id, turn_id=moment.turn.id, message_id=self._clock.new_id()
@@ -97,18 +101,16 @@ class Agent:
         try:
             heard = await self._asking.ask(moment, moment.listener)
         except Runaway as fault:
-            return await self._fault(moment, limits, moment.listener.heard, fault.message)
+            return await self._fault(moment, limits, moment.listener.heard, fault)
         return await self._act_on(moment, limits, heard)
 
     async def _run_calls(self, moment: Moment, limits: Limits) -> bool:
         outcome = await self.toolrunner.run(moment)
         if isinstance(outcome, Parked):
             return False
-        if outcome.terminate and (objection := await self._checker.objection(moment)):
-            return not isinstance(objection, Parked) and await self._fault(moment, limits, None, objection)
         if outcome.terminate:
-            await self._recorder.end(moment, EndReason.TERMINATED)
-            return False
+            return await self._stop(moment, limits, None)
+        self._count_anew(moment, limits)
         if outcome.faults:
             self._count_fault(moment, limits)
         elif moment.turn.faults:
@@ -116,21 +118,19 @@ class Agent:
         return True
 
     async def _act_on(self, moment: Moment, limits: Limits, heard: Heard) -> bool:
-        match reading := self._read(moment, heard):
+        long = len(heard.text) > _LONG  # reading it must not hold up everybody else
+        match reading := await asyncio.to_thread(self._read, moment, heard) if long else self._read(moment, heard):
             case Calls():
+                if isinstance(await self._checker.prove_before(moment, reading.calls), Parked):
+                    return False
                 self._recorder.calls(moment, heard, reading)
                 return True
             case Malformed(_, problem):
-                return await self._fault(moment, limits, heard, problem)
-            case Answer(text):
+                return await self._fault(moment, limits, heard, MalformedReply(problem))
+            case Answer(text, note):
                 if not_done := self._not_done(moment, text):
-                    return await self._fault(moment, limits, heard, not_done)
-                objection = await self._checker.objection(moment)
-                if isinstance(objection, Parked):
-                    return False
-                if objection:
-                    return await self._fault(moment, limits, heard, objection)
-                await self._recorder.answer(moment, heard)
+                    return await self._fault(moment, limits, heard, MalformedReply(not_done))
+                return await self._stop(moment, limits, heard, note)
             case PlanReply(plan):
                 await self._recorder.plan(moment, heard, plan)
             case QuestionReply(question):
@@ -140,6 +140,32 @@ class Agent:
             case _:
                 assert_never(reading)
         return False
+
+    async def _stop(self, moment: Moment, limits: Limits, heard: Heard | None, note: str | None = None) -> bool:
+        """The model stops: with an answer, or with a call that ends the turn. The turn ends if nothing speaks against it."""
+        objection = await self._checker.objection(moment)
+        if isinstance(objection, Parked):
+            return False
+        if objection:
+            return await self._fault(moment, limits, heard, objection)
+        if left := moment.progress.unfinished() if moment.progress else []:
+            await self._recorder.blocked(moment, heard, blocked_by(left))
+        elif heard is None:
+            await self._recorder.end(moment, EndReason.TERMINATED)
+        else:
+            await self._recorder.answer(moment, heard, note)
+        return False
+
+    def _count_anew(self, moment: Moment, limits: Limits) -> None:
+        """Each step of a plan has its own limits: they begin again when a step is finished."""
+        finished = moment.progress.count_finished() if moment.progress else 0
+        if finished <= moment.finished_steps:
+            return
+        moment.finished_steps = finished
+        seconds = moment.seconds_at(self._clock.monotonic())
+        moment.turn = replace(moment.turn, steps_before=moment.turn.steps, seconds_before=seconds)
+        if moment.deadline is not None:
+            moment.deadline.reschedule(asyncio.get_running_loop().time() + limits.seconds)
 
     def _read(self, moment: Moment, heard: Heard) -> Reading:
         if heard.called:
@@ -165,8 +191,8 @@ class Agent:
             return f"That is not all of it. {missing}Asked was: {moment.request()}"
         return None
 
-    async def _fault(self, moment: Moment, limits: Limits, heard: Heard | None, problem: str) -> bool:
-        log.warning("turn %s: reply not taken (%s): %r", moment.turn.id, problem, heard.text if heard else "")
+    async def _fault(self, moment: Moment, limits: Limits, heard: Heard | None, problem: ModelFault) -> bool:
+        log.warning("turn %s: reply not taken (%s): %r", moment.turn.id, problem.message, heard.text if heard else "")
         await self._recorder.fault(moment, heard, problem)
         self._count_fault(moment, limits)
         return True
@@ -178,3 +204,9 @@ class Agent:
             raise TooManyFaults(
                 f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. The chat is fine."
             )
+
+
+def _worked_on(moment: Moment) -> str:
+    """What ended: the turn, or the plan's step that was worked on."""
+    step = moment.progress.current() if moment.progress else None
+    return f"The turn was ended: step {step.id[:80]} of the plan was not finished" if step else "The turn was ended"

@@ -1,17 +1,19 @@
 """A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from types import MappingProxyType
 
 from anycowork.agent.listening import Listener
+from anycowork.agent.plan_progress import PlanProgress, was_deferred
 from anycowork.agent.planted import Planted
 from anycowork.agent.promises import Deed, asks_only, not_begun, not_made, not_tried
 from anycowork.agent.reply import FoundCall
 from anycowork.agent.unwritten import Unwritten
 from anycowork.domain.chats import Chat, Turn
-from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall
+from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall, StepNotReady
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
@@ -19,6 +21,7 @@ from anycowork.domain.plan import Plan
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Toolbox, Workspace, names_nothing
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.prompts.fitting import shown_result
 from anycowork.prompts.shortlist import opening_request
 from anycowork.prompts.window import Window
 
@@ -36,9 +39,10 @@ class Moment:
     role: RoleDefinition
     workspace: Workspace
     toolbox: Toolbox
-    history: list[Message]
+    history: list[Message]  # of a long chat its end
     calls: list[Call]
-    plan: Plan | None = None
+    progress: PlanProgress | None = None
+    beginning: Sequence[Message] = ()  # of the chat, where `history` is only its end
     system_prompt: str | None = None
     listener: Listener | None = None
     pushed_back: int = 0  # how often an answer was not taken for the end
@@ -46,6 +50,8 @@ class Moment:
     brief: bool = False  # the model that answers is a small one
     started: float = 0.0
     seconds_before: float = 0.0
+    deadline: asyncio.Timeout | None = None
+    finished_steps: int = 0  # of the plan, when its limits last began anew
     pending: list[Write] = field(default_factory=list)
     announcements: list[Draft] = field(default_factory=list)
     unwritten: Unwritten = field(default_factory=Unwritten)
@@ -68,11 +74,29 @@ class Moment:
         self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
         self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
+        self.finished_steps = self.progress.count_finished() if self.progress else 0
 
     def push_back(self) -> None:
         """An answer was not taken for the end: a small model can only call next."""
         self.pushed_back += 1
         self.must_call = True
+
+    @property
+    def plan(self) -> Plan | None:
+        """The approved plan that the turn carries out."""
+        return self.progress.plan if self.progress else None
+
+    def bound(self, call: Call) -> Call:
+        """The call with the step of the plan that it belongs to; calls after it in the same reply know of it."""
+        if self.progress is None:
+            return call
+        bound = self.progress.bound(call)
+        self.progress.put(bound)
+        return bound
+
+    def plan_news(self, *calls: Call) -> tuple[Draft, ...]:
+        """The event to tell of these calls, if the status of a step of the plan changed with them."""
+        return self.progress.news(self.turn, *calls) if self.progress else ()
 
     def take_pending(self) -> tuple[tuple[Write, ...], tuple[Draft, ...]]:
         """What is part of the next change: what an answer cost, or what a read brought."""
@@ -87,7 +111,7 @@ class Moment:
     def opening(self) -> str:
         """The words that began the chat: they choose among tools that are too many, and stay the same in every turn."""
         if self._opening is None:
-            self._opening = opening_request(self.history)
+            self._opening = opening_request(self.beginning or self.history)
         return self._opening
 
     def seconds_at(self, now: float) -> float:
@@ -152,6 +176,11 @@ class Moment:
         if call.result.status is Status.OK and call.result.facts:
             self._learn_file(call.result.facts)
 
+    @property
+    def was_denied(self) -> bool:
+        """Whether a person denied a call of this turn."""
+        return any(call.result is not None and call.result.status is Status.DENIED for call in self._refused)
+
     def _learn_file(self, facts: Json) -> None:
         path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
         if not isinstance(path, str):
@@ -165,7 +194,7 @@ class Moment:
         """The same call occurs in an earlier tool result, however it is spelt there: someone may have planted it."""
         for message in self.history[self._looked_through :]:
             if message.message_type is MessageType.TOOL_RESULT and not _our_own_words(message):
-                self._results.take(message.content)
+                self._results.take(shown_result(message).content)  # what no model is shown steers none
         self._looked_through = len(self.history)
         return self._results.holds(call)
 
@@ -175,7 +204,7 @@ class Moment:
         if call.provenance.workflow is not None:
             return None
         for earlier in reversed(self.calls):
-            if earlier.id == call.id or earlier.result is None or _was_a_repeat(earlier):
+            if earlier.id == call.id or earlier.result is None or _was_a_repeat(earlier) or was_deferred(earlier):
                 continue
             same = earlier.tool == call.tool and earlier.parameters == call.parameters
             status = earlier.result.status
@@ -245,11 +274,11 @@ def _succeeded(call: Call) -> bool:
 
 def _our_own_words(message: Message) -> bool:
     """A refusal names the call that it refuses, an objection of the house quotes only what was looked at before, and who is told that
-    a file exists is told which tool to use instead: no file or program speaks in these."""
+    a file exists is told which tool to use instead, and whoever is too early which step comes first: no file or program speaks in these."""
     match message.payload:
         case {"status": Status.REFUSED | Status.DENIED} | {"tool_call_id": None}:
             return True
-        case {"error": {"code": FileExists.code}}:
+        case {"error": {"code": FileExists.code | StepNotReady.code}}:
             return True
         case _:
             return False

@@ -5,15 +5,17 @@ from pydantic import JsonValue
 
 from anycowork.agent.listening import Heard
 from anycowork.agent.moment import Moment
+from anycowork.agent.plan_progress import plan_ended
 from anycowork.agent.reply import Calls
 from anycowork.domain import announce
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow
 from anycowork.domain.chats import ChatState, EndReason, TurnState
-from anycowork.domain.errors import MalformedReply
+from anycowork.domain.errors import MalformedReply, ModelFault, StepsOpen
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, SetChat, Write
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
+from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.question import Question
 from anycowork.domain.review import Review
@@ -31,15 +33,17 @@ class Recorder:
 
     # --- replies that end the turn
 
-    async def answer(self, moment: Moment, heard: Heard) -> None:
+    async def answer(self, moment: Moment, heard: Heard, note: str | None = None) -> None:
+        """`note` is what the person should know of it, said after it."""
         if moment.listener:
             moment.listener.show_rest()
-        await self.end(moment, EndReason.ANSWERED, self._said(moment, heard))
+        notes = [self._house_says(moment, note, None)] if note else []
+        await self.end(moment, EndReason.ANSWERED, self._said(moment, heard), *notes)
 
     async def plan(self, moment: Moment, heard: Heard, plan: Plan) -> None:
         message = self._said(moment, heard, MessageType.PLAN, plan.to_json())
         row = PlanRow(message.id, moment.chat.id, PlanState.OPEN)
-        event = announce.plan_update(message.id, moment.turn.id, plan.to_json(), PlanState.OPEN.value)
+        event = announce.plan_update(message.id, moment.turn.id, plan, PlanStatus.OPEN)
         await self.end(moment, EndReason.PLANNED, message, also=(row,), events=(event,))
 
     async def review(self, moment: Moment, heard: Heard, review: Review) -> None:
@@ -55,8 +59,16 @@ class Recorder:
     ) -> None:
         """Exactly one end: the last message, the turn's end and the chat's idleness become true together."""
         moment.turn = replace(moment.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(moment))
-        ended = announce.turn_ended(moment.turn)
-        await self._write(moment, *messages, *also, moment.turn, SetChat(state=ChatState.IDLE), events=(*events, ended))
+        told = (*events, *plan_ended(moment.turn, moment.progress), announce.turn_ended(moment.turn))
+        await self._write(moment, *messages, *also, moment.turn, SetChat(state=ChatState.IDLE), events=told)
+
+    async def blocked(self, moment: Moment, heard: Heard | None, said: str) -> None:
+        """The model stopped for good while steps of the plan are open: its words, then ours, which name the steps."""
+        if moment.listener:
+            moment.listener.show_rest()
+        words = [self._said(moment, heard)] if heard and heard.text.strip() else []
+        payload: Json = {"error": announce.error_json(StepsOpen(said))}
+        await self.end(moment, EndReason.BLOCKED, *words, self._house_says(moment, said, payload))
 
     # --- replies after which the turn goes on
 
@@ -71,13 +83,15 @@ class Recorder:
     def calls(self, moment: Moment, heard: Heard, found: Calls) -> None:
         """They are written with what the tool runner writes first: before anything is done, or with what a read brought."""
         batch_id = self._clock.new_id()
-        calls = [self._call(moment, found, batch_id, at) for at in range(len(found.calls))]
+        calls = [moment.bound(self._call(moment, found, batch_id, at)) for at in range(len(found.calls))]
         messages = [self._call_message(moment, call, heard if at == 0 else None) for at, call in enumerate(calls)]
         prose = [replace(self._said(moment, heard), content=found.prose)] if found.prose else []
         if prose:
             messages[0] = replace(messages[0], reasoning=None)
-        note = [self._note(moment, f"Not every call was taken: {found.dropped}")] if found.dropped else []
-        events = tuple(announce.tool_call(call) for call in calls)
+        note = (
+            [self._note(moment, MalformedReply(f"Not every call was taken: {found.dropped}"))] if found.dropped else []
+        )
+        events = (*(announce.tool_call(call) for call in calls), *moment.plan_news())
         moment.unwritten.keep(self._journal, self._change(moment, (*prose, *messages, *note, *calls), events))
         moment.issue(calls)
 
@@ -86,12 +100,12 @@ class Recorder:
         message = self._call_message(moment, call, None)
         message = replace(message, payload={**(message.payload or {}), **marks})
         pending, announcements = moment.take_pending()
-        events = (*announcements, announce.tool_call(call))
+        events = (*announcements, announce.tool_call(call), *moment.plan_news(call))
         await moment.unwritten.write(self._journal, Change(moment.chat.id, (*pending, message, call), events))
         moment.history.append(message)
         moment.issue([call])
 
-    async def fault(self, moment: Moment, heard: Heard | None, problem: str) -> None:
+    async def fault(self, moment: Moment, heard: Heard | None, problem: ModelFault) -> None:
         """What the model said, and what is wrong with it, for the model to read."""
         said = [self._said(moment, heard)] if heard and heard.text.strip() else []
         await self._write(moment, *said, self._note(moment, problem), moment.turn)
@@ -170,15 +184,19 @@ class Recorder:
             created_at=self._clock.now(),
         )
 
-    def _note(self, moment: Moment, problem: str) -> Message:
+    def _note(self, moment: Moment, problem: ModelFault) -> Message:
         """Shown to the model as the result of its reply, and to the person as what went wrong."""
-        error = announce.error_json(MalformedReply(problem))
-        payload: Json = {"tool_call_id": None, "tool": "reply", "status": "error", "error": error}
+        payload: Json = {
+            "tool_call_id": None,
+            "tool": "reply",
+            "status": "error",
+            "error": announce.error_json(problem),
+        }
         return replace(
-            self._house_says(moment, problem, payload), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT
+            self._house_says(moment, problem.message, payload), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT
         )
 
-    def _house_says(self, moment: Moment, text: str, payload: Json) -> Message:
+    def _house_says(self, moment: Moment, text: str, payload: Json | None) -> Message:
         return Message(
             id=self._clock.new_id(),
             chat_id=moment.chat.id,

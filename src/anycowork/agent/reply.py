@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
+from anycowork.domain.asking import LONGEST_REPLY
 from anycowork.domain.messages import Json
-from anycowork.domain.plan import Plan, read_plan
+from anycowork.domain.nesting import MAX_DEPTH, is_too_deep
+from anycowork.domain.plan import Plan, read_plan, unusable_plan
 from anycowork.domain.question import Question, read_question
 from anycowork.domain.review import Review, read_review
 from anycowork.domain.roles import OutputFormat
@@ -18,6 +20,8 @@ from anycowork.domain.values import replace, value
 
 MAX_CALLS = 20
 _CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
+_MOST_READ = 4 * LONGEST_REPLY  # characters gone through to find them
+_TOO_DEEP = f"the call is nested deeper than {MAX_DEPTH} levels; flatten it"
 _FENCE = re.compile(r"^[ \t]*```[\w-]*[ \t]*$", re.MULTILINE)
 # Words, not a template: a weak model executes the placeholders of a template.
 _FORMAT = 'an object with exactly the keys "tool" (text), "parameters" (object) and "terminate" (true or false)'
@@ -32,7 +36,10 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 @value
 class Answer:
+    """`note` says why a plan in it is none."""
+
     text: str
+    note: str | None = None
 
 
 @value
@@ -111,7 +118,7 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
             return reading
     if problem := _broken_call(text, cut_off=cut_off):
         return Malformed(text, problem)
-    return Answer(text)
+    return Answer(text, next(filter(None, (unusable_plan(found.value) for found in objects)), None))
 
 
 def read_called(called: Sequence[str], prose: str) -> Reading:
@@ -141,6 +148,8 @@ def _only_call(text: str) -> Calls | None:
         call = _STRICT.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
+    if is_too_deep(call.parameters, text):
+        return None
     return Calls((FoundCall(call.tool, call.parameters, call.terminate, text.rstrip()),), prose="")
 
 
@@ -148,7 +157,7 @@ def _calls(text: str, attempts: list[_Found]) -> Reading:
     good: list[FoundCall] = []
     problem = None
     for found in attempts:
-        read = _read_call(found.value)
+        read = _read_call(found.value, text[found.start : found.end])
         if isinstance(read, str):
             problem = read
             break
@@ -161,7 +170,9 @@ def _calls(text: str, attempts: list[_Found]) -> Reading:
     return Calls(tuple(good), _prose_around(text, attempts), problem)
 
 
-def _read_call(value: Json) -> ToolCall | str:
+def _read_call(value: Json, source: str) -> ToolCall | str:
+    if is_too_deep(value, source):
+        return _TOO_DEEP
     try:
         msgspec.json.encode(value)
         return ToolCall.model_validate(value)
@@ -194,15 +205,17 @@ def _document(value: Json, text: str, output: OutputFormat) -> Reading | None:
 def _objects_in(text: str) -> list[_Found]:
     """The outermost JSON objects in the text, in order, fenced or not."""
     found: list[_Found] = []
-    at = text.find("{")
+    at, read = text.find("{"), 0
     for _ in range(_CANDIDATES):
-        if at < 0:
+        if at < 0 or read > _MOST_READ:
             break
         try:
             value, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            read += error.pos - at if isinstance(error, json.JSONDecodeError) else len(text) - at
             at = text.find("{", at + 1)
             continue
+        read += end - at
         found.append(_Found(value, at, end))
         at = text.find("{", end)
     return found

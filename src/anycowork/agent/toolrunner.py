@@ -15,11 +15,12 @@ from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import (
     AnyCoworkError,
     Refusal,
+    RejectedByUser,
     StateChanged,
     ToolFault,
 )
 from anycowork.domain.events import Draft
-from anycowork.domain.journal import Change, RequireLease, SetChat, Write
+from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetChat, Write
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
@@ -98,7 +99,7 @@ class ToolRunner:
         result = failed(verdict) if isinstance(verdict, AnyCoworkError) else await self._effect(moment, verdict, call)
         settled, message, event = self._settled(moment, call, result)
         moment.pending += (settled, message)
-        moment.announcements.append(event)
+        moment.announcements += (event, *moment.plan_news(settled))
         moment.put(settled)
         moment.history.append(message)
         return _done([settled])
@@ -107,8 +108,11 @@ class ToolRunner:
         """One card for the whole batch: every call that must be asked is asked before any of them runs."""
         approvals: list[Approval] = []
         planned = 0
+        expected: set[str] = set()
         for call in batch:
-            verdict = await self._verdicts.on(moment, call, planned=planned)
+            verdict = await self._verdicts.on(moment, call, planned=planned, expected=expected)
+            if call.plan_step is not None:
+                expected.add(call.plan_step)
             planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
             if isinstance(verdict, MustAsk):
                 approvals.append(verdict.approval)
@@ -151,8 +155,12 @@ class ToolRunner:
         except (ToolFault, Refusal) as error:
             await self._settle(moment, call, ToolResult.failed(error))
             return None
-        if call.held is None:  # else it is not run again: its commit is written down by itself
-            await self._intend(moment, call, verdict, epoch, before)
+        try:
+            if call.held is None:  # else it is not run again: its commit is written down by itself
+                await self._intend(moment, call, verdict, epoch, before)
+        except RejectedByUser as denied:
+            await self._settle(moment, call, failed(denied))
+            return None
         waiting: list[Intent] = []
         intend = self._commit_intent(moment, call.id, epoch, before)
         message_id = self._clock.new_id()
@@ -204,9 +212,13 @@ class ToolRunner:
         return intend
 
     async def _make_durable(self, moment: Moment, intended: Call, epoch: int, taken: list[Snapshot]) -> None:
-        lease = RequireLease(moment.workspace.root, epoch)
+        required: list[Write] = [RequireLease(moment.workspace.root, epoch)]
+        if moment.call(intended.id).state is CallState.ASKING:
+            required.append(
+                RequireNoDenial(intended.id)
+            )  # the last word, in the transaction that comes before the effect
         events = tuple(announce.snapshot(each) for each in taken)
-        await self._journal.write(Change(intended.chat_id, (lease, intended, *taken), events))
+        await self._journal.write(Change(intended.chat_id, (*required, intended, *taken), events))
         moment.put(intended)
 
     async def _effect(
@@ -235,6 +247,8 @@ class ToolRunner:
             )
         try:
             return await admitted.tool.run(admitted.prepared, hands)
+        except RejectedByUser as denied:
+            return failed(denied)
         except (ToolFault, Refusal) as error:
             return ToolResult.failed(error)
 
@@ -252,7 +266,7 @@ class ToolRunner:
             result = of_held(call.held, result)
             await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
         settled, message, event = self._settled(moment, call, result, message_id)
-        events = (event, *(announce.snapshot(each) for each in taken))
+        events = (event, *(announce.snapshot(each) for each in taken), *moment.plan_news(settled))
         await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
         moment.put(settled)
         moment.history.append(message)
@@ -300,8 +314,8 @@ def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, 
 
 
 def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:
-    """Neighbouring reads form one group; every other call is a group of its own."""
-    for only_reads, group in groupby(calls, key=reads):
+    """Neighbouring reads for one step of a plan, or for none, form one group; every other call is a group of its own."""
+    for (only_reads, _), group in groupby(calls, key=lambda call: (reads(call), call.plan_step)):
         if only_reads:
             yield list(group)
         else:

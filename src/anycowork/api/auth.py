@@ -1,5 +1,6 @@
-"""Who asks: a bearer token, the cookie that `/?token=…` sets, or a client key. Every request past this entrance has a Principal.
+"""Who asks: a bearer token, a client key, or a browser with its cookie and its page key. Every request past this entrance has a Principal.
 
+The cookie alone opens nothing: browsers send it to every port of this host. See docs/adr/0052.
 Host and origin are checked first, so that a forged request learns nothing. What a principal may do is said by each route.
 """
 
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Asked
 
 from anycowork.api.hosts import Neighbourhood
-from anycowork.api.rooms import Keys
+from anycowork.api.rooms import Keys, Sessions
 from anycowork.api.slowdown import Slowdown
 from anycowork.api.wire import header, send_bytes
 from anycowork.domain.errors import NotAllowed, Unauthenticated
@@ -28,6 +29,9 @@ _ASSETS = "/assets/"
 PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
 """All that a client key reaches, and each of the models by its name. What else lies under /v1 is for people."""
 ONE_MODEL = "/v1/models/"
+SESSION = "/session"
+_COOKIE_SECONDS = 180 * 24 * 3600
+PAGE_KEY_HEADER = b"x-anycowork-page-key"
 
 
 def new_client_key() -> str:
@@ -44,17 +48,10 @@ class Credentials:
 
     def __init__(self, token: str, keys: Keys) -> None:
         self._digest = _digest(token)
-        # Not the token: whoever reads the browser's cookies does not learn it. The name tells two servers on one host apart.
-        self.cookie_value = hmac.new(token.encode(), b"anycowork cookie", hashlib.sha256).hexdigest()
-        self.cookie_name = f"anycowork_{self._digest.hex()[:8]}"
-        self._cookie_digest = _digest(self.cookie_value)
         self._keys = keys
 
     def is_token(self, word: str) -> bool:
         return hmac.compare_digest(_digest(word), self._digest)
-
-    def is_cookie(self, word: str) -> bool:
-        return hmac.compare_digest(_digest(word), self._cookie_digest)
 
     async def holder(self, bearer: str) -> Principal | None:
         if bearer.startswith(CLIENT_KEY_PREFIX):
@@ -66,14 +63,21 @@ class Entrance:
     """Bare ASGI. Puts the Principal into the scope, or answers that there is none."""
 
     def __init__(
-        self, app: ASGIApp, *, credentials: Credentials, neighbourhood: Neighbourhood, slowdown: Slowdown
+        self,
+        app: ASGIApp,
+        *,
+        credentials: Credentials,
+        sessions: Sessions,
+        neighbourhood: Neighbourhood,
+        slowdown: Slowdown,
     ) -> None:
         self._app = app
-        self._credentials, self._neighbourhood, self._slowdown = credentials, neighbourhood, slowdown
+        self._credentials, self._sessions = credentials, sessions
+        self._neighbourhood, self._slowdown = neighbourhood, slowdown
 
     async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
         open_to_all = scope["path"] in _OPEN or _is_asset(scope)
-        cookie = _cookie(scope, self._credentials.cookie_name)
+        cookie = cookie_in(scope, self._sessions.cookie_name)
         if _is_asset(scope):
             self._neighbourhood.check_host(scope)
         else:
@@ -81,41 +85,65 @@ class Entrance:
         if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
             await self._welcome(token, scope, send)
             return
-        if not open_to_all:
+        if not open_to_all and not _brings_a_code(scope):
             scope["principal"] = await self._identify(scope, cookie)
         await self._app(scope, receive, send)
 
     async def _welcome(self, token: str, scope: Asked, send: Send) -> None:
-        """Trades the token in the address for a cookie, and takes it out of the address bar."""
+        """Trades the token in the address for a cookie and a one-time code, and takes it out of the address bar.
+
+        The code stands in the fragment, which browsers send to no server. The page trades it for its page key.
+        """
         scope["query_string"] = b""  # The server logs this very dictionary: the token must not be in it any more.
         if not self._credentials.is_token(token):
             await self._refuse(scope)
-        cookie = f"{self._credentials.cookie_name}={self._credentials.cookie_value}; Path=/; HttpOnly; SameSite=Strict"
-        if scope.get("scheme") == "https":
-            cookie += "; Secure"
-        headers = [(b"location", b"/"), (b"set-cookie", cookie.encode())]
+        code, session = self._sessions.offer()
+        cookie = session_cookie(self._sessions.cookie_name, session.cookie, scope)
+        headers = [(b"location", f"/#code={code}".encode()), (b"set-cookie", cookie.encode())]
         await send_bytes(send, 303, b"", content_type=b"text/plain", headers=headers)
 
     async def _identify(self, scope: Asked, cookie: str | None) -> Principal:
         bearer = _bearer(scope)
-        if bearer is None and cookie is None:
-            raise Unauthenticated(
-                "This needs the server's token: send 'Authorization: Bearer <token>', or open /?token=… in a browser."
-            )
         if bearer is not None:
             principal = await self._credentials.holder(bearer)
         else:
-            principal = OWNER if self._credentials.is_cookie(cookie or "") else None
+            principal = self._by_session(scope, cookie)
         if principal is None:
             await self._refuse(scope)
         _keep_to_passthrough(principal, scope["path"])
         return principal
+
+    def _by_session(self, scope: Asked, cookie: str | None) -> Principal | None:
+        """Raises: Unauthenticated if the browser brings no cookie, or no page key with it."""
+        page_key = header(scope, PAGE_KEY_HEADER)
+        if cookie is None or page_key is None:
+            raise Unauthenticated(
+                "This needs the server's token: send 'Authorization: Bearer <token>'. In a browser, open this server's page and "
+                "sign in; its cookie alone opens nothing."
+            )
+        return OWNER if self._sessions.is_open(cookie, page_key) else None
 
     async def _refuse(self, scope: Asked) -> NoReturn:
         await self._slowdown.after_wrong(_peer(scope))
         raise Unauthenticated(
             "This token is not the right one. The server's data folder has it; 'anycowork doctor' says where."
         )
+
+
+def session_cookie(name: str, value: str, scope: Asked) -> str:
+    """Lasts as long as a session does."""
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_COOKIE_SECONDS}{secure}"
+
+
+def expired_cookie(name: str, scope: Asked) -> str:
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{secure}"
+
+
+def _brings_a_code(scope: Asked) -> bool:
+    """Signing in without the token: the route itself asks for a one-time code."""
+    return bool(scope["path"] == SESSION and scope["method"] == "POST" and header(scope, b"authorization") is None)
 
 
 def _is_asset(scope: Asked) -> bool:
@@ -181,7 +209,7 @@ def _bearer(scope: Asked) -> str | None:
     return word.strip() if kind.lower() == "bearer" else None
 
 
-def _cookie(scope: Asked, name: str) -> str | None:
+def cookie_in(scope: Asked, name: str) -> str | None:
     """Not by `http.cookies`: it gives up at the first odd cookie, and other servers on this host set what they like."""
     for pair in (header(scope, b"cookie") or "").split(";"):
         key, _, value = pair.strip().partition("=")

@@ -3,13 +3,12 @@
 import asyncio
 
 import msgspec
-from pydantic import JsonValue
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from anycowork.api.wire import header
 from anycowork.domain.errors import RequestFault, TooLarge
+from anycowork.domain.nesting import MAX_DEPTH, is_too_deep
 
-MAX_DEPTH = 64
 READ_SECONDS = 30.0
 LINGER_SECONDS = 5.0
 _UNREAD = "body_unread"  # in the scope: more of a refused body is on its way
@@ -130,24 +129,8 @@ def check_json(body: bytes) -> None:
         raise _too_deep() from None
     except ValueError as error:
         raise BadJson(f"The body is not valid JSON: {error}.") from None
-    # Few brackets cannot be deep: most bodies are never walked.
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    if is_too_deep(value, body):
         raise _too_deep()
-
-
-def _depth(value: JsonValue) -> int:
-    """How many lists and objects stand in one another."""
-    depth, level = 0, [value]
-    while level := [each for each in level if isinstance(each, dict | list)]:
-        depth += 1
-        level = [inner for outer in level for inner in _inside(outer)]
-    return depth
-
-
-def _inside(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def _too_deep() -> TooDeep:

@@ -21,6 +21,7 @@ from anycowork.api import (
     questions,
     roles,
     rules,
+    session,
     settings,
     snapshots,
     storage,
@@ -60,6 +61,7 @@ NOUNS = (
     local_models,
     settings,
     keys,
+    session,
     workflows,
     workspaces,
     storage,
@@ -80,6 +82,7 @@ def create_api(rooms: Rooms) -> ASGIApp:
     app = Entrance(
         app,
         credentials=Credentials(rooms.token, rooms.keys),
+        sessions=rooms.sessions,
         neighbourhood=Neighbourhood.of(rooms.host, rooms.allowed_hosts),
         slowdown=Slowdown(rooms.clock, rooms.sleep),
     )

@@ -1,6 +1,7 @@
 """The OpenAI-compatible passthrough: a program's request goes to a provider byte for byte, and the answer comes back the same way.
 
 Bare ASGI. No prompt is added, no body rewritten; the body is read only to see which model it names and how much it asks for.
+The one exception are keys with a limit of tokens or dollars: what they send is bounded and counted, or refused (docs/adr/0053).
 """
 
 import asyncio
@@ -14,17 +15,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from anycowork.api.auth import ONE_MODEL, principal_in
 from anycowork.api.body import ClientGone, read_body
 from anycowork.api.errors import WrongMethod
-from anycowork.api.hops import towards_client, towards_provider, towards_provider_query
+from anycowork.api.hops import towards_client, towards_provider, towards_provider_limited, towards_provider_query
 from anycowork.api.metering import NOTHING, Meter, Metered, expect, read_wish
 from anycowork.api.packed import unpacked
 from anycowork.api.rooms import Line, LiveAnswer, Upstreams
+from anycowork.api.usage_events import UsageEventFilter
 from anycowork.api.wire import header, send_json
 from anycowork.domain import principals
 from anycowork.domain.errors import AnyCoworkError, NoAnswerInTime, NotFound, ProviderFault, RequestFault
+from anycowork.domain.limited_requests import LimitedRequest, read_limited, with_bounds
 from anycowork.domain.metering import Used
+from anycowork.domain.values import value
 
 PREFIX = "/v1/"
 MODELS = "/v1/models"
+EVENTS = b"text/event-stream"
+READ_AT_ONCE = 64 * 1024  # a larger body is read beside the event loop
 FORWARDED = frozenset({"/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
 
 
@@ -65,9 +71,13 @@ class Gateway:
         plain = await self._read_plain(scope, body)
         wish = read_wish(plain)
         line = self._upstreams.find(wish.model) or _no_provider()
-        expected, price = expect(path, wish, len(plain)), line.price(wish.model)
-        with self._meter.reserved(account, expected, price, name=principal.name) as metered:
-            await _while_listened_to(receive, _forward(line, scope, body, send, metered))
+        limited = await _read_limited(path, plain) if account and account.limits.bound_use else None
+        expected = limited.expected if limited else expect(path, wish, len(plain))
+        with self._meter.reserved(account, expected, line.price(wish.model), name=principal.name) as metered:
+            sent = _as_it_came(scope, body)
+            if limited and metered:
+                sent = _bounded(scope, plain, limited, granted=metered.expected.completion, line=line)
+            await _while_listened_to(receive, _forward(line, sent, send, metered))
 
     async def _read_plain(self, scope: Scope, body: bytes) -> bytes:
         """What a packed body holds, for a look; nearly all come as they are. Raises: UnknownEncoding, TooLarge."""
@@ -86,31 +96,68 @@ class Gateway:
         await send_json(send, 200, found)
 
 
-async def _forward(line: Line, scope: Scope, body: bytes, send: Send, metered: Metered | None) -> None:
+@value
+class _Sent:
+    """What goes to the provider. `in_full`: an answer that does not tell its use is charged with all that was set aside."""
+
+    path: str
+    body: bytes
+    headers: list[tuple[bytes, bytes]]
+    in_full: bool = False
+    hide_usage: bool = False
+
+
+def _as_it_came(scope: Scope, body: bytes) -> _Sent:
     path = scope["path"].removeprefix(PREFIX)
     if query := scope["query_string"]:
         path = f"{path}?{towards_provider_query(query)}"
+    return _Sent(path, body, towards_provider(scope["headers"]))
+
+
+def _bounded(scope: Scope, plain: bytes, request: LimitedRequest, *, granted: int, line: Line) -> _Sent:
+    """The bytes that were read and counted, unpacked, without what a query or a header could change about them."""
+    path, unasked = scope["path"], request.streams and not request.wants_usage
+    body = with_bounds(request, path, granted=granted, bound_field=line.bound_field)
+    headers = towards_provider_limited(scope["headers"])
+    return _Sent(path.removeprefix(PREFIX), body or plain, headers, in_full=True, hide_usage=unasked)
+
+
+async def _read_limited(path: str, plain: bytes) -> LimitedRequest:
+    """Raises: CannotBeLimited."""
+    if len(plain) <= READ_AT_ONCE:
+        return read_limited(path, plain)
+    return await asyncio.to_thread(read_limited, path, plain)
+
+
+async def _forward(line: Line, sent: _Sent, send: Send, metered: Metered | None) -> None:
     try:
-        answer = await line.post(path, body, towards_provider(scope["headers"]))
+        answer = await line.post(sent.path, sent.body, sent.headers)
     except ProviderFault as fault:
         if metered and not isinstance(fault, NoAnswerInTime):  # it may have been at work all the while
             metered.settle(Used())
         raise
     async with aclosing(answer):
         try:
-            await _pass_back(answer, send)
+            await _pass_back(answer, send, UsageEventFilter() if sent.hide_usage else None)
         finally:
             if metered:
-                metered.settle(answer.used(metered.expected))
+                metered.settle(answer.used(metered.expected, in_full=sent.in_full))
 
 
-async def _pass_back(answer: LiveAnswer, send: Send) -> None:
+async def _pass_back(answer: LiveAnswer, send: Send, without: UsageEventFilter | None) -> None:
     """Each piece when it comes. An answer that breaks off is left unfinished, so that the client sees it break off too."""
-    await send({"type": "http.response.start", "status": answer.status, "headers": towards_client(answer.headers)})
+    headers = towards_client(answer.headers)
+    if not dict(headers).get(b"content-type", b"").lower().startswith(EVENTS):
+        without = None
+    if without:
+        headers = [pair for pair in headers if pair[0] != b"content-length"]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     async with aclosing(answer.pieces()) as pieces:
         async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
+            body = without.feed(piece) if without else piece
+            if body:
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+    await send({"type": "http.response.body", "body": without.end() if without else b"", "more_body": False})
 
 
 def _no_provider() -> Line:

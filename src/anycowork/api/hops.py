@@ -25,6 +25,7 @@ _OURS = frozenset(
         b"cookie",
         b"x-api-key",
         b"api-key",
+        b"x-anycowork-page-key",
         b"content-length",
         b"expect",
         b"origin",
@@ -52,7 +53,11 @@ _THEIRS = frozenset(
 )
 _THEIR_ORIGIN = (b"access-control-", b"cross-origin-", b"report", b"nel")
 
-_NOT_SENT_ON = _CONNECTION | _OURS
+_HARMLESS = frozenset({b"accept", b"content-type", b"user-agent"})
+# They choose whose account pays. The owner's key belongs to one account, and no program chooses another.
+_ACCOUNTS = frozenset({b"openai-organization", b"openai-project", b"x-goog-user-project", b"anthropic-workspace-id"})
+
+_NOT_SENT_ON = _CONNECTION | _OURS | _ACCOUNTS
 _NOT_SENT_BACK = _CONNECTION | _THEIRS
 _PLAIN = re.compile(rb"[\t -~]*")  # nothing else is written into another server's request
 _USUAL = (b"keep-alive", b"close", b"")
@@ -69,6 +74,15 @@ def towards_provider(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
     kept = _without(pairs, _NOT_SENT_ON, _OUR_NETWORK)
     plain = _PLAIN.fullmatch
     return [_readable(pair) for pair in kept if plain(pair[0]) and plain(pair[1])]
+
+
+def towards_provider_limited(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:
+    """Of a key with a limit: what the body is and who sent it, and nothing that chooses an account, a model or a price.
+
+    The answer comes unpacked, so that what it tells of its use can be read and taken out.
+    """
+    kept = [(name, value) for name, value in towards_provider(headers) if name in _HARMLESS]
+    return [*kept, (b"accept-encoding", b"identity")]
 
 
 def towards_client(headers: HeaderPairs) -> list[tuple[bytes, bytes]]:

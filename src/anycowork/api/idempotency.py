@@ -16,7 +16,8 @@ from anycowork.domain.principals import Principal
 log = logging.getLogger("anycowork.api")
 
 _KEY = re.compile(r"[!-~]{1,200}")
-_PASSTHROUGH = "/v1/"
+# Neither passes here: answers of the passthrough are streams, and those of a sign-in are secrets that nothing stores.
+_NOT_KEPT = ("/v1/", "/session")
 TWIN_SECONDS = 10.0
 _REPEATED = (b"idempotent-replay", b"true")
 
@@ -115,7 +116,7 @@ class _Kept:
 
 def _key_of(scope: Scope) -> str | None:
     """Raises: Invalid."""
-    if scope["method"] != "POST" or scope["path"].startswith(_PASSTHROUGH):
+    if scope["method"] != "POST" or scope["path"].startswith(_NOT_KEPT):
         return None
     key = header(scope, b"idempotency-key")
     if key is not None and not _KEY.fullmatch(key):

@@ -17,7 +17,7 @@ routes = Routes(include_in_schema=False)
 _NOTHING_ELSE = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 _ONLY_OWN_STYLE = f"default-src 'none'; style-src 'self'; img-src 'self'; {_NOTHING_ELSE}"
 _ONLY_OWN = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; font-src 'self'; connect-src 'self'; "
     f"worker-src 'self'; manifest-src 'self'; frame-src 'self'; {_NOTHING_ELSE}"
 )
 # Diagrams are drawn from a model's words. Their frame has no origin (`sandbox`), and nothing in it loads, sends or leads anywhere.

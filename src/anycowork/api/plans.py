@@ -7,14 +7,19 @@ from fastapi import Response
 from pydantic import Field
 
 from anycowork.api.answers import answer, faults
-from anycowork.api.auth import Decider, Sender
+from anycowork.api.approvals import After
+from anycowork.api.auth import Decider, Reader, Sender
 from anycowork.api.rooms import House
 from anycowork.api.routes import Routes
 from anycowork.api.shapes.chats import ProposedPlan, TurnStarted
+from anycowork.api.shapes.rules import DisclosureShape
+from anycowork.chats.finding import find_chat
 from anycowork.chats.plans import PlanEdits
 from anycowork.domain.boundary import Boundary
-from anycowork.domain.errors import Invalid
-from anycowork.domain.messages import Json
+from anycowork.domain.disclosure import disclose_plan
+from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.messages import Json, MessageType
+from anycowork.domain.plan import read_plan
 
 routes = Routes(tags=["plans"])
 
@@ -42,6 +47,12 @@ class PlanApproval(Boundary):
 
     steps: Annotated[list[Json], Field(min_length=1, max_length=500)] | None = None
     budget: Annotated[Json, Field(examples=[{"calls": 20, "seconds": 600, "tokens": 50000, "cost": 1.5}])] | None = None
+    disclosure: (
+        Annotated[
+            str, Field(max_length=64, description="The hash of what was shown of the plan; another one is refused.")
+        ]
+        | None
+    ) = None
     run: Annotated[RunAs, Field(strict=False)] = RunAs.CHAT
 
 
@@ -51,6 +62,19 @@ async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, rooms: 
     return answer(
         201, {"message_id": await rooms.decisions.propose_plan(principal, chat_id, wanted.plan, wanted.request)}
     )
+
+
+@routes.get(
+    "/context/{chat_id}/plans/{message_id}/disclosure", response_model=DisclosureShape, responses=faults(404, 422)
+)
+async def plan_disclosure(chat_id: str, message_id: str, principal: Reader, rooms: House, after: After = 0) -> Response:
+    """What approving this plan as it stands grants, one page at a time."""
+    await find_chat(rooms.store, chat_id)
+    shown = await rooms.store.message(chat_id, message_id)
+    plan = read_plan(shown.payload or {}) if shown and shown.message_type is MessageType.PLAN else None
+    if plan is None:
+        raise NotFound("plan", message_id)
+    return answer(200, disclose_plan(plan).to_json(after))
 
 
 @routes.post(
@@ -66,5 +90,5 @@ async def approve_plan(
     approval = wanted or PlanApproval()
     if approval.run is RunAs.JOB:
         raise JobsNotAvailable("Jobs come with a later version; approve with run: 'chat'.", param="run")
-    edits = PlanEdits(approval.steps, approval.budget)
+    edits = PlanEdits(approval.steps, approval.budget, approval.disclosure)
     return answer(202, {"turn_id": await rooms.decisions.approve_plan(principal, chat_id, message_id, edits=edits)})

@@ -78,6 +78,29 @@ class Keys(Protocol):
         """False if there is no such key."""
 
 
+class Session(Protocol):
+    @property
+    def cookie(self) -> str: ...
+    @property
+    def page_key(self) -> str: ...
+
+
+class Sessions(Protocol):
+    """Signed-in browsers. A cookie counts only together with the page key of the same session."""
+
+    cookie_name: str
+
+    def offer(self, seconds: float = ...) -> tuple[str, Session]:
+        """A one-time code, and the session that begins when it is redeemed."""
+
+    async def redeem(self, code: str) -> Session | None:
+        """None if the code is unknown, expired or used."""
+
+    async def begin(self) -> Session: ...
+    def is_open(self, cookie: str, page_key: str) -> bool: ...
+    async def end(self, cookie: str) -> None: ...
+
+
 class Ledger(Protocol):
     """What client keys used, day by day."""
 
@@ -196,8 +219,8 @@ class LiveAnswer(Protocol):
     def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body's bytes as they arrive. Raises: ProviderFault."""
 
-    def used(self, expected: Used) -> Used:
-        """What it used so far, by its own word or by estimate."""
+    def used(self, expected: Used, *, in_full: bool = False) -> Used:
+        """What it used so far, by its own word or by estimate; `in_full`: else all that was expected."""
 
     async def aclose(self) -> None:
         """Whoever asked closes; before the end, this ends the provider's work too."""
@@ -208,6 +231,10 @@ class Line(Protocol):
 
     async def post(self, path: str, body: bytes, headers: Sequence[tuple[bytes, bytes]]) -> LiveAnswer:
         """With the provider's key, and the body as it is. Raises: ProviderFault."""
+
+    @property
+    def bound_field(self) -> str:
+        """The field by which a chat completion bounds its answer there."""
 
     def price(self, model: str | None) -> Price | None:
         """None if this provider's prices are not known."""
@@ -238,6 +265,7 @@ class Rooms:
     store: PagedStore
     image_bytes: ImageBytes
     keys: Keys
+    sessions: Sessions
     ledger: Ledger
     receipts: Receipts
     roots: Roots

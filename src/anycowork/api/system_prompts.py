@@ -17,7 +17,7 @@ from anycowork.domain.boundary import Boundary
 from anycowork.domain.errors import Invalid, NoSuchModel
 from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.prompts.book import Setting
-from anycowork.prompts.shortlist import opening_request
+from anycowork.prompts.shortlist import LOOKED_AT, opening_request
 
 routes = Routes(prefix="/v1/system-prompts", tags=["system prompts"])
 
@@ -102,7 +102,7 @@ async def _setting(rooms: Rooms, context_id: str | None) -> Setting | None:
         whole = rooms.providers.context_tokens(chat.config.model_id)
     except NoSuchModel:  # it is gone; the folder's file is there all the same
         whole = rooms.providers.context_tokens(None)
-    opening = opening_request(await rooms.store.history(chat.id))
+    opening = opening_request(await rooms.store.first_messages(chat.id, LOOKED_AT))
     return Setting(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening)
 
 

@@ -1,5 +1,6 @@
 """The decision desk: what waits for a person (approvals, questions, plans) is decided, answered and approved here, and by nobody else."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn
@@ -14,6 +15,7 @@ from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
 from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion
 from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.plan_status import PlanStatus
 from anycowork.domain.ports import Clock, Store
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
@@ -75,13 +77,13 @@ class DecisionDesk:
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
         """A plan that a person wrote; it stands open like an agent's and supersedes the last one. `request` is said before it."""
         principal.require(Scope.SEND)
-        read = proposed_plan(plan)
+        read = await asyncio.to_thread(proposed_plan, plan)  # one of hostile size must not hold up everybody else
         async with self._turnstile.alone(chat_id) as chat:
             shown = read.to_json()
             words = read.goal or "A plan"
             message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
             row = PlanRow(message.id, chat_id, PlanState.OPEN)
-            event = announce.plan_update(message.id, None, shown, PlanState.OPEN.value)
+            event = announce.plan_update(message.id, None, read, PlanStatus.OPEN)
             asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
             title = title_from(request or words) if chat.title == NEW_CHAT else None
             writes = (only_idle(chat), SetChat(title=title), *asked, message, row)
@@ -97,7 +99,7 @@ class DecisionDesk:
             row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
             if row is None or shown is None:
                 raise NotFound("plan", message_id)
-            plan = approved_plan(shown.payload or {}, edits)
+            plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
             turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
             request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
             turn = self._draft.turn(
@@ -106,7 +108,7 @@ class DecisionDesk:
             switch, switched = self._draft.switch(principal, chat, Role.ACTOR)
             approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn_id)
             state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
-            approved = announce.plan_update(message_id, turn_id, plan.to_json(), PlanState.APPROVED.value)
+            approved = announce.plan_update(message_id, turn_id, plan, PlanStatus.APPROVED)
             await self._turnstile.begin(
                 principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
             )

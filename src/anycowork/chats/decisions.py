@@ -20,12 +20,13 @@ from anycowork.permissions.rules import check_pattern, matches
 
 @value
 class DecidedApproval:
-    """What a person said of one approval. `rule` is their own, in place of the proposed one."""
+    """What a person said of one approval. `rule` is their own, in place of the proposed one; `disclosure` the hash of what they were shown."""
 
     id: str
     decision: Decision
     note: str | None = None
     rule: OwnRule | None = None
+    disclosure: str | None = None
 
 
 @value
@@ -44,13 +45,15 @@ class Settlement:
     def __call__(
         self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
     ) -> Settled:
-        """Raises: Invalid, naming the decision at fault."""
+        """Raises: Invalid, naming the decision at fault; NotAsShown."""
         writes: list[Write] = []
         events: list[Draft] = []
         rules: dict[str, Sequence[Rule]] = {}
         by = principal.label()
         for place, decided in enumerate(decisions):
             approval, state = pending[decided.id], _state_of(decided.decision)
+            if state is ApprovalState.ALLOWED:
+                approval.disclosure.require(decided.disclosure)
             made = self._rules(chat, by, approval, decided, at=f"decisions.{place}")
             writes += [DecideApproval(decided.id, state, decided.note, by), *made]
             events.append(announce.permission_decided(approval, state, decided.note, by, made))

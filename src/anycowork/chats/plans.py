@@ -3,6 +3,7 @@
 import json
 from dataclasses import field
 
+from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget, Plan, explain_plan, read_plan
@@ -11,10 +12,14 @@ from anycowork.domain.values import value
 
 @value
 class PlanEdits:
-    """What a person changed before approving; None leaves it as it was shown, and an empty budget takes the budget away."""
+    """What a person changed before approving; None leaves it as it was shown, and an empty budget takes the budget away.
+
+    `disclosure` is the hash of what the plan showed before it was edited.
+    """
 
     steps: list[Json] | None = field(default=None, hash=False)
     budget: Json | None = field(default=None, hash=False)
+    disclosure: str | None = None
 
 
 AS_SHOWN = PlanEdits()
@@ -30,8 +35,10 @@ def proposed_plan(plan: Json) -> Plan:
 def approved_plan(shown: Json, edits: PlanEdits = AS_SHOWN) -> Plan:
     """The plan as approved: with the person's own steps if they edited, reordered, dropped or added some, and their own budget.
 
-    Raises: Invalid.
+    Raises: Invalid, NotAsShown.
     """
+    if edits.disclosure is not None:
+        disclose_plan(_valid(shown, param="plan")).require(edits.disclosure)
     if edits.budget is not None:
         shown = {**shown, "budget": edits.budget or None}
         _require_known(_valid(shown, param="budget").budget)

@@ -7,7 +7,7 @@ from anycowork.domain.chats import Turn
 from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
 from anycowork.domain.ports import Clock, Hands, PastCall, Rules, Store, Toolbox, Workspaces
 from anycowork.domain.principals import Principal, Scope
-from anycowork.domain.roles import Role
+from anycowork.domain.roles import Role, RoleDefinition
 from anycowork.domain.rules import Effect, Rule, RuleChange, RuleScope, RuleWish, changed_rule, new_rule
 from anycowork.domain.tools import Call, Parameters
 from anycowork.domain.values import value
@@ -121,7 +121,7 @@ class RuleDesk:
         except Refusal as refusal:
             return Decided(Effect.DENY, None, refusal.message)
         except ToolFault as fault:
-            return await self._by_words(call, workspace, fault)
+            return await self._by_words(call, role, workspace, fault)
 
     async def preview(self, principal: Principal, wish: RuleWish) -> Preview:
         """Which of the newest past calls the rule would have had a say in. Raises: Invalid, BadWorkspace."""
@@ -143,13 +143,13 @@ class RuleDesk:
             raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could hold in.", param="context_id")
         return StandingRule(rule, check_pattern(rule))
 
-    async def _by_words(self, call: Call, workspace: str, fault: ToolFault) -> Decided:
+    async def _by_words(self, call: Call, role: RoleDefinition, workspace: str, fault: ToolFault) -> Decided:
         """The call could not even be prepared; the rules still have their say about what it names."""
         tool = self._toolbox.find(call.tool)
         touched = touched_then(call.tool, tool.spec, call.parameters, None, workspace) if tool else None
         if touched is None or tool is None:
             return Decided(Effect.ASK, None, fault.message)
-        decided = (await self._judge.decide(call, tool.spec, touched, workspace)).decided
+        decided = (await self._judge.decide(call, tool.spec, touched, workspace, role)).decided
         return Decided(
             decided.effect, decided.rule, f"{decided.why} As things are it would fail, though: {fault.message}"
         )
@@ -162,7 +162,7 @@ class RuleDesk:
         if touched is None or not matches(rule, touched):
             return None
         rules = await self._rules.for_call(call.chat_id, past.workspace)
-        default = by_default(tool.spec, call, touched)
+        default = by_default(tool.spec, call, touched, self._roles.stored(call.role_at_issue))
         now = decide(touched, RuleIndex(rules), default=default)
         would = decide(touched, RuleIndex((*rules, rule)), default=default)
         return Foreseen(call, _shown(touched), now.effect, would.effect)

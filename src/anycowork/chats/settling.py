@@ -10,7 +10,9 @@ from enum import Enum, auto
 
 from pydantic import JsonValue
 
+from anycowork.agent.plan_progress import plan_ended
 from anycowork.agent.toolrunner import result_message
+from anycowork.chats.finding import progress_of
 from anycowork.domain import announce
 from anycowork.domain.approvals import ApprovalState, QuestionState
 from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
@@ -25,7 +27,7 @@ from anycowork.domain.errors import (
 from anycowork.domain.events import Draft
 from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspaces
+from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
@@ -60,8 +62,10 @@ class Settler:
         rows: SnapshotRows,
         workspaces: Workspaces,
         snapshots: Snapshots,
+        toolbox: Toolbox,
         clock: Clock,
     ) -> None:
+        self._toolbox = toolbox
         self._journal = journal
         self._store = store
         self._rows = rows
@@ -85,10 +89,13 @@ class Settler:
             return
         writes: list[Write] = []
         events: list[Draft] = []
+        progress = await progress_of(self._store, self._toolbox, turn, chat.workspace)
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
                 result = await self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
+                if progress:
+                    progress.put(settled)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(announce.tool_result(settled, result))
@@ -104,7 +111,8 @@ class Settler:
             events.append(announce.workflow_progress(broken))
         ended = replace(turn, state=TurnState.ENDED, reason=reason, error=announce.error_json(error) if error else None)
         writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
-        events += [*([announce.error(turn.id, error)] if error else []), announce.turn_ended(ended)]
+        events += [*([announce.error(turn.id, error)] if error else []), *plan_ended(ended, progress)]
+        events.append(announce.turn_ended(ended))
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
 
     async def clear_leftovers(self, turn: Turn) -> None:

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from anycowork.agent.loop import Agent
 from anycowork.agent.moment import Moment
-from anycowork.chats.finding import find_chat
+from anycowork.chats.finding import find_chat, progress_of
 from anycowork.chats.settling import Settler, Unfinished
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, LimitReached, StorageFault, TooManyFaults
 from anycowork.domain.events import EventType
 from anycowork.domain.journal import Change
-from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Journal, Store, Toolbox, Workspaces
 from anycowork.domain.principals import HOUSE
 from anycowork.permissions.roles import RoleBook
+from anycowork.prompts.shortlist import LOOKED_AT
 from anycowork.workflows.runner import WorkflowRunner
 
 log = logging.getLogger(__name__)
@@ -117,20 +117,18 @@ class TurnKeeper:
         """Raises: BadWorkspace, also where nobody registered the folder: an imported chat names whatever its file said."""
         chat = await find_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
+        recent = await self._store.recent_history(chat.id, since=turn.message_id)
         return Moment(
             chat=chat,
             turn=turn,
             role=self._roles.stored(turn.role),
             workspace=self._workspaces.open(chat.workspace),
             toolbox=self._toolbox,
-            history=await self._store.history(chat.id),
+            history=recent.messages,
+            beginning=() if recent.complete else await self._store.first_messages(chat.id, LOOKED_AT),
             calls=await self._store.calls(turn.id),
-            plan=await self._approved_plan(turn),
+            progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),
         )
-
-    async def _approved_plan(self, turn: Turn) -> Plan | None:
-        row = await self._store.plan(turn.plan_id) if turn.plan_id else None
-        return read_plan(row.approved) if row and row.approved else None
 
     async def _heal(self, turn: Turn, error: AnyCoworkError) -> None:
         """Ends the turn for this reason, as soon as the store takes it."""

@@ -1,8 +1,12 @@
-"""How to go on when a run waits for a person: what is asked, and where to answer. Words only."""
+"""How to go on when a run waits for a person: everything that is asked, and where to answer. Words only.
+
+What is printed here may be pasted into a shell: every part of a command line is quoted, and no hidden character is printed.
+"""
 
 import json
+import shlex
 
-from anycowork.commands.console import harmless, shortened
+from anycowork.commands.console import harmless
 from anycowork.commands.house import Address
 from anycowork.commands.outcome import Ending, Outcome
 from anycowork.domain.messages import Json
@@ -14,25 +18,36 @@ def advice_for(outcome: Outcome, chat_id: str | None, address: Address, settings
     if outcome.ending is not Ending.PARKED or chat_id is None:
         return []
     url = address.url if address.lasting else f"http://{settings.host}:{settings.port}"
+    serve = shlex.join(["anycowork", "serve", "--data-dir", str(settings.data_dir)])
     return [
-        *(_asked(one) for one in outcome.waiting),
-        *(
-            []
-            if address.lasting
-            else [f"The chat is kept. Start the server: anycowork serve --data-dir '{settings.data_dir}'"]
-        ),
-        f"Decide at {url}/ (chat {chat_id}), or:",
+        *(line for one in outcome.waiting for line in _asked(one)),
+        *([] if address.lasting else [f"The chat is kept. Start the server: {harmless(serve)}"]),
+        harmless(f"Decide at {url}/ (chat {chat_id}), or:"),
         *(_curl(one, f"{url}/context/{chat_id}", settings) for one in outcome.waiting),
     ]
 
 
-def _asked(waiting: Json) -> str:
+def _asked(waiting: Json) -> list[str]:
+    """All of it: what is not printed here must not be allowed by pasting what is."""
     if "question" in waiting:
         choices = ", ".join(_options(waiting))
-        return shortened(harmless(f"Asks: {waiting['question']}" + (f" ({choices})" if choices else "")), 200)
-    return "Needs approval: " + shortened(
-        harmless(f"{waiting.get('tool')} {waiting.get('resource')} (risk: {waiting.get('risk')})"), 200
-    )
+        return _lines(f"Asks: {waiting['question']}" + (f" ({choices})" if choices else ""))
+    disclosure = waiting.get("disclosure")
+    items = disclosure.get("items") if isinstance(disclosure, dict) else None
+    lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')} (risk: {waiting.get('risk')})")
+    for item in items if isinstance(items, list) else []:
+        if isinstance(item, dict) and item.get("kind") != "tool":
+            named = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
+            control = " (control file)" if item.get("control") else ""
+            lines += _lines(f"  {' '.join(named)}{control}: {item.get('text')}")
+    diff = waiting.get("diff")
+    return [*lines, *(_lines(diff) if isinstance(diff, str) else [])]
+
+
+def _lines(text: str) -> list[str]:
+    """Lines after the first are indented, so that none of them looks like one of ours."""
+    first, *rest = harmless(text).rstrip("\n").split("\n")
+    return [first, *(f"    {line}" for line in rest)]
 
 
 def _options(waiting: Json) -> list[str]:
@@ -47,10 +62,15 @@ def _options(waiting: Json) -> list[str]:
 
 
 def _curl(waiting: Json, chat: str, settings: Settings) -> str:
-    token = f"-H \"Authorization: Bearer $(cat '{settings.data_dir / 'token'}')\""
+    token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(settings.data_dir / "token"))})"'
     if "question" in waiting:
-        answer = {"value": _options(waiting)[0]} if _options(waiting) else {"custom": "your own words"}
-        path, body = f"questions/{waiting.get('message_id')}/answer", json.dumps(answer)
+        answer: Json = {"value": _options(waiting)[0]} if _options(waiting) else {"custom": "your own words"}
+        path, body = f"questions/{waiting.get('message_id')}/answer", answer
     else:
-        path, body = "approvals", f'{{"decisions": [{{"id": "{waiting.get("id")}", "decision": "allow_once"}}]}}'
-    return f"  curl {token} -H 'Content-Type: application/json' -d '{body}' {chat}/{path}"
+        disclosure = waiting.get("disclosure")
+        shown = disclosure.get("hash") if isinstance(disclosure, dict) else None
+        decision: Json = {"id": waiting.get("id"), "decision": "allow_once", **({"disclosure": shown} if shown else {})}
+        path, body = "approvals", {"decisions": [decision]}
+    # In ASCII, so that no character of the body is hidden, and none is changed by making it visible.
+    rest = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), f"{chat}/{path}"])
+    return harmless(f"  curl {token} {rest}")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TextIO
 
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, is_hidden, visible
 from anycowork.streams import OutputLost
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
@@ -35,9 +36,13 @@ class Console:
             raise OutputLost(f"The output could not be written ({error.strerror}).") from error
 
     def json(self, text: str) -> None:
-        """A line of JSON for programs; where the stream is not UTF-8, in ASCII: `backslashreplace` knows escapes that JSON does not."""
+        """JSON for programs: hidden characters as JSON's own escapes, and where the stream is not UTF-8 all that is not ASCII."""
         speaks_unicode = (self.stream.encoding or "").lower() in ("utf-8", "utf8")
-        self.line(text if speaks_unicode else "".join(one if one.isascii() else json.dumps(one)[1:-1] for one in text))
+        kept = (lambda one: not is_hidden(one)) if speaks_unicode else str.isascii
+        plain = text.isascii() or (speaks_unicode and text.isprintable())
+        self.line(
+            text if plain else "".join(one if one == "\n" or kept(one) else json.dumps(one)[1:-1] for one in text)
+        )
 
     def paint(self, text: str, style: str) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour else text
@@ -52,8 +57,8 @@ def stderr() -> Console:
 
 
 def harmless(text: str) -> str:
-    """Untrusted words as they may be shown: line breaks and tabs stay, other control characters become visible."""
-    return "".join(char if char.isprintable() or char in "\n\t" else f"\\x{ord(char):02x}" for char in text)
+    """Untrusted words as they may be shown: line breaks and tabs stay, hidden and misleading characters become visible."""
+    return visible(UntrustedText(text))
 
 
 def shortened(text: str, limit: int) -> str:

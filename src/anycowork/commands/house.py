@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from anycowork.commands.console import stderr
 from anycowork.daemon import AlreadyRunning, DaemonInfo, is_held, running_daemon, stored_token
-from anycowork.domain.errors import StorageFault
+from anycowork.domain.errors import AnyCoworkError, StorageFault
 from anycowork.domain.values import value
 from anycowork.settings import Settings
 
@@ -16,6 +16,10 @@ START_SECONDS = 30.0
 _PAUSE_SECONDS = 0.05
 
 Found = TypeVar("Found")
+
+
+class NoServer(AnyCoworkError):
+    code = "no_server"
 
 
 @value
@@ -37,6 +41,16 @@ async def with_house(settings: Settings, work: Callable[[Address], Awaitable[Fou
         if (running := await _daemon_or_none(settings)) is None:
             raise
         return await work(_address(running, settings, lasting=True))
+
+
+async def running_address(settings: Settings) -> Address:
+    """The data folder's running server. Raises: NoServer, StorageFault."""
+    running = await _daemon_or_none(settings)
+    if running is None:
+        raise NoServer(
+            f"No server runs on the data folder {settings.data_dir}. `anycowork` starts one and opens its page."
+        )
+    return _address(running, settings, lasting=True)
 
 
 async def _daemon_or_none(settings: Settings) -> DaemonInfo | None:
@@ -62,7 +76,7 @@ async def _in_own_house(settings: Settings, work: Callable[[Address], Awaitable[
     ready: asyncio.Future[DaemonInfo] = asyncio.get_running_loop().create_future()
 
     async def serve_here() -> None:
-        await serve(here, ready=ready.set_result)
+        await serve(here, ready=lambda info, _: ready.set_result(info))
         if not ready.done():
             raise StorageFault("The server ended before it was ready; what it wrote above says why.")
 

@@ -33,6 +33,7 @@ _BY_REASON = {
     "planned": Ending.DONE,
     "asked": Ending.PARKED,
     "limit": Ending.LIMIT,
+    "blocked": Ending.FAILED,
     "failed": Ending.FAILED,
     "stopped": Ending.FAILED,
     "interrupted": Ending.FAILED,

@@ -111,8 +111,23 @@ class Walk:
         if outcome.ending is not Ending.PARKED or "question" in outcome.waiting[0]:
             return outcome
         pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
-        found = tuple(one for one in pending if isinstance(one, dict)) if isinstance(pending, list) else ()
-        return replace(outcome, waiting=found or outcome.waiting)
+        found = [one for one in pending if isinstance(one, dict)] if isinstance(pending, list) else []
+        whole = tuple([{**one, "disclosure": await self._whole_disclosure(one)} for one in found])
+        return replace(outcome, waiting=whole or outcome.waiting)
+
+    async def _whole_disclosure(self, approval: Json) -> Json:
+        """With the items that did not come along: the run prints all of them."""
+        known = approval.get("disclosure")
+        disclosure: Json = known if isinstance(known, dict) else {}
+        listed, total = disclosure.get("items"), disclosure.get("total")
+        items = list(listed) if isinstance(listed, list) else []
+        while isinstance(total, int) and len(items) < total:
+            path = f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure?after={len(items)}"
+            page = (await self.client.get(path)).get("items")
+            if not isinstance(page, list) or not page:
+                break
+            items += page
+        return {**disclosure, "items": items}
 
 
 def _ending_of(error: HouseAnswered) -> Ending:

@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from hashlib import sha256
 
+from pydantic import JsonValue
+
 from anycowork.domain.approvals import Approval, ApprovalState
 from anycowork.domain.chats import ChatState, Turn
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.messages import Json, Message
+from anycowork.domain.plan import Plan
+from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, ToolResult
@@ -101,8 +105,17 @@ def question_answered(message_id: str, turn_id: str, answer: Json | None, state:
     return Draft(EventType.QUESTION_ANSWERED, body, turn_id=turn_id, principal=principal)
 
 
-def plan_update(message_id: str, turn_id: str | None, plan: Json, state: str) -> Draft:
-    return Draft(EventType.PLAN_UPDATE, {"plan": {"message_id": message_id, "state": state, **plan}}, turn_id=turn_id)
+def plan_update(message_id: str, turn_id: str | None, plan: Plan, status: PlanStatus) -> Draft:
+    """A plan that was proposed or approved: the whole of it, nothing done yet. `state` is the older name of `status`."""
+    whole: Json = {"message_id": message_id, "status": status.value, "state": status.value, **with_open_steps(plan)}
+    return Draft(EventType.PLAN_UPDATE, {"plan": whole}, turn_id=turn_id)
+
+
+def plan_progress(message_id: str, turn_id: str, status: PlanStatus, steps: StepStatuses) -> Draft:
+    """An approved plan on its way: the status of every step."""
+    told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in steps.items()]
+    body: Json = {"plan": {"message_id": message_id, "status": status.value, "steps": told}}
+    return Draft(EventType.PLAN_UPDATE, body, turn_id=turn_id)
 
 
 def workflow_progress(run: Run) -> Draft:

@@ -3,8 +3,10 @@
 from dataclasses import field
 from enum import StrEnum
 
+from anycowork.domain.disclosure import DisclosedItem, Disclosure, call_items
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, visible
 
 
 class Decision(StrEnum):
@@ -37,7 +39,8 @@ class ApprovalState(StrEnum):
 @value
 class Approval:
     """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file.
-    `network` is where it may go, `host:port` each; `held` says that it has run, and that its changes (`diff`) wait for the answer."""
+    `network` is where it may go, `host:port` each; `held` says that it has run, and that its changes (`diff`) wait for the answer.
+    `items` lists what it grants; an approval of an earlier release has none, and they are made from the rest of it."""
 
     id: str
     chat_id: str
@@ -59,8 +62,19 @@ class Approval:
     created_at: str = ""
     network: tuple[str, ...] = ()
     held: bool = False
+    items: tuple[DisclosedItem, ...] = ()
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """What a person must be shown before they allow it."""
+        drawn = self.diff is not None and not self.held
+        items = self.items or call_items(
+            self.tool, self.parameters, self.resource, network=self.network, paths=(), drawn=drawn
+        )
+        return Disclosure(items, visible(UntrustedText(self.diff)) if self.diff is not None else None)
 
     def to_json(self) -> Json:
+        disclosure = self.disclosure
         return {
             "id": self.id,
             "batch_id": self.batch_id,
@@ -72,9 +86,10 @@ class Approval:
             "reasons": list(self.reasons),
             "outside_plan": self.outside_plan,
             "proposed_rule": self.proposed_rule,
-            "diff": self.diff,
+            "diff": disclosure.content,
             "network": list(self.network),
             "held": self.held,
+            "disclosure": disclosure.to_json(),
             "job_id": None,
             "task_id": None,
             "created_at": self.created_at,

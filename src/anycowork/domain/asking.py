@@ -57,6 +57,9 @@ class ModelOptions:
     images: bool = False
 
 
+LONGEST_REPLY = 400_000  # characters of answer and thinking together, and of native calls
+
+
 @value
 class Offer:
     """A tool as it is offered to a model that calls natively."""

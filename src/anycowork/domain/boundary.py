@@ -26,9 +26,12 @@ W = TypeVar("W", bound=Written)
 Text = Annotated[str, Field(min_length=1)]
 
 
-def read_written(kind: type[W], found: dict[str, JsonValue]) -> W:
+def read_written(kind: type[W], found: dict[str, JsonValue], *, most_bytes: int | None = None) -> W:
     """The document in this object. Raises: ValueError, of which pydantic's ValidationError is one, and text that cannot be encoded another."""
-    return kind.model_validate_json(msgspec.json.encode(found))
+    encoded = msgspec.json.encode(found)
+    if most_bytes is not None and len(encoded) > most_bytes:
+        raise ValueError(f"it has {len(encoded)} bytes, and at most {most_bytes} are read.")
+    return kind.model_validate_json(encoded)
 
 
 def reason_of(message: str) -> str:

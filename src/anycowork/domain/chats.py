@@ -1,6 +1,6 @@
 """Chats and turns: one conversation in one workspace, and one walk from a user's message until the agent rests."""
 
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
@@ -95,6 +95,7 @@ class EndReason(StrEnum):
     ASKED = "asked"
     PLANNED = "planned"
     LIMIT = "limit"
+    BLOCKED = "blocked"
     FAILED = "failed"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
@@ -115,14 +116,13 @@ class Limits:
     seconds: float = 300.0
     faults: int = 3
 
-    def times(self, steps: int) -> "Limits":
-        """While an approved plan runs, the limits count per step of it."""
-        return replace(self, steps=self.steps * max(1, steps), seconds=self.seconds * max(1, steps))
-
 
 @value
 class Turn:
-    """`role` is the role it was started in. Time waiting for a person is not in `seconds`. `plan_id` is the approved plan it carries out."""
+    """`role` is the role it was started in. Time waiting for a person is not in `seconds`. `plan_id` is the approved plan it carries out.
+
+    `steps_before` and `seconds_before` are what `steps` and `seconds` were when the plan's present step began: limits count from there.
+    """
 
     id: str
     chat_id: str
@@ -137,6 +137,8 @@ class Turn:
     reason: EndReason | None = None
     error: Json | None = field(default=None, hash=False)
     created_at: str = ""
+    steps_before: int = 0
+    seconds_before: float = 0.0
 
     def to_json(self) -> Json:
         return {

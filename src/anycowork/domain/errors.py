@@ -2,7 +2,7 @@
 
 AnyCoworkError
 ├── Refusal        the house said no; final, never retried    Forbidden · DeniedByRule · RejectedByUser · OutsideWorkspace
-├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · Runaway
+├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · StepsOpen · Runaway
 ├── ToolFault      the tool ran and failed; the model sees it FileMissing · FileExists · NotRead · CommandFailed · …
 ├── LimitReached   the turn ends, the user is told            TooManySteps · OutOfTime · TooManyFaults
 ├── ProviderFault  upstream; retried with backoff             Unreachable · RateLimited · BrokenStream · BadKey · NoSuchModel
@@ -72,6 +72,12 @@ class BadParameters(ModelFault):
     code = "bad_parameters"
 
 
+class StepsOpen(ModelFault):
+    """The model stopped while steps of the approved plan are open."""
+
+    code = "steps_open"
+
+
 class Runaway(ModelFault):
     code = "runaway_reply"
 
@@ -128,6 +134,12 @@ class StateChanged(ToolFault):
     """What was looked at is no longer what is there."""
 
     code = "state_changed"
+
+
+class StepNotReady(ToolFault):
+    """A call of a plan's step came before the steps that this step depends on. It was not made."""
+
+    code = "step_not_ready"
 
 
 class NotKept(ToolFault):
@@ -360,6 +372,12 @@ class AlreadyAnswered(Conflict):
 
 class AlreadyDecided(Conflict):
     code = "already_decided"
+
+
+class NotAsShown(Conflict):
+    """A client says that it showed a person something else than the decision would grant."""
+
+    code = "not_as_shown"
 
 
 class PlanSuperseded(Conflict):

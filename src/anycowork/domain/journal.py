@@ -110,6 +110,13 @@ class RequireLease:
     epoch: int
 
 
+@value
+class RequireNoDenial:
+    """The whole change is refused with RejectedByUser if a person denied this call."""
+
+    call_id: str
+
+
 Write = (
     AddChat
     | SetChat
@@ -131,6 +138,7 @@ Write = (
     | Run  # put
     | RequireState
     | RequireLease
+    | RequireNoDenial
 )
 
 

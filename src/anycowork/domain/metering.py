@@ -29,6 +29,11 @@ class KeyLimits:
     tokens_per_day: int | None = None
     spend_per_day: int | None = None
 
+    @property
+    def bound_use(self) -> bool:
+        """Whether they bound what is used, not only how often."""
+        return self.tokens_per_day is not None or self.spend_per_day is not None
+
 
 @value
 class Used:

@@ -10,6 +10,8 @@ from anycowork.domain.messages import Json
 from anycowork.domain.tasks import BadGraph, TaskGraph
 
 FORMAT_VERSION = "1.0"
+MOST_STEPS = 10_000
+MOST_BYTES = 2_000_000  # of a plan as JSON: reading it must not hold up everybody else
 
 
 class Budget(Written):
@@ -48,9 +50,12 @@ class Plan(Written):
     def _steps_form_a_graph(self) -> "Plan":
         doubled = sorted(step_id for step_id, count in Counter(step.id for step in self.steps).items() if count > 1)
         if doubled:
-            raise BadGraph("doubled ids", doubled)
+            raise BadGraph("several steps have the same id", doubled)
         TaskGraph.of({step.id: step.dependencies for step in self.steps})
         return self
+
+    def step(self, step_id: str) -> PlanStep | None:
+        return next((step for step in self.steps if step.id == step_id), None)
 
     def to_json(self) -> Json:
         return self.model_dump(mode="json", exclude_none=True)
@@ -87,13 +92,22 @@ def explain_plan(found: Json) -> str:
     return "it is one."
 
 
+def unusable_plan(found: Json) -> str | None:
+    """Why an object that calls itself a plan is none, for the person who reads it as text; None if it is a plan, or nothing of the kind."""
+    if found.get("type") != "plan" or not looks_like_plan(found) or read_plan(found) is not None:
+        return None
+    return f"This plan cannot be used, so it is shown as text: {explain_plan(found)}"
+
+
 def _validated(found: Json) -> Plan:
-    return read_written(Plan, _filled_in(found))
+    return read_written(Plan, _filled_in(found), most_bytes=MOST_BYTES)
 
 
 def _filled_in(found: Json) -> Json:
     steps = found["steps"] if isinstance(found.get("steps"), list) else found["tasks"]
     assert isinstance(steps, list)
+    if len(steps) > MOST_STEPS:
+        raise ValueError(f"a plan has at most {MOST_STEPS} steps, this one has {len(steps)}.")
     rest = {k: v for k, v in found.items() if k not in ("steps", "tasks")}
     return {
         **rest,

@@ -46,6 +46,14 @@ class MessagePage:
 
 
 @value
+class RecentMessages:
+    """The end of a chat, ascending. `complete` if nothing came before."""
+
+    messages: list[Message]
+    complete: bool
+
+
+@value
 class UnfinishedText:
     message_id: str
     kind: EventType
@@ -95,6 +103,12 @@ class Store(Protocol):
 
     async def history(self, chat_id: str) -> list[Message]:
         """Every message of the chat, ascending."""
+
+    async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
+        """The newest messages, ascending, as many as a model could be shown, and in any case those since the message of this id."""
+
+    async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
+        """The oldest ones, ascending."""
 
     async def message(self, chat_id: str, message_id: str) -> Message | None: ...
     async def calls(self, turn_id: str) -> list[Call]:
@@ -219,10 +233,14 @@ def names_nothing(path: str) -> bool:
 
 @value
 class Hidden:
-    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root."""
+    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root.
+
+    What it `withholds` is not searched unless the call names that very file, and the result says so: key files that nobody allowed.
+    """
 
     patterns: tuple[str, ...] = ()
     hides: Callable[[str], bool] = names_nothing
+    withholds: Callable[[str], bool] = names_nothing
 
 
 NOTHING_HIDDEN = Hidden()

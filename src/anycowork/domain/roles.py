@@ -49,5 +49,10 @@ class RoleDefinition:
         return required <= self.permissions
 
     @property
+    def only_advises(self) -> bool:
+        """Its output is a plan or a review, so whatever it does beyond reading asks a person, whatever the tool's own setting."""
+        return self.output is not OutputFormat.TEXT
+
+    @property
     def title(self) -> str:
         return self.name.replace("_", " ").capitalize()

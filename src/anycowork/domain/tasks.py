@@ -4,13 +4,16 @@ from collections.abc import Collection, Iterable, Mapping
 
 from anycowork.domain.values import value
 
+_MOST_NAMED = 20
+
 
 class BadGraph(ValueError):
-    """`ids` are the offending ones."""
+    """`ids` are the offending ones; the message names the first of them."""
 
     def __init__(self, reason: str, ids: Iterable[str]) -> None:
         self.ids = tuple(ids)
-        super().__init__(f"{reason}: {', '.join(self.ids)}")
+        more = f" and {len(self.ids) - _MOST_NAMED} more" if len(self.ids) > _MOST_NAMED else ""
+        super().__init__(f"{reason}: {', '.join(each[:80] for each in self.ids[:_MOST_NAMED])}{more}")
 
 
 @value
@@ -26,7 +29,7 @@ class TaskGraph:
         unknown = sorted({need for needs in graph.dependencies.values() for need in needs} - graph.dependencies.keys())
         if unknown:
             raise BadGraph("unknown dependencies", unknown)
-        if cycle := graph._in_a_cycle():
+        if cycle := graph._cycle():
             raise BadGraph("these tasks wait for each other", cycle)
         return graph
 
@@ -37,8 +40,30 @@ class TaskGraph:
             task for task, needs in self.dependencies.items() if task not in finished and finished.issuperset(needs)
         ]
 
-    def _in_a_cycle(self) -> list[str]:
-        done: set[str] = set()
-        while ready := self.ready(done):
-            done.update(ready)
-        return [task for task in self.dependencies if task not in done]
+    def _cycle(self) -> list[str]:
+        """The ids of one cycle, in the order of the graph; empty if there is none. Each edge is looked at once."""
+        waits = {task: set(needs) for task, needs in self.dependencies.items()}
+        needed_by: dict[str, list[str]] = {}
+        for task, needs in waits.items():
+            for need in needs:
+                needed_by.setdefault(need, []).append(task)
+        ready = [task for task, needs in waits.items() if not needs]
+        while ready:
+            done = ready.pop()
+            for task in needed_by.get(done, ()):
+                waits[task].discard(done)
+                if not waits[task]:
+                    ready.append(task)
+        left = {task: needs for task, needs in waits.items() if needs}
+        return _walk_round(left) if left else []
+
+
+def _walk_round(left: Mapping[str, Collection[str]]) -> list[str]:
+    """Every task in `left` needs another one in it, so whoever walks from need to need comes back to where they were."""
+    walked: dict[str, int] = {}
+    task = next(iter(left))
+    while task not in walked:
+        walked[task] = len(walked)
+        task = min(left[task])
+    cycle = {one for one, place in walked.items() if place >= walked[task]}
+    return [one for one in left if one in cycle]

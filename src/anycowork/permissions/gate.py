@@ -9,19 +9,21 @@ import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, AskWhen
 from anycowork.domain.chats import Turn
+from anycowork.domain.disclosure import Disclosure, call_items
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.plan import Plan
 from anycowork.domain.ports import Clock, Hands, Hidden, Prepared, Rules, Store, Tool, Toolbox
 from anycowork.domain.roles import Permission, RoleDefinition
 from anycowork.domain.rules import Effect, Weighed
-from anycowork.domain.tools import Call, Held, Intent, PathIntent
+from anycowork.domain.tools import Call, CallState, Intent, PathIntent
 from anycowork.domain.values import replace, value
+from anycowork.domain.visible_text import UntrustedText, visible
 from anycowork.permissions.authority import require_authority
 from anycowork.permissions.budgets import Overdrawn
-from anycowork.permissions.grants import granted_by
+from anycowork.permissions.grants import granted_by, not_granted_reason
 from anycowork.permissions.judging import Judge, Judged
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.risk import judge, names_secrets
+from anycowork.permissions.risk import judge, may_show_secrets
 from anycowork.permissions.rules import Decided
 
 
@@ -66,13 +68,14 @@ class MustAsk:
 @value
 class Standing:
     """What the door needs to know of the moment: the turn, the role at issue and the role now, the approved plan that runs,
-    and whether its budget is spent."""
+    and whether its budget is spent. `denied` are the tools and resources that a person denied in this turn."""
 
     turn: Turn
     at_issue: RoleDefinition
     now: RoleDefinition
     plan: Plan | None = None
     overdrawn: Overdrawn | None = None
+    denied: frozenset[tuple[str, str]] = frozenset()
 
 
 class Gate:
@@ -95,24 +98,26 @@ class Gate:
 
     async def admit(self, call: Call, standing: Standing, hands: Hands) -> Admitted | MustAsk:
         """Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold)."""
+        await self._decisions_on(call)
         looked = await self._look(call, standing, hands)
+        asked = await self._decisions_on(call)  # again: looking takes time, and a person may have denied it meanwhile
         if looked.judged.effect is Effect.DENY:
             raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
-        if self._passes_unasked(call, looked):
+        if self._passes_unasked(call, looked, standing):
             return looked
-        asked = await self._store.approvals_of_call(call.id)
-        if not asked and self._may_run_first(call, looked):
+        if not asked and self._may_run_first(call, looked, standing):
             return replace(looked, asks_at_commit=True)
         return self._ask(call, standing, looked, asked)
 
     async def admit_held(self, call: Call, held: Intent, standing: Standing, hands: Hands) -> Admitted | MustAsk:
         """The same door for changes that wait: the authority and the rules of now, and a person's word on exactly these. Raises: as `admit`."""
+        await self._decisions_on(call)
         looked = await self._look(call, standing, hands)
         weighed = await self.weigh(call, held.paths, hands.workspace.root)
         for effect, why in ((looked.judged.effect, looked.judged.why), (weighed.effect, weighed.why)):
             if effect is Effect.DENY:
                 raise DeniedByRule(f"{why} The command has run already.")
-        return self._ask(call, standing, looked, await self._store.approvals_of_call(call.id), held)
+        return self._ask(call, standing, looked, await self._decisions_on(call), held)
 
     async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> Weighed:
         return await self._judge.weigh(call, changes, workspace)
@@ -125,12 +130,24 @@ class Gate:
         """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
         looked = await self._look(call, standing, hands)
         decided = looked.judged.decided
-        passes = self._passes_unasked(call, looked)
+        passes = self._passes_unasked(call, looked, standing)
         if decided.effect is Effect.ALLOW and not passes:
             return Decided(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
-        if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked):
+        if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked, standing):
             return replace(decided, why=f"{decided.why} It runs first, and asks with its changes in hand.")
         return decided
+
+    async def _decisions_on(self, call: Call) -> Sequence[Approval]:
+        """The call's approvals, newest last. Raises: RejectedByUser if a person denied one: nothing else can admit the call then.
+
+        A call that was only issued has none: approvals are stored together with the state `asking`.
+        """
+        if call.state is CallState.ISSUED:
+            return ()
+        approvals = await self._store.approvals_of_call(call.id)
+        if denied := next((one for one in approvals if one.state is ApprovalState.DENIED), None):
+            raise RejectedByUser(denial(denied))
+        return approvals
 
     async def _look(self, call: Call, standing: Standing, hands: Hands) -> Admitted:
         """Every stage but the last: the call as it would run, and what the rules say of it."""
@@ -140,7 +157,7 @@ class Gate:
         if hidden.patterns:
             own = replace(own, hidden=hidden)
         prepared = await tool.prepare(call.parameters, own)
-        judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root)
+        judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root, standing.now)
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
         over = standing.overdrawn if standing.overdrawn and standing.overdrawn.holds_back(call, tool.spec) else None
         return Admitted(tool, prepared, granted, judged, step, overdrawn=over)
@@ -157,8 +174,12 @@ class Gate:
             )
         return tool, granted
 
-    def _passes_unasked(self, call: Call, looked: Admitted) -> bool:
+    def _passes_unasked(self, call: Call, looked: Admitted, standing: Standing) -> bool:
         tool, judged = looked.tool, looked.judged
+        if (call.tool, looked.prepared.resource) in standing.denied:
+            return (
+                False  # a person denied the same in another call: a rule made for something else does not outvote them
+            )
         if judged.effect is Effect.ASK and judged.rule is not None:
             return False  # a rule that asks is stronger than what a plan grants
         if judged.not_allowed:
@@ -173,20 +194,23 @@ class Gate:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return looked.granted_by_plan or judged.effect is Effect.ALLOW
 
-    def _may_run_first(self, call: Call, looked: Admitted) -> bool:
-        """Only what the sandbox holds, what leaves it by no network, and what no rule asks for by name.
+    def _may_run_first(self, call: Call, looked: Admitted, standing: Standing) -> bool:
+        """Only what the sandbox holds, what leaves it by no network, what can show no secret, and what no rule asks for by name.
 
+        A role that only advises asks before.
         What only reads has nothing to commit, so nobody would ever be asked.
         """
         return (
             self._ask_when() is AskWhen.AT_COMMIT
+            and not standing.now.only_advises
             and looked.tool.spec.contained
             and not looked.tool.spec.read_only
             and not looked.prepared.network
             and not call.provenance.suspicious
             and looked.judged.rule is None
             and looked.overdrawn is None
-            and not names_secrets(looked.prepared.resource)
+            and (call.tool, looked.prepared.resource) not in standing.denied
+            and not may_show_secrets(looked.prepared.resource)
         )
 
     def _ask(
@@ -200,20 +224,20 @@ class Gate:
         """An approval counts only for exactly what was shown; if anything of it changed, it is asked again."""
         binding = bind(call, admitted.prepared, standing, held)
         for approval in reversed(asked):
-            if approval.state is ApprovalState.DENIED:
-                raise RejectedByUser(_denial(approval))
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
                 return replace(admitted, approval_id=approval.id)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
                 return MustAsk(approval)
-        return MustAsk(self._approval(call, standing, admitted, binding, held.held if held else None))
+        return MustAsk(self._approval(call, standing, admitted, binding, held))
 
     def _approval(
-        self, call: Call, standing: Standing, admitted: Admitted, binding: str, held: Held | None
+        self, call: Call, standing: Standing, admitted: Admitted, binding: str, intent: Intent | None
     ) -> Approval:
-        prepared = admitted.prepared
-        risk, reasons = judge(admitted.tool.spec, call, prepared.resource, prepared.network)
-        outside = standing.plan is not None and admitted.plan_step is None
+        prepared, held = admitted.prepared, intent.held if intent else None
+        risk, reasons = judge(
+            admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.judged.workspace
+        )
+        not_granted = standing.plan is not None and admitted.plan_step is None
         judged = admitted.judged
         return Approval(
             id=self._clock.new_id(),
@@ -229,15 +253,16 @@ class Gate:
                 *(held.why if held else ()),
                 *reasons,
                 *judged.reasons,
-                *(["It is outside the approved plan."] if outside else []),
+                *([not_granted_reason(standing.plan, call)] if standing.plan and not_granted else []),
                 *([admitted.overdrawn.why] if admitted.overdrawn else []),
             ),
             binding=binding,
-            outside_plan=outside,
+            outside_plan=not_granted and call.plan_step is None,
             proposed_rule=None if held and held.every_time else proposed_rule(judged.touched, judged.workspace),
             diff=held.diff if held else prepared.diff,
             network=tuple(map(str, prepared.network)),
             held=held is not None,
+            items=disclose(call, prepared, intent).items,
             created_at=self._clock.now(),
         )
 
@@ -249,15 +274,31 @@ class Gate:
 def bind(call: Call, prepared: Prepared, standing: Standing, held: Intent | None = None) -> str:
     """The hash of exactly what is shown: call, resolved resource, role, principal, state of the file.
 
-    Of held changes also what each path was and shall be, and where they wait.
+    Of held changes also what each path was and shall be, and where they wait; of all, the hash of the disclosure.
     """
     told = (call.tool, call.parameters, prepared.resource, prepared.state, standing.now.name, standing.turn.principal)
-    shown: list[object] = list(told)
+    shown: list[object] = [*told, disclose(call, prepared, held).hash]
     if held is not None:
         shown += [call.id, held.staged, held.paths]
     return hashlib.sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
 
 
-def _denial(approval: Approval) -> str:
+def disclose(call: Call, prepared: Prepared, held: Intent | None = None) -> Disclosure:
+    """All that allowing this call, or its changes that wait, grants."""
+    diff = held.held.diff if held and held.held else prepared.diff
+    items = call_items(
+        call.tool,
+        call.parameters,
+        prepared.resource,
+        network=map(str, prepared.network),
+        paths=prepared.touched,
+        changes=held.paths if held else (),
+        drawn=held is None and diff is not None,
+    )
+    return Disclosure(items, visible(UntrustedText(diff)) if diff is not None else None)
+
+
+def denial(approval: Approval) -> str:
+    """What the model reads of it."""
     note = f" They said: “{approval.note}”" if approval.note else ""
     return f"The person denied this call ({approval.tool} on {approval.resource}).{note} Do not try it again; go another way or ask."

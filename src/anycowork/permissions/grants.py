@@ -9,8 +9,19 @@ from anycowork.permissions.patterns import path_matches, plain
 
 
 def granted_by(plan: Plan, spec: ToolSpec, call: Call, prepared: Prepared) -> str | None:
-    """The id of the first step that names this call, or None: then it is outside the plan."""
-    return next((step.id for step in plan.steps if _names(step, spec, call, prepared)), None)
+    """The id of the step that the call belongs to, if this step grants it; else None."""
+    step = plan.step(call.plan_step) if call.plan_step is not None else None
+    return step.id if step is not None and _names(step, spec, call, prepared) else None
+
+
+def not_granted_reason(plan: Plan, call: Call) -> str:
+    """Why a person is asked about a call that its plan does not grant."""
+    step = plan.step(call.plan_step) if call.plan_step is not None else None
+    if step is None:
+        return "It is outside the approved plan."
+    return (
+        f"It is not granted by the approved plan: it belongs to step {step.id[:80]}, which does not name exactly this."
+    )
 
 
 def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
@@ -18,22 +29,29 @@ def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bo
         return False  # what it will change is known only when it has run: nobody has approved that with a plan
     if spec.runs_commands:
         return call.parameters.get("command") in (*step.commands, step.check)
-    return _names_tool(step, spec) and _all_paths_named(step, prepared)
+    return names_tool(step, spec) and _all_paths_named(step, prepared)
 
 
-def _names_tool(step: PlanStep, spec: ToolSpec) -> bool:
+def names_tool(step: PlanStep, spec: ToolSpec) -> bool:
     """A planner cannot know the tools it lacks, so a step may name permissions instead, whole or by their first word (`write`).
 
     A step that names neither grants what its paths say; deleting is never meant without being named.
     """
-    needed = set(step.tools_needed)
-    if not needed:
+    if not step.tools_needed:
         return Permission.DELETE_FILES not in spec.permissions
-    named = {
-        Permission.READ_FILES,
-        *(p for p in Permission if p.value in needed or p.value.partition("_")[0] in needed),
-    }
-    return spec.name in needed or spec.permissions <= named
+    return spec.name in step.tools_needed or spec.permissions <= {Permission.READ_FILES, *_permissions_named(step)}
+
+
+def owns_tool(step: PlanStep, spec: ToolSpec) -> bool:
+    """Whether the step itself names the tool, or a permission that the tool is for. Reading comes with every other permission."""
+    named = _permissions_named(step)
+    covered = spec.permissions <= {Permission.READ_FILES, *named} and not named.isdisjoint(spec.permissions)
+    return spec.name in step.tools_needed or covered
+
+
+def _permissions_named(step: PlanStep) -> set[Permission]:
+    needed = set(step.tools_needed)
+    return {each for each in Permission if each.value in needed or each.value.partition("_")[0] in needed}
 
 
 def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import Destination
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, Rules
+from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.rules import Effect, Rule, Weighed
 from anycowork.domain.tools import Call, PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.resources import Touched, touched_by
-from anycowork.permissions.risk import holds_keys, judge
+from anycowork.permissions.risk import judge
 from anycowork.permissions.rules import Decided, RuleIndex, decide, named_literally, not_allowed, weigh
 
 _MOST_INDEXES = 256
@@ -49,12 +51,16 @@ class Judge:
         self._rules = rules
         self._indexes: dict[str, RuleIndex] = {}
 
-    async def look(self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str) -> Judged:
-        return await self.decide(call, spec, touched_by(prepared, spec, workspace), workspace)
+    async def look(
+        self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str, role: RoleDefinition
+    ) -> Judged:
+        return await self.decide(call, spec, touched_by(prepared, spec, workspace), workspace, role)
 
-    async def decide(self, call: Call, spec: ToolSpec, touched: Touched, workspace: str) -> Judged:
+    async def decide(
+        self, call: Call, spec: ToolSpec, touched: Touched, workspace: str, role: RoleDefinition
+    ) -> Judged:
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
-        decided = decide(touched, index, default=by_default(spec, call, touched))
+        decided = decide(touched, index, default=by_default(spec, call, touched, role))
         hidden = index.hidden_from(spec)
         if not touched.network:
             return Judged(touched, workspace, decided, hidden=hidden)
@@ -85,16 +91,22 @@ _READS = Decided(Effect.ALLOW, None, "Reading inside the workspace passes.")
 _HOLDS_KEYS = Decided(Effect.ASK, None, "No rule covers it, and the file looks as if it held keys or passwords.")
 
 
-def by_default(spec: ToolSpec, call: Call, touched: Touched) -> Decided:
-    """With no rule the tool's own setting holds, tightened by risk."""
-    if spec.read_only and not spec.requires_approval:
-        if any(map(holds_keys, touched.paths)):
-            return _HOLDS_KEYS
-        return _READS
+def by_default(spec: ToolSpec, call: Call, touched: Touched, role: RoleDefinition) -> Decided:
+    """With no rule the tool's own setting decides, tightened by risk and by role.
+
+    By risk: a read of a key file asks, and so does whatever is risky. By role: one that only advises (its output is a plan or a review)
+    passes by itself only where it reads; whatever can change something asks, also with a tool that needs no approval.
+    """
     if spec.requires_approval:
         return Decided(Effect.ASK, None, f"No rule covers it, and '{spec.name}' asks.")
+    if any(map(is_key_file, touched.paths)):
+        return _HOLDS_KEYS
+    if spec.read_only:
+        return _READS
+    if role.only_advises:
+        return Decided(Effect.ASK, None, f"No rule covers it, and {role.title} only advises: '{spec.name}' asks.")
     resource = touched.paths[0] if touched.paths else touched.other or ""
-    risk, reasons = judge(spec, call, resource)
+    risk, reasons = judge(spec, call, resource)  # where it goes is decided by itself
     if risk is Risk.HIGH:
         return Decided(Effect.ASK, None, f"No rule covers it, and it is risky. {' '.join(reasons)}")
     return Decided(Effect.ALLOW, None, f"'{spec.name}' needs no approval.")

@@ -2,6 +2,7 @@
 
 from pathlib import PurePosixPath
 
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, RuleScope
 from anycowork.domain.steering import path_steers
@@ -39,8 +40,8 @@ def _words(touched: Touched) -> str | None:
 
 
 def _folder(paths: tuple[str, ...]) -> str | None:
-    """`/<folder>/*`, or the very file if it steers others; of several folders the one that holds them all, with everything below it."""
-    if any(map(path_steers, paths)):  # a folder's rule would not hold for it
+    """`/<folder>/*`, or the very file if it steers others or holds keys; of several folders the one that holds them all, with everything below it."""
+    if any(path_steers(path) or is_key_file(path) for path in paths):  # a folder's rule would not hold for it
         return paths[0] if len(paths) == 1 and is_literal(paths[0]) else None
     parents = {PurePosixPath(path).parent for path in paths}
     if not parents or any("*" in str(parent) or "?" in str(parent) for parent in parents):

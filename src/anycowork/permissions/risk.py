@@ -1,47 +1,50 @@
-"""How risky a call is, and why, in words that a person reads on the approval card. Pure."""
+"""How risky a call is, and why, in words that a person reads on the approval card. Pure.
 
-import re
+Low: it only reads. Medium: it changes the workspace, and a checkpoint can undo that. High: it deletes what no checkpoint holds, uses the
+network, asks for more rights, runs without a sandbox, stood in a suspicious place, or touches control files, secrets or what lies outside.
+"""
+
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
+from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.steering import is_build_script, path_steers
 from anycowork.domain.tools import Call, ToolSpec
+from anycowork.permissions.command_risk import deletes, high_risks, may_reach_secrets, only_reads
+from anycowork.permissions.commands import parse
 
-_SECRETS = re.compile(
-    r"(^|/)(\.env[^/]*|\.ssh|\.aws|\.netrc|id_[a-z0-9]+|[^/]*(secret|credential|token|\.pem|\.key)[^/]*)(/|$)", re.I
-)
-_NETWORK = re.compile(
-    r"\b(curl|wget|ssh|scp|rsync|nc|ncat|telnet|ftp|git\s+(push|pull|fetch|clone)|npm|pip|uv|cargo|apt(-get)?)\b"
-)
-_DESTRUCTIVE = re.compile(r"\b(rm|rmdir|shred|dd|mkfs\S*|truncate|git\s+(reset|clean|checkout))\b")
-_PRIVILEGED = re.compile(r"\b(sudo|su|doas|pkexec|chown|setcap)\b")
-
-_KEYS = re.compile(
-    r"(^|/)(\.env(?!\.(example|sample|template)$)[^/]*|\.ssh/.*|\.aws/.*|\.netrc|\.pgpass|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx))$"
-)
+_COMMAND = "command:"
 
 
-def holds_keys(resource: str) -> bool:
-    """By its name the file holds keys or passwords: narrower than what only looks like a secret, since it makes reading ask."""
-    return _KEYS.search(resource) is not None
-
-
-def names_secrets(resource: str) -> bool:
-    """Whether a command's words name what looks like a secret: its output would show it to the model."""
-    return any(_SECRETS.search(word) for word in resource.split())
+def may_show_secrets(resource: str) -> bool:
+    """Whether running it could show a secret to the model: it names one, or has words that are only known when it runs."""
+    if resource.startswith(_COMMAND):
+        return may_reach_secrets(parse(resource.removeprefix(_COMMAND)))
+    return looks_secret(resource)
 
 
 def judge(
-    spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = ()
+    spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = (), *, workspace: str = ""
 ) -> tuple[Risk, tuple[str, ...]]:
     """The level, and every reason for it."""
-    reasons = [*_of_permissions(spec), *_of_network(network), *_of_resource(resource), *_of_provenance(call)]
-    high = [text for level, text in reasons if level is Risk.HIGH]
-    if high:
-        return Risk.HIGH, tuple(text for _, text in reasons)
-    return (Risk.LOW if spec.read_only else Risk.MEDIUM), tuple(text for _, text in reasons)
+    reasons = [
+        *_of_permissions(spec),
+        *_of_network(network),
+        *_of_resource(spec, resource, workspace),
+        *_of_provenance(call),
+    ]
+    texts = tuple(text for _, text in reasons)
+    if any(level is Risk.HIGH for level, _ in reasons):
+        return Risk.HIGH, texts
+    return (Risk.LOW if _reads(spec, resource) else Risk.MEDIUM), texts
+
+
+def _reads(spec: ToolSpec, resource: str) -> bool:
+    if spec.read_only:
+        return True
+    return spec.contained and resource.startswith(_COMMAND) and only_reads(parse(resource.removeprefix(_COMMAND)))
 
 
 def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
@@ -56,7 +59,7 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
         )
         found.append((Risk.MEDIUM if spec.contained else Risk.HIGH, held))
     if Permission.DELETE_FILES in spec.permissions and Permission.CREATE_FILES not in spec.permissions:
-        found.append((Risk.HIGH, "It deletes."))
+        found.append((Risk.MEDIUM, "It deletes; a checkpoint keeps what was there."))
     if Permission.WRITE_FILES in spec.permissions:
         found.append((Risk.MEDIUM, "It changes an existing file."))
     if Permission.CREATE_FILES in spec.permissions:
@@ -71,17 +74,16 @@ def _of_network(network: Sequence[Destination]) -> list[tuple[Risk, str]]:
     return [(Risk.HIGH, f"It can send what it reads to, and take orders from, {named}.")]
 
 
-def _of_resource(resource: str) -> list[tuple[Risk, str]]:
-    if resource.startswith("command:"):
-        words = resource.removeprefix("command:")
-        in_words = (
-            (_PRIVILEGED, "It asks for more rights (sudo or the like)."),
-            (_DESTRUCTIVE, "It may delete or overwrite."),
-            (_NETWORK, "It may use the network."),
-            (_SECRETS, "It names what looks like a secret."),
-        )
-        return [(Risk.HIGH, text) for pattern, text in in_words if pattern.search(words)]
-    secret = [(Risk.HIGH, "The path looks like a secret.")] if _SECRETS.search(resource) else []
+def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Risk, str]]:
+    if resource.startswith(_COMMAND):
+        command = parse(resource.removeprefix(_COMMAND))
+        found = [(Risk.HIGH, text) for text in high_risks(command, workspace)]
+        if deletes(command) and spec.contained and not found:
+            found.append((Risk.MEDIUM, "It deletes or overwrites; a checkpoint keeps what was there."))
+        return found
+    secret = [(Risk.HIGH, "The path looks like a secret.")] if looks_secret(resource) else []
+    if spec.read_only:
+        return secret
     if path_steers(resource):
         return [*secret, (Risk.HIGH, "The file steers tools, editors or agents.")]
     script = "Package managers or build tools run what this file says." if is_build_script(resource) else ""

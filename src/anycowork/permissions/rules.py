@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from anycowork.domain.errors import Invalid
+from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, Hidden
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
@@ -51,15 +52,21 @@ class RuleIndex:
 
     def hidden_from(self, spec: ToolSpec | None = None) -> Hidden:
         """What a rule denies reading, to anyone, so that no tool tells of it; one that looks through folders may be denied more."""
+        searches = spec is not None and spec.looks_below and spec.reveals
         if not self.rules:
-            return NOTHING_HIDDEN
+            return _KEY_FILES_WITHHELD if searches else NOTHING_HIDDEN
         tools = (spec.name, _READ) if spec is not None and spec.looks_below else (_READ,)
         if (known := self._hidden.get(tools[0])) is None:
             shelves = [shelf for name in tools if (shelf := self.shelf(name, Effect.DENY))]
             patterns = tuple(dict.fromkeys(pattern for shelf in shelves for pattern in shelf.patterns))
-            hides = partial(_any_hides, shelves)
-            known = self._hidden[tools[0]] = Hidden(patterns, hides) if patterns else NOTHING_HIDDEN
+            known = Hidden(patterns, partial(_any_hides, shelves)) if patterns else NOTHING_HIDDEN
+            if searches:
+                known = replace(known, withholds=partial(_withholds, _about_key_files(self), tools))
+            self._hidden[tools[0]] = known
         return known
+
+
+_KEY_FILES_WITHHELD = Hidden(withholds=is_key_file)
 
 
 def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
@@ -84,8 +91,32 @@ def decide(touched: Touched, index: RuleIndex, *, default: Decided) -> Decided:
                 None,
                 f"The rule '{rule.title()}' allows it, but '{_legible(path)}' steers tools, editors or agents, and no rule names it.",
             )
+        if path := _key_file_unnamed(touched, index):
+            return Decided(
+                Effect.ASK,
+                None,
+                f"The rule '{rule.title()}' allows it, but '{_legible(path)}' looks as if it held keys or passwords, and no rule names it.",
+            )
         return Decided(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     return default
+
+
+def _key_file_unnamed(touched: Touched, index: RuleIndex) -> str | None:
+    """The first key file that the call would show and that no rule names: whoever allows a folder does not think of it."""
+    keys = [path for path in touched.paths if is_key_file(path)] if touched.reveals else []
+    if not keys:
+        return None
+    naming = _about_key_files(index)
+    return next((path for path in keys if _withholds(naming, (touched.tool, _READ), path)), None)
+
+
+def _about_key_files(index: RuleIndex) -> RuleIndex:
+    """The rules that allow key files by name: `/.env`, `**/*.pem`, `/.ssh/**`."""
+    return RuleIndex([rule for rule in index.rules if rule.effect is Effect.ALLOW and is_key_file(rule.resource)])
+
+
+def _withholds(naming: RuleIndex, tools: Sequence[str], path: str) -> bool:
+    return is_key_file(path) and _about_path(naming, tools, path, Effect.ALLOW) is None
 
 
 def _steering_unnamed(touched: Touched, index: RuleIndex) -> str | None:

@@ -40,21 +40,32 @@ class Conversation:
     """Neighbours of one side are merged as they come: an assistant's words of one turn by a line break, all else by a blank line."""
 
     def __init__(self) -> None:
-        self.turns: list[Said] = []
+        self._turns: list[Said] = []
+        self._open: list[tuple[str, Said]] = []  # what the last turn is merged from, each with the joint before it
         self._newest: Message | None = None
+
+    @property
+    def turns(self) -> list[Said]:
+        if len(self._open) > 1:
+            words = "".join(part for joint, one in self._open for part in (joint, one.content))
+            parts = tuple(part for _, one in self._open for part in one.parts)
+            self._turns[-1] = Said(self._turns[-1].role, words, parts)
+            self._open = [("", self._turns[-1])]
+        return self._turns
 
     def add(self, message: Message, one: Said) -> None:
         """The next message that has words, with its words."""
         before, self._newest = self._newest, message
-        turns = self.turns
-        if before is None or turns[-1].role != one.role:
-            turns.append(one)
+        if before is None or self._turns[-1].role != one.role:
+            self._begin(one)
         elif _is_result(before) and not _is_result(message):
-            turns += [_one(ASSISTANT, TURN_OVER), one]  # a person's words never stand inside a result
+            self._begin(_one(ASSISTANT, TURN_OVER), one)  # a person's words never stand inside a result
         else:
-            last = turns[-1]
-            words = f"{last.content}{_joint(before, message, one.role)}{one.content}"
-            turns[-1] = Said(one.role, words, (*last.parts, *one.parts))
+            self._open.append((_joint(before, message, one.role), one))
+
+    def _begin(self, *turns: Said) -> None:
+        self.turns.extend(turns)
+        self._open = [("", turns[-1])]
 
 
 def is_summary(message: Message) -> bool:

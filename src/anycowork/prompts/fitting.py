@@ -205,6 +205,11 @@ class Fitting:
         return weighed(message, ratio=self._ratio, result_cap=self._short, whole=whole)
 
 
+def shown_result(message: Message) -> Message:
+    """The most that any model is shown of it."""
+    return _cut_result(message, RESULT_CAP)
+
+
 def _cut_result(message: Message, limit: int) -> Message:
     if message.message_type is not MessageType.TOOL_RESULT or len(message.content) * MOST_BYTES <= limit:
         return message

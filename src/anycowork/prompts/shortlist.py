@@ -7,6 +7,7 @@ would throw away what a provider has cached of everything after it.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.tools import ToolSpec
@@ -14,6 +15,7 @@ from anycowork.domain.values import value
 from anycowork.prompts.tokens import size
 
 A_REQUEST = 4  # words; fewer may be a greeting, which says nothing of what the chat is about
+LOOKED_AT = 50  # messages at the beginning of a chat among which it stands
 LONGEST_REQUEST = 2_000  # characters of it that are looked at
 
 
@@ -27,8 +29,9 @@ class Shortlist:
 
 def opening_request(history: Iterable[Message]) -> str:
     """The first words of the person that say more than a greeting; empty as long as there are none."""
-    said = (one.content for one in history if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
-    return next((words[:LONGEST_REQUEST] for words in said if len(words.split()) >= A_REQUEST), "")
+    first = islice(history, LOOKED_AT)
+    said = (one.content for one in first if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
+    return next((words for words in said if len(words.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
 
 
 def ranked(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:

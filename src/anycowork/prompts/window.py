@@ -33,8 +33,10 @@ class Shown:
 class Window:
     """A history that only grows: each message is put into words, weighed and placed once, however often the whole is shown."""
 
-    def __init__(self, *, ratio: float = 1.0, result_cap: int = RESULT_CAP) -> None:
+    def __init__(self, *, ratio: float = 1.0, result_cap: int = RESULT_CAP, begins_late: bool = False) -> None:
+        """`begins_late` says that the chat has earlier messages than those that will be added."""
         self.ratio = ratio
+        self._begins_late = begins_late
         self._result_cap = result_cap
         self._length = 0
         self._items: list[Weighed] = []
@@ -65,18 +67,22 @@ class Window:
         """What came before is not shown any more; it is stored as ever."""
         self._items, self._whole, self._tokens = [], Conversation(), 0
         self._fitting, self._fitted = None, 0
+        self._begins_late = False
 
     def shown(self, *, budget: int, system: str = "") -> Shown:
         """As `optimize_history_by_tokens`."""
         if self._system.text is not system:
             self._system = _System(system, tokens(system, self.ratio) + FRAME if system else 0)
         told = self._system
-        if told.tokens + self._tokens <= budget:  # nearly always; then nothing has to give way
+        if (
+            told.tokens + self._tokens <= budget and not self._begins_late
+        ):  # nearly always; then nothing has to give way
             return Shown((*told.said, *self._whole.turns), told.tokens + self._tokens)
         kept, weight = self._within(budget - told.tokens)
         return Shown((*told.said, *kept), told.tokens + weight)
 
     def _within(self, room: int) -> tuple[list[Said], int]:
+        room -= tokens(LEFT_OUT, self.ratio) + FRAME if self._begins_late else 0
         if self._fitting is None or self._fitting.budget != room:
             self._fitting, self._fitted = Fitting(budget=room, ratio=self.ratio, result_cap=self._result_cap), 0
         self._fitting.extend(self._items[self._fitted :])
@@ -86,7 +92,7 @@ class Window:
             if item.said is not None:
                 conversation.add(item.shown, item.said)
                 weight += item.tokens
-        if not self._fitting.left_out:
+        if not self._fitting.left_out and not self._begins_late:
             return conversation.turns, weight
         return _with_note(conversation.turns), weight + tokens(LEFT_OUT, self.ratio) + FRAME
 

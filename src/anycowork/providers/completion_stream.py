@@ -92,14 +92,15 @@ class CompletionStream:
         self._done = any(marks)
         return events[: marks.index(True)] if self._done else events
 
-    async def _whole(self, body: bytes) -> CompletionDelta:
+    async def _whole(self, first: bytes) -> CompletionDelta:
         """A server that ignores `stream` answers with one JSON object."""
+        body = bytearray(first)
         while piece := await self._piece(self._timeouts.idle):
             body += piece
             if len(body) > MAX_WHOLE_BYTES:
                 raise self._broken(f"sent an answer of more than {MAX_WHOLE_BYTES} bytes.")
         try:
-            delta = read_whole(body)
+            delta = read_whole(bytes(body))
         except Unreadable:
             raise self._broken("sent an answer that is not JSON.") from None
         self._done = bool(delta.chunks or delta.calls)

@@ -5,31 +5,43 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from anycowork.domain.asking import CallChunk, Part, Said
+from anycowork.domain.asking import LONGEST_REPLY, CallChunk, Part, Said
+from anycowork.domain.errors import Runaway
 from anycowork.domain.messages import Json
 from anycowork.providers.deltas import well_formed
 from anycowork.providers.images import openai_content
+
+MOST_CALLS = 100  # of one answer that are listened to
 
 
 def strict(tool: str, arguments: str) -> CallChunk:
     """A native call in the strict form. Arguments that are no JSON stay as they came: the reader of the reply says what is wrong."""
     try:
         given = json.loads(arguments or "{}")
+        return CallChunk(msgspec.json.encode({"tool": tool, "parameters": given, "terminate": False}).decode())
     except (ValueError, RecursionError):
         return CallChunk(f'{{"tool": {json.dumps(tool)}, "parameters": {arguments}, "terminate": false}}')
-    return CallChunk(msgspec.json.encode({"tool": tool, "parameters": given, "terminate": False}).decode())
 
 
 class CallPieces:
-    """The calls of one streamed answer: each comes in pieces under its own number."""
+    """The calls of one streamed answer: each comes in pieces under its own number. Together they may be as long as a reply in words."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
         self._arguments: dict[int, list[str]] = {}
+        self._length = 0
 
     def add(self, index: int, *, name: str = "", arguments: str = "") -> None:
+        """Raises: Runaway."""
+        self._length += len(name) + len(arguments)
+        if self._length > LONGEST_REPLY:
+            raise Runaway(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
+        if index not in self._names and len(self._names) >= MOST_CALLS:
+            raise Runaway(f"The reply was stopped because it made more than {MOST_CALLS} calls. Make fewer at a time.")
         self._names[index] = self._names.get(index) or name
-        self._arguments.setdefault(index, []).append(arguments)
+        pieces = self._arguments.setdefault(index, [])
+        if arguments:
+            pieces.append(arguments)
 
     def whole(self) -> Iterator[CallChunk]:
         for index in sorted(self._names):

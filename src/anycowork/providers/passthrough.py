@@ -97,6 +97,10 @@ class Line:
     def price(self, model: str | None) -> Price | None:
         return price_of(model, self._upstream.prices)
 
+    @property
+    def bound_field(self) -> str:
+        return self._upstream.bound_field
+
     async def entries(self) -> list[Json]:
         """The provider's own list of models. Raises: ProviderFault."""
         answer = await self._ask("GET", "models", b"", [(b"Accept-Encoding", b"identity")])
@@ -150,6 +154,8 @@ class LentLine:
             answer.afterwards(stack.pop_all())
         return answer
 
+    bound_field = "max_tokens"
+
     def price(self, model: str | None) -> Price | None:
         return None
 
@@ -187,8 +193,8 @@ class LiveAnswer:
             raise BrokenStream(f"The connection to {self._name} was lost in the middle of its answer.") from None
         self._complete = True
 
-    def used(self, expected: Used) -> Used:
-        return self._watch.used(expected, complete=self._complete)
+    def used(self, expected: Used, *, in_full: bool = False) -> Used:
+        return self._watch.used(expected, complete=self._complete, in_full=in_full)
 
     async def aclose(self) -> None:
         self._give_back()

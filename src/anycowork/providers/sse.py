@@ -58,7 +58,7 @@ class SseReader:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
-            self._size += len(value)
+            self._size += len(value) + 1  # with its line end: many empty ones are large, too
             self._check_size(self._size)
         return None
 

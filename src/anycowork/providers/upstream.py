@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from urllib.parse import urlsplit
 
 from anycowork.domain.errors import (
     BadKey,
@@ -45,6 +46,13 @@ class Upstream:
             return target_of(self.base_url, self.proxy, self.ca_file)
         except NoWay as reason:
             raise RejectedRequest(f"The base URL of {self.name} cannot be gone to: {reason}. Correct it.") from None
+
+    @property
+    def bound_field(self) -> str:
+        """OpenAI's newer models refuse `max_tokens`; most other servers know nothing else."""
+        host = urlsplit(self.base_url).hostname or ""
+        is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
+        return "max_completion_tokens" if is_openai else "max_tokens"
 
     def headers(self) -> dict[str, str]:
         """Raises: BadKey if what is set as a key cannot stand in a header."""

@@ -57,19 +57,28 @@ class UsageWatch:
         while self._kept_bytes - len(self._kept[0]) >= KEPT_BYTES:
             self._kept_bytes -= len(self._kept.popleft())
 
-    def used(self, expected: Used, *, complete: bool) -> Used:
-        """What was used, by the answer's own word or else by estimate; a refusal uses nothing."""
+    def used(self, expected: Used, *, complete: bool, in_full: bool = False) -> Used:
+        """What was used, by the answer's own word or else by estimate; a refusal uses nothing.
+
+        `in_full`: what no complete answer told counts as all that was expected, and more if more was seen.
+        """
         if not 200 <= self._status < 300 or self._status == 204:
             return Used()
         if self._sealed:
             return expected
         kept = b"".join(self._kept)
         found = read_usage(kept, whole=self._seen == self._kept_bytes, streamed=self._streamed) if kept else None
+        if in_full and (found is None or not complete):
+            return self._at_least(expected, found or Used())
         if found is not None:
             return found
         if not (self._streamed or complete):
             return expected
         return Used(expected.prompt, self._guessed() if expected.completion else 0, estimated=True)
+
+    def _at_least(self, expected: Used, told: Used) -> Used:
+        seen = self._guessed() if expected.completion else 0
+        return Used(max(expected.prompt, told.prompt), max(expected.completion, told.completion, seen), estimated=True)
 
     def _guessed(self) -> int:
         if not self._streamed:

@@ -5,21 +5,22 @@ import sqlite3
 import msgspec
 
 from anycowork.domain.approvals import Approval, ApprovalState, Risk
-from anycowork.domain.errors import AlreadyDecided, NotFound
-from anycowork.domain.journal import DecideApproval
+from anycowork.domain.disclosure import DisclosedItem
+from anycowork.domain.errors import AlreadyDecided, NotFound, RejectedByUser
+from anycowork.domain.journal import DecideApproval, RequireNoDenial
 from anycowork.store.columns import packed, packed_or_null, unpacked, unpacked_or_none
 
 Connection = sqlite3.Connection
 
 _FIELDS = (
     "id, chat_id, turn_id, batch_id, tool_call_id, tool, parameters, resource, risk, reasons, binding, outside_plan, proposed_rule, diff,"
-    " state, note, decided_by, created_at, network, held"
+    " state, note, decided_by, created_at, network, held, items"
 )
 
 
 def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -> None:
     connection.execute(
-        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"INSERT INTO approvals ({_FIELDS}, seq, ordinal) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             approval.id,
             approval.chat_id,
@@ -41,6 +42,7 @@ def add(connection: Connection, approval: Approval, *, seq: int, ordinal: int) -
             approval.created_at,
             packed(approval.network),
             int(approval.held),
+            packed(approval.items),
             seq,
             ordinal,
         ),
@@ -60,6 +62,16 @@ def decide(connection: Connection, chat_id: str, write: DecideApproval) -> None:
     if row is None:
         raise NotFound("approval", write.approval_id)
     raise AlreadyDecided(f"Approval '{write.approval_id}' is already {row[0]}. Reload the chat to see where it stands.")
+
+
+def require_no_denial(connection: Connection, write: RequireNoDenial) -> None:
+    row = connection.execute(
+        "SELECT tool, resource FROM approvals WHERE tool_call_id = ? AND state = 'denied' LIMIT 1", (write.call_id,)
+    ).fetchone()
+    if row is not None:
+        raise RejectedByUser(
+            f"The person denied this call ({row[0]} on {row[1]}). Do not try it again; go another way or ask."
+        )
 
 
 def of_chat(connection: Connection, chat_id: str, *, pending_only: bool) -> list[Approval]:
@@ -98,6 +110,7 @@ _Row = tuple[
     str,
     str,
     int,
+    str,
 ]
 
 
@@ -125,4 +138,5 @@ def _approval(row: _Row) -> Approval:
         created_at=created_at,
         network=msgspec.json.decode(row[18], type=tuple[str, ...]),
         held=bool(row[19]),
+        items=msgspec.json.decode(row[20], type=tuple[DisclosedItem, ...]),
     )

@@ -16,6 +16,7 @@ from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.events import Draft, EventType
 from anycowork.domain.journal import AddChat
 from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.nesting import MAX_DEPTH, is_too_deep
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.ports import Clock
 from anycowork.domain.question import Question, read_question
@@ -69,6 +70,9 @@ class Importer:
         """
         report = ImportReport()
         for where, item in _items(source, report):
+            if is_too_deep(item, source):
+                report.problems.append(Problem(where, str(_TooDeep())))
+                continue
             if not isinstance(item, dict):
                 report.problems.append(Problem(where, f"a chat is an object, this is {_kind(item)}"))
                 continue
@@ -154,6 +158,9 @@ def _items(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue
     except msgspec.DecodeError:
         yield from _lines(source, report)
         return
+    except _TooDeep as fault:
+        report.problems.append(Problem("file", str(fault)))
+        return
     listed = _listed(whole) if isinstance(whole, dict) else whole
     if not isinstance(listed, list):
         report.problems.append(Problem("file", f"a file holds chats, this is {_kind(listed)}"))
@@ -176,10 +183,21 @@ def _lines(source: bytes, report: ImportReport) -> Iterator[tuple[str, JsonValue
             yield f"line {number}", _decode(line)
         except msgspec.DecodeError as error:
             report.problems.append(Problem(f"line {number}", f"not JSON ({error})"))
+        except _TooDeep as fault:
+            report.problems.append(Problem(f"line {number}", str(fault)))
+
+
+class _TooDeep(ValueError):
+    def __init__(self) -> None:
+        super().__init__(f"it is nested deeper than {MAX_DEPTH} levels, so it was not read")
 
 
 def _decode(source: bytes) -> JsonValue:
-    decoded: JsonValue = msgspec.json.decode(source.removeprefix(b"\xef\xbb\xbf"))
+    """Raises: msgspec.DecodeError, _TooDeep."""
+    try:
+        decoded: JsonValue = msgspec.json.decode(source.removeprefix(b"\xef\xbb\xbf"))
+    except RecursionError:
+        raise _TooDeep from None
     return decoded
 
 
@@ -209,10 +227,11 @@ def _metadata(raw: Json) -> Json | None:
 
 def _object_in(text: str) -> Json | None:
     try:
-        found = _decode(text[text.find("{") : text.rfind("}") + 1].encode())
-    except (msgspec.DecodeError, RecursionError):
+        source = text[text.find("{") : text.rfind("}") + 1].encode()
+        found = _decode(source)
+    except (msgspec.DecodeError, _TooDeep):
         return None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and not is_too_deep(found, source) else None
 
 
 def _config(item: Json) -> Json:

@@ -10,7 +10,18 @@ from itertools import chain
 from anycowork.domain.chats import Turn
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import Draft, EventType, Record
-from anycowork.domain.journal import AddChat, Change, Compact, RemoveChat, RequireLease, Reserve, SetChat, Spend, Write
+from anycowork.domain.journal import (
+    AddChat,
+    Change,
+    Compact,
+    RemoveChat,
+    RequireLease,
+    RequireNoDenial,
+    Reserve,
+    SetChat,
+    Spend,
+    Write,
+)
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.ports import Clock
 from anycowork.domain.rules import Rule
@@ -33,7 +44,7 @@ Placed = Done[int] | Failed
 Kept = Done[None] | Failed
 
 log = logging.getLogger(__name__)
-_OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, Snapshot})
+_OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
 _REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
 _DROPPING = frozenset({Compact, RemoveChat})
 

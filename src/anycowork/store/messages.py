@@ -52,8 +52,41 @@ def remove_unnamed_image(connection: Connection, hash_: str) -> None:
         connection.execute("DELETE FROM blobs WHERE hash = ?", (hash_,))
 
 
-def history(connection: Connection, chat_id: str) -> list[Message]:
-    return list(_all(connection, chat_id))
+def lengths(connection: Connection, chat_id: str, *, newest: int | None = None) -> list[tuple[int, int]]:
+    """The number and the bytes of every message, or of the newest, ascending; their bodies are not read."""
+    rows = connection.execute(
+        "SELECT seq, length(body) FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq DESC LIMIT ?",
+        (chat_id, -1 if newest is None else newest),
+    ).fetchall()
+    return rows[::-1]
+
+
+def between(connection: Connection, chat_id: str, first: int, last: int) -> list[Message]:
+    """Those with these numbers, both included."""
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
+        (chat_id, first, last),
+    ).fetchall()
+    return [Message.from_stored(chat_id, unpacked(_in_record(body))) for (body,) in rows]
+
+
+def first(connection: Connection, chat_id: str, limit: int) -> list[Message]:
+    rows = connection.execute(
+        "SELECT body FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT ?", (chat_id, limit)
+    ).fetchall()
+    return [Message.from_stored(chat_id, unpacked(_in_record(body))) for (body,) in rows]
+
+
+def first_number(connection: Connection, chat_id: str) -> int | None:
+    row = connection.execute(
+        "SELECT seq FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def number_of(connection: Connection, chat_id: str, message_id: str) -> int | None:
+    row = connection.execute("SELECT seq FROM messages WHERE id = ? AND chat_id = ?", (message_id, chat_id)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def find(connection: Connection, chat_id: str, message_id: str) -> Message | None:
@@ -108,9 +141,8 @@ def _seq_of(connection: Connection, chat_id: str, cursor: Cursor, param: str) ->
     """A cursor is a number or the id of a message."""
     if cursor is None or isinstance(cursor, int):
         return cursor
-    row = connection.execute("SELECT seq FROM messages WHERE id = ? AND chat_id = ?", (cursor, chat_id)).fetchone()
-    if row is not None:
-        return int(row[0])
+    if (seq := number_of(connection, chat_id, cursor)) is not None:
+        return seq
     if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
         return int(cursor)
     raise Invalid(

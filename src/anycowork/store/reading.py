@@ -1,7 +1,8 @@
 """What is read back. Reads take well under a millisecond, so they are made where they are asked for, on a connection of their own."""
 
+import asyncio
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -9,8 +10,8 @@ from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
 from anycowork.domain.audit import Broken, ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn, TurnState
 from anycowork.domain.events import Record
-from anycowork.domain.messages import Message
-from anycowork.domain.ports import MessagePage, PastCall, UnfinishedText
+from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
 from anycowork.domain.snapshots import RecordedChange, Snapshot
 from anycowork.domain.tools import Call
 from anycowork.domain.usage import ChatUsage, ModelUsage
@@ -21,6 +22,10 @@ from anycowork.store.lines import Lines
 from anycowork.store.messages import Cursor
 from anycowork.store.pieces import Pieces
 from anycowork.store.turns import Running
+
+MOST_RECENT = 5_000  # messages of a long chat that a turn begins with
+MOST_RECENT_BYTES = 16_000_000
+_AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
 
 
 class SqliteStore:
@@ -55,7 +60,29 @@ class SqliteStore:
     # --- messages
 
     async def history(self, chat_id: str) -> list[Message]:
-        return messages.history(self._reader, chat_id)
+        return await self._messages(chat_id, messages.lengths(self._reader, chat_id))
+
+    async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
+        """In time and memory it costs what is shown of a chat, however long the chat is."""
+        recent = _recent(messages.lengths(self._reader, chat_id, newest=MOST_RECENT))
+        needed = messages.number_of(self._reader, chat_id, since)
+        if recent and needed is not None and needed < recent[0][0]:
+            recent = [row for row in messages.lengths(self._reader, chat_id) if row[0] >= needed]
+        found = await self._messages(chat_id, recent)
+        complete = not recent or recent[0][0] == messages.first_number(self._reader, chat_id)
+        return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
+
+    async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
+        return messages.first(self._reader, chat_id, limit)
+
+    async def _messages(self, chat_id: str, lengths: Sequence[tuple[int, int]]) -> list[Message]:
+        """Read in pieces, so that others are served in between."""
+        found: list[Message] = []
+        for first, last in _pieces(lengths):
+            if found:
+                await asyncio.sleep(0)
+            found += messages.between(self._reader, chat_id, first, last)
+        return found
 
     async def message(self, chat_id: str, message_id: str) -> Message | None:
         return messages.find(self._reader, chat_id, message_id)
@@ -199,3 +226,39 @@ class SqliteStore:
             limits.append(first_unfinished - 1)
         limits += [piece.first.seq - 1 for piece in self._pieces.of(chat_id)]
         return min(limits)
+
+
+def _recent(lengths: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """The last of them that together are not too many bytes; one of them in any case."""
+    total, start = 0, len(lengths)
+    while start and (total := total + lengths[start - 1][1]) <= MOST_RECENT_BYTES:
+        start -= 1
+    return lengths[min(start, len(lengths) - 1) :] if lengths else ()
+
+
+def _pieces(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The first and the last number of each piece that is read at once."""
+    first, total = 0, 0
+    for at, (_, length) in enumerate(lengths):
+        if at > first and (at - first >= _AT_A_TIME or total + length > _BYTES_AT_A_TIME):
+            yield lengths[first][0], lengths[at - 1][0]
+            first, total = at, 0
+        total += length
+    if lengths:
+        yield lengths[first][0], lengths[-1][0]
+
+
+def _with_whole_calls(found: Sequence[Message]) -> list[Message]:
+    """Without the results of calls that stand too far back to be among them."""
+    made = {_named(message, "id") for message in found if message.message_type is MessageType.TOOL_CALL}
+    return [
+        message
+        for message in found
+        if message.message_type is not MessageType.TOOL_RESULT
+        or _named(message, "tool_call_id") is None
+        or _named(message, "tool_call_id") in made
+    ]
+
+
+def _named(message: Message, key: str) -> object:
+    return (message.payload or {}).get(key)

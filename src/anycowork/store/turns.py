@@ -2,13 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from anycowork.domain.chats import EndReason, Turn, TurnState
 from anycowork.store.columns import packed_or_null, unpacked_or_none
 
 Connection = sqlite3.Connection
 
-_FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, reason, error, created_at"
+_FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before, reason, error, created_at"
 
 
 class Running:
@@ -55,10 +56,11 @@ def goes_on(before: Turn, turn: Turn) -> bool:
 
 def put(connection: Connection, turn: Turn, *, seq: int) -> None:
     connection.execute(
-        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
         " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
-        " seconds = excluded.seconds, reason = excluded.reason, error = excluded.error",
+        " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
+        " reason = excluded.reason, error = excluded.error",
         (
             turn.id,
             turn.chat_id,
@@ -70,6 +72,8 @@ def put(connection: Connection, turn: Turn, *, seq: int) -> None:
             turn.steps,
             turn.faults,
             turn.seconds,
+            turn.steps_before,
+            turn.seconds_before,
             turn.reason.value if turn.reason else None,
             packed_or_null(turn.error),
             turn.created_at,
@@ -97,8 +101,24 @@ def current(connection: Connection, chat_id: str) -> Turn | None:
     return None if row is None else _turn(row)
 
 
-def _turn(row: tuple[str, str, str, str, str, str | None, str, int, int, float, str | None, str | None, str]) -> Turn:
-    id_, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, reason, error, created_at = row
+def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
+    (
+        id_,
+        chat_id,
+        role,
+        principal,
+        message_id,
+        plan_id,
+        state,
+        steps,
+        faults,
+        seconds,
+        *since,
+        reason,
+        error,
+        created_at,
+    ) = row
+    steps_before, seconds_before = since
     return Turn(
         id=id_,
         chat_id=chat_id,
@@ -110,6 +130,8 @@ def _turn(row: tuple[str, str, str, str, str, str | None, str, int, int, float, 
         steps=steps,
         faults=faults,
         seconds=seconds,
+        steps_before=steps_before,
+        seconds_before=seconds_before,
         reason=EndReason(reason) if reason else None,
         error=unpacked_or_none(error),
         created_at=created_at,

@@ -16,6 +16,7 @@ from anycowork.domain.journal import (
     DecideApproval,
     RemoveChat,
     RequireLease,
+    RequireNoDenial,
     RequireState,
     Reserve,
     SetChat,
@@ -215,6 +216,8 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
             records.compact(connection, chat_id, write.message_id)
         case RequireLease():
             workspaces.require_lease(connection, write)
+        case RequireNoDenial():
+            approvals.require_no_denial(connection, write)
         case Snapshot():
             snapshots.add(connection, write)
         case RequireState():

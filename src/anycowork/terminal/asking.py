@@ -8,19 +8,22 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.console import Group
 from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import Label, OptionList, Static
+from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
 from anycowork.commands.console import harmless
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.terminal.cards import approval_text
+from anycowork.terminal.read_through import ReadThrough, disclosed_lines
+from anycowork.terminal.talk import objects
 
 GUARD_SECONDS = 0.4
 SOMETHING_ELSE = "\0something else"  # no value of a model's: those are words
@@ -101,8 +104,7 @@ class ApprovalDock(Dock):
 
     def compose(self) -> ComposeResult:
         yield Label(id="approval-head", markup=False)
-        with VerticalScroll(can_focus=False):
-            yield Static(id="approval")
+        yield ReadThrough()
         yield Label(id="approval-keys", classes="keys", markup=False)
 
     def show(self, approvals: Sequence[Json]) -> None:
@@ -119,13 +121,32 @@ class ApprovalDock(Dock):
             self._draw()
 
     def action_page(self, by: int) -> None:
-        place = self.query_one(VerticalScroll)
-        place.scroll_page_down() if by > 0 else place.scroll_page_up()
+        self.query_one(ReadThrough).page(by)
+
+    def on_read_through_moved(self, event: ReadThrough.Moved) -> None:
+        event.stop()
+        self._draw_keys()
 
     def action_decide(self, decision: str) -> None:
-        self._decide([self._open[self._at]] if self._open else [], decision)
+        """What was not on the screen whole is not allowed: the key leads on instead."""
+        if not self._open or not self.heeds:
+            return
+        current = self._open[self._at]
+        if decision == "deny" or (self.query_one(ReadThrough).read_on() and _is_complete(current)):
+            self._decide([current], decision)
 
     def action_allow_all(self) -> None:
+        """Leads to the first that was not read, and allows all once there is none."""
+        if not self._open or not self.heeds:
+            return
+        place = self.query_one(ReadThrough)
+        if not place.read_on():
+            return
+        unread = [at for at, one in enumerate(self._open) if not place.has_read(_key(one)) or not _is_complete(one)]
+        if unread:
+            self._at = unread[0]
+            self._draw()
+            return
         self._decide(self._open, "allow_once")
 
     def action_deny_with_note(self) -> None:
@@ -146,9 +167,19 @@ class ApprovalDock(Dock):
             else f"May the agent do this?  {self._at + 1} of {many}, ← → for the others"
         )
         self.query_one("#approval-head", Label).update(head)
-        self.query_one("#approval", Static).update(approval_text(current))
+        self.query_one(ReadThrough).show(_key(current), approval_text(current))
+        self._draw_keys()
+
+    def _draw_keys(self) -> None:
+        if not self._open:
+            return
+        current, many = self._open[self._at], len(self._open)
+        if not self.query_one(ReadThrough).has_read(_key(current)):
+            words = "there is more below: y scrolls on to its end, then it can be allowed   n deny   N deny and say why"
+            self.query_one("#approval-keys", Label).update(words)
+            return
         rule = current.get("proposed_rule")
-        keys = f"y allow once   {'Y allow all   ' if many > 1 else ''}n deny   N deny and say why"
+        keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny and say why"
         if isinstance(rule, dict):
             covered = f"{harmless(str(rule.get('tool')))} {harmless(str(rule.get('resource')))}"
             keys += f"\ns allow in this chat, a always:  {covered}"
@@ -203,6 +234,8 @@ class PlanDock(Dock):
         Binding("y", "choose('approve')", "Approve and carry out", show=False),
         Binding("e", "choose('edit')", "Edit", show=False),
         Binding("n,escape", "choose('talk')", "Go on talking", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
     ]
 
     class Chosen(Message):
@@ -212,14 +245,47 @@ class PlanDock(Dock):
 
     def __init__(self) -> None:
         super().__init__(id="plan")
+        self._key = ""
 
     def compose(self) -> ComposeResult:
-        yield Label("The plan above waits for you. Approving it switches to the actor.", markup=False)
-        yield Label("y approve and carry out   e edit first   n go on talking", classes="keys", markup=False)
+        yield Label("The plan above waits for you. Approving it switches to the actor and allows:", markup=False)
+        yield ReadThrough()
+        yield Label(id="plan-keys", classes="keys", markup=False)
+
+    def show(self, plan: Json) -> None:
+        """`disclosure` in it lists what approving allows."""
+        disclosure = plan.get("disclosure")
+        lines = disclosed_lines(disclosure if isinstance(disclosure, dict) else {})
+        self.query_one(ReadThrough).show(str(plan.get("message_id")), Group(*lines))
+        self._key = str(plan.get("message_id"))
+
+    def on_read_through_moved(self, event: ReadThrough.Moved) -> None:
+        event.stop()
+        read = self.query_one(ReadThrough).has_read(self._key)
+        approve = "y approve and carry out" if read else "there is more below: y scrolls on to its end"
+        self.query_one("#plan-keys", Label).update(f"{approve}   e edit first   n go on talking")
+
+    def action_page(self, by: int) -> None:
+        self.query_one(ReadThrough).page(by)
 
     def action_choose(self, choice: str) -> None:
-        if self.heeds:
+        if self.heeds and (choice != "approve" or self.query_one(ReadThrough).read_on()):
             self.post_message(self.Chosen(choice))
 
     def on_show(self, event: events.Show) -> None:
         self.hold_back()
+
+
+def _key(approval: Json) -> str:
+    """Changes when more of it has come: then it is read again."""
+    return f"{approval.get('id')} {len(objects(_disclosure(approval), 'items'))}"
+
+
+def _is_complete(approval: Json) -> bool:
+    disclosure = _disclosure(approval)
+    return len(objects(disclosure, "items")) >= int(str(disclosure.get("total") or 0))
+
+
+def _disclosure(approval: Json) -> Json:
+    found = approval.get("disclosure")
+    return found if isinstance(found, dict) else {}

@@ -12,6 +12,7 @@ from rich.text import Text
 from anycowork.commands.console import harmless, shortened
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
+from anycowork.terminal.read_through import disclosed_lines
 from anycowork.terminal.situation import noun
 
 SHORT_LINES = 8
@@ -98,9 +99,9 @@ def _folded(look: str, head: Text, lines: list[Text]) -> Card:
     return Card(look, Group(head, *lines[:SHORT_LINES], more), Group(head, *lines))
 
 
-def diff_lines(diff: str) -> Iterator[Text]:
-    """The lines of a unified diff, coloured. All of them: what is not shown cannot be approved."""
-    for line in _bounded(diff).splitlines():
+def diff_lines(diff: str, *, whole: bool = False) -> Iterator[Text]:
+    """The lines of a unified diff, coloured."""
+    for line in (harmless(diff) if whole else _bounded(diff)).splitlines():
         heading = line.startswith(("--- ", "+++ "))
         style = "bold" if heading else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
         yield Text(f"  {line}", style=style)
@@ -116,6 +117,7 @@ def plan_text(plan: Json) -> RenderableType:
             lines.append(Text(f"    {harmless(str(reason))}", style="dim italic"))
     for name in ("risks", "prerequisites"):
         lines += [Text(f" {name}: {one}", style="yellow") for one in _words(plan, name)]
+    lines += [Text(f" budget: {name} {harmless(str(most))}") for name, most in noun(plan, "budget").items()]
     if time := plan.get("estimated_total_time"):
         lines.append(Text(f" {harmless(str(time))}", style="dim"))
     return Group(*lines)
@@ -126,8 +128,10 @@ def _reach(step: Json) -> str:
     parts = [
         *(f"files: {path}" for path in _words(step, "paths")),
         *(f"$ {command}" for command in _words(step, "commands")),
+        *([f"checked by $ {harmless(str(step['check']))}"] if step.get("check") else []),
+        *(f"tool: {tool}" for tool in _words(step, "tools_needed")),
     ]
-    return "  ".join(parts)
+    return "\n    ".join(parts)
 
 
 def question_text(question: Json) -> RenderableType:
@@ -157,17 +161,17 @@ def approval_text(approval: Json) -> RenderableType:
     lines += [Text(f"It wants to reach {host}", style="yellow") for host in _words(approval, "network")]
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))
+    disclosure = noun(approval, "disclosure")
+    known = [one for one in _objects(disclosure, "items") if one.get("kind") not in ("tool", "host")]
+    lines += disclosed_lines({**disclosure, "items": [*known], "total": _missing(disclosure) + len(known)})
     diff = approval.get("diff")
-    lines += diff_lines(diff) if isinstance(diff, str) and diff else _parameter_lines(noun(approval, "parameters"))
+    lines += diff_lines(diff, whole=True) if isinstance(diff, str) else ()
     return Group(*lines)
 
 
-def _parameter_lines(parameters: Json) -> list[Text]:
-    return [
-        Text(f"  {harmless(name)}: {line}")
-        for name, given in parameters.items()
-        for line in _bounded(str(given)).splitlines() or [""]
-    ]
+def _missing(disclosure: Json) -> int:
+    total = disclosure.get("total")
+    return total - len(_objects(disclosure, "items")) if isinstance(total, int) else 0
 
 
 def _review_text(review: Json) -> RenderableType:

@@ -20,7 +20,7 @@ from anycowork.terminal.choosing import Choice, ChooseScreen, SayScreen
 from anycowork.terminal.composer import Composer
 from anycowork.terminal.conversation import Conversation
 from anycowork.terminal.editing import edited_steps
-from anycowork.terminal.situation import Situation, noun
+from anycowork.terminal.situation import Situation, disclosed_plan, noun
 from anycowork.terminal.talk import Talk
 
 STATES = {
@@ -106,7 +106,7 @@ class ChatScreen(App[None]):
             self._conversation.show(message)
         if situation.state == "awaiting_approval":
             for approval in await self._talk.approvals():
-                situation.ask(approval)
+                situation.ask({**approval, "disclosure": await self._talk.whole_disclosure(approval)})
         if situation.state == "awaiting_answer":
             situation.question = _newest(messages, "question")
         plan = _newest(messages, "plan")
@@ -126,6 +126,8 @@ class ChatScreen(App[None]):
         self._situation.see(event)
         conversation = self._conversation
         match event.get("type"):
+            case "permission-request":
+                self.run_worker(self._read_rest(noun(event, "approval")))
             case "message":
                 conversation.show(noun(event, "message"))
             case "text-delta" | "reasoning-delta" as kind:
@@ -161,7 +163,9 @@ class ChatScreen(App[None]):
             if self._asked is not question:
                 question.show(situation.question)
         elif situation.plan is not None and situation.state == "idle":
-            asked = self.query_one(PlanDock)
+            asked = dock = self.query_one(PlanDock)
+            situation.plan = disclosed_plan(situation.plan)
+            dock.show(situation.plan)
         self._put_before(asked)
         self._draw_head()
 
@@ -229,7 +233,19 @@ class ChatScreen(App[None]):
     async def _decide(self, approvals: tuple[str, ...], decision: str, with_note: bool) -> None:
         note = await self.push_screen_wait(SayScreen("Why not? The agent reads it.")) if with_note else ""
         if note is not None:
-            await self._tried(self._talk.decide(approvals, decision, note))
+            await self._tried(self._talk.decide(approvals, decision, note, self._hashes(approvals)))
+
+    def _hashes(self, approvals: Iterable[str]) -> dict[str, str]:
+        """Of what was shown, by the approval's id."""
+        found = {one: noun(self._situation.approvals.get(one, {}), "disclosure").get("hash") for one in approvals}
+        return {one: hash_ for one, hash_ in found.items() if isinstance(hash_, str)}
+
+    async def _read_rest(self, approval: Json) -> None:
+        """What did not come with the approval: until it is there, nothing of it can be allowed."""
+        whole = {**approval, "disclosure": await self._talk.whole_disclosure(approval)}
+        if str(approval.get("id")) in self._situation.approvals:
+            self._situation.ask(whole)
+            self._attend_to_what_is_open()
 
     async def on_question_dock_answered(self, event: QuestionDock.Answered) -> None:
         question = self._situation.question
@@ -244,7 +260,7 @@ class ChatScreen(App[None]):
         if plan is None or event.choice == "talk":
             self._to_the_line()
         elif event.choice == "approve":
-            await self._tried(self._talk.approve(str(plan["message_id"])))
+            await self._tried(self._talk.approve(str(plan["message_id"]), shown=noun(plan, "disclosure").get("hash")))
         else:
             self.run_worker(self._edit(plan))
 

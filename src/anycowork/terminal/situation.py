@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.messages import Json
+from anycowork.domain.plan import read_plan
 
 
 @dataclass(slots=True)
@@ -63,6 +65,15 @@ class Situation:
     def _count(self, usage: Json) -> None:
         self.model = str(usage.get("model") or self.model)
         self.tokens += sum(n for name in ("prompt", "completion") if isinstance(n := usage.get(name), int))
+
+
+def disclosed_plan(plan: Json) -> Json:
+    """The plan with what approving it grants; the server compares the hash with its own."""
+    read = read_plan(plan) if "disclosure" not in plan else None
+    if read is None:
+        return plan
+    found = disclose_plan(read)
+    return {**plan, "disclosure": {"hash": found.hash, "items": [item.to_json() for item in found.items]}}
 
 
 def noun(event: Json, name: str) -> Json:

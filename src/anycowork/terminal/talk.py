@@ -1,6 +1,6 @@
 """What a person can do in one chat, as calls of the house. Raises HouseAnswered and HouseGone, from every call."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -49,16 +49,39 @@ class Talk:
     async def stop(self) -> None:
         await self._post("stop", {})
 
-    async def decide(self, approvals: Sequence[str], decision: str, note: str | None) -> None:
+    async def whole_disclosure(self, approval: Json) -> Json:
+        """What allowing it grants, read page by page where not all of it came along."""
+        known = approval.get("disclosure")
+        disclosure: Json = known if isinstance(known, dict) else {}
+        items, total = objects(disclosure, "items"), disclosure.get("total")
+        while isinstance(total, int) and len(items) < total:
+            path = f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure?after={len(items)}"
+            page = objects(await self._client.get(path), "items")
+            if not page:
+                break
+            items += page
+        return {**disclosure, "items": [*items]}
+
+    async def decide(
+        self, approvals: Sequence[str], decision: str, note: str | None, shown: Mapping[str, str] | None = None
+    ) -> None:
+        """`shown` are the hashes of what the person was shown, by the approval's id."""
         more: Json = {"note": note} if note else {}
-        await self._post("approvals", {"decisions": [{"id": one, "decision": decision, **more} for one in approvals]})
+        hashes = shown if shown and decision != "deny" else {}
+        decisions: list[JsonValue] = [
+            {"id": one, "decision": decision, **more, **({"disclosure": hashes[one]} if one in hashes else {})}
+            for one in approvals
+        ]
+        await self._post("approvals", {"decisions": decisions})
 
     async def answer(self, message_id: str, *, value: str | None = None, custom: str | None = None) -> None:
         answer: Json = {"value": value} if value is not None else {"custom": custom}
         await self._post(f"questions/{message_id}/answer", answer)
 
-    async def approve(self, message_id: str, steps: JsonValue = None) -> None:
-        await self._post(f"plans/{message_id}/approve", {} if steps is None else {"steps": steps})
+    async def approve(self, message_id: str, steps: JsonValue = None, *, shown: JsonValue = None) -> None:
+        wanted: Json = {"steps": steps, "disclosure": shown}
+        body: Json = {name: value for name, value in wanted.items() if value is not None}
+        await self._post(f"plans/{message_id}/approve", body)
 
     async def switch(self, role: str, *, confirm: bool) -> None:
         await self._post("mode", {"mode": role, "confirm": confirm})

@@ -37,8 +37,11 @@ class Ended:
 
 @value
 class Bounds:
+    """`most_seconds` is what a caller may ask for, where that is bounded."""
+
     seconds: float
     output: int  # bytes; also for what goes to stderr on its own
+    most_seconds: float | None = None
 
 
 async def run_child(

@@ -88,7 +88,7 @@ async def on_the_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Laye
 
 
 def _require_begun(launch: Launch, ended: Ended) -> None:
-    if ended.how is Ending.ITSELF and not launch.status.began:
+    if ended.how is Ending.ITSELF and not launch.has_begun():
         said = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
         raise NeverBegan(
             f"The sandbox could not be set up, so the program did not run: {said or f'bubblewrap ended with {ended.exit_code}'}. "

@@ -1,15 +1,19 @@
 """Changing a text by its own words or by line numbers. Pure; every refusal shows what is really there."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, takewhile
 
 from anycowork.domain.errors import NoMatch
 from anycowork.workspace.text import Text, lines_of, with_line_ends
 
 _MOST_TOLD = 20
 _AROUND = 2
+_MOST_LOOSE = 20_000_000  # characters looked through for lines that only resemble `find`, by all edits of a call
+_MOST_COMPARED = 1_000_000  # characters of a file whose lines are compared with `find`
+_LONGEST_LINE = 1_000  # characters of one line that are
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +27,8 @@ def apply_edits(text: Text, edits: Sequence[Edit], path: str) -> Text:
     body = text.body
     for number, edit in enumerate(edits, start=1):
         what = f"Nothing was changed: 'find' of edit {number}" if len(edits) > 1 else "'find'"
-        start, end, new = _loose_place(body, edit) or (
-            *_only_place(body, edit.find, what, path, text.body),
-            edit.replace,
-        )
+        loose = _loose_place(body, edit) if number * len(body) <= _MOST_LOOSE else None
+        start, end, new = loose or (*_only_place(body, edit.find, what, path, text.body), edit.replace)
         body = body[:start] + with_line_ends(new, _newline_for(body[start:end], text)) + body[end:]
     return text.with_body(body)
 
@@ -56,18 +58,30 @@ def _loose_place(body: str, edit: Edit) -> tuple[int, int, str] | None:
     lines = edit.find.strip("\r\n").splitlines()
     if not edit.find.strip() or _first_places(body, edit.find):
         return None
-    between = r"[ \t]*\r?\n"
-    pattern = between.join(rf"([ \t]*){re.escape(line.strip())}" for line in lines)
-    found = list(islice(re.finditer(rf"^{pattern}(?=[ \t]*\r?$)", body, re.MULTILINE), 2))
-    if len(found) != 1:
+    found = _only_lines(body.split("\n"), [line.strip() for line in lines])
+    if found is None:
         return None
-    given, there = [_indent(line) for line in lines if line.strip()], found[0].groups()
-    there = tuple(indent for indent, line in zip(there, lines, strict=True) if line.strip())
+    start, rows = found
+    given = [_indent(line) for line in lines if line.strip()]
+    there = [_indent(row) for row, line in zip(rows, lines, strict=True) if line.strip()]
     if len({len(is_) - len(was) for is_, was in zip(there, given, strict=True)}) != 1:
         return None  # what stands in between is then indented by guesswork
-    return *found[0].span(), "\n".join(
-        _moved(line, given[0], there[0]) for line in edit.replace.strip("\r\n").splitlines()
-    )
+    end = start + sum(len(row) + 1 for row in rows[:-1]) + len(_indent(rows[-1])) + len(lines[-1].strip())
+    return start, end, "\n".join(_moved(line, given[0], there[0]) for line in edit.replace.strip("\r\n").splitlines())
+
+
+def _only_lines(rows: Sequence[str], wanted: Sequence[str]) -> tuple[int, Sequence[str]] | None:
+    """The only rows that are the wanted lines but for blanks around each, and where the first of them begins.
+
+    One search of a text in a text: its time grows with the file, whatever blanks stand in it.
+    """
+    bare = [row.removesuffix("\r").strip(" \t") for row in rows]
+    text, passage = "\n".join(["", *bare, ""]), "\n".join(["", *wanted, ""])
+    at = text.find(passage)
+    if at < 0 or text.find(passage, at + 1) >= 0:
+        return None
+    first = text.count("\n", 0, at)
+    return sum(len(row) + 1 for row in rows[:first]), rows[first : first + len(wanted)]
 
 
 def _indent(line: str) -> str:
@@ -94,14 +108,22 @@ def _only_place(body: str, find: str, what: str, path: str, before: str) -> tupl
 
 def _first_places(body: str, find: str) -> list[tuple[int, int]]:
     """Overlapping places count: they are ambiguous too. A line feed in `find` also fits a Windows line end."""
-    wanted = find.replace("\r\n", "\n").split("\n")
-    pattern = re.compile(r"\r?\n".join(re.escape(line) for line in wanted))
+    wanted = find.replace("\r\n", "\n")
+    ends = _windows_ends(body) if "\n" in wanted else []
+    text = body.replace("\r\n", "\n") if ends else body
     places: list[tuple[int, int]] = []
-    found = pattern.search(body)
-    while found and len(places) <= _MOST_TOLD:
-        places.append(found.span())
-        found = pattern.search(body, found.start() + 1)
+    at = text.find(wanted)
+    while at >= 0 and len(places) <= _MOST_TOLD:
+        end = at + len(wanted)
+        places.append((at + bisect_left(ends, at), end + bisect_left(ends, end)))
+        at = text.find(wanted, at + 1)
     return places
+
+
+def _windows_ends(body: str) -> list[int]:
+    """Where the line ends of two characters stand, counted as if each had only one."""
+    lengths = (len(line) for line in body.split("\r\n")[:-1])
+    return [end + before for before, end in enumerate(accumulate(lengths))]
 
 
 def _newline_for(replaced: str, text: Text) -> str:
@@ -121,11 +143,11 @@ def _nearest(body: str, find: str) -> str:
 
 
 def _best_line(lines: Sequence[str], find: str) -> int | None:
-    """The line that shares most words with the first telling line of `find`; linear in the file's size."""
+    """The line that shares most words with the first telling line of `find`; in the beginning of the file, if it is long."""
+    near = sum(1 for _ in takewhile(lambda length: length < _MOST_COMPARED, accumulate(map(len, lines))))
+    rows = [set(_words(line)) for line in lines[: near + 1]]
     for wanted in (set(words) for words in _word_lists(find)):
-        scores = (
-            (len(wanted & set(_words(line))) / len(wanted | set(_words(line))), -row) for row, line in enumerate(lines)
-        )
+        scores = ((len(wanted & words) / len(wanted | words), -row) for row, words in enumerate(rows))
         score, row = max(scores, default=(0.0, 0))
         if score >= 0.3:
             return -row
@@ -133,9 +155,9 @@ def _best_line(lines: Sequence[str], find: str) -> int | None:
 
 
 def _word_lists(find: str) -> Iterator[list[str]]:
-    candidates = sorted(find.split("\n")[:10], key=lambda line: -len(_words(line)))[:3]
+    candidates = sorted(find.split("\n", 10)[:10], key=lambda line: -len(_words(line)))[:3]
     yield from (words for words in map(_words, candidates) if words)
 
 
 def _words(line: str) -> list[str]:
-    return re.findall(r"\w+|[^\w\s]", line)
+    return re.findall(r"\w+|[^\w\s]", line[:_LONGEST_LINE])

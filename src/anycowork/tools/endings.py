@@ -164,7 +164,7 @@ def _verdict(ended: Ended, bounds: Bounds) -> tuple[str, CallError | None]:
     match ended.how:
         case Ending.TIMED_OUT:
             says = (
-                f"Stopped: it was still running after {bounds.seconds:g} seconds. Give a longer 'timeout', or make it do less. A server or a "
+                f"Stopped: it was still running after {bounds.seconds:g} seconds. {_more_time(bounds)} A server or a "
                 "watcher never ends: start it, try it and end it within one command (`server & sleep 1; curl …; kill %1`)."
             )
             return says, CallError.of(ToolTimedOut(says))
@@ -181,3 +181,9 @@ def _verdict(ended: Ended, bounds: Bounds) -> tuple[str, CallError | None]:
             return says, CallError.of(CommandFailed(f"The command ended with {says}.")) if ended.exit_code else None
         case _:
             assert_never(ended.how)
+
+
+def _more_time(bounds: Bounds) -> str:
+    if bounds.most_seconds is None or bounds.seconds < bounds.most_seconds:
+        return "Give a longer 'timeout', or make it do less."
+    return "That is the longest that the setting command_timeout allows: make it do less, or ask the person to raise the setting."

@@ -4,14 +4,16 @@ import re
 from collections import Counter
 
 # A line that stands for others, as models write it who do not want to repeat them. A bare `...` is Python, and allowed.
+_LONGEST_LINE = 300  # characters: nobody says in more that something is left out
 _ELISION = re.compile(
-    r"^\s*(?:\[\s*(?:\.\.\.|…)\s*\]"
+    r"\[\s*(?:\.\.\.|…)\s*\]"
     r"|(?:#|//|/\*|<!--|--|;|%)?\s*(?:\.\.\.|…)\s*\(?(?:the )?(?:rest|existing|remaining|other|previous|unchanged|same)\b.*"
-    r"|(?:#|//|/\*|<!--|--|;|%)\s*(?:the )?(?:rest|existing|remaining|other|previous) .*(?:unchanged|as (?:is|before)|(?:the )?same|here)\b.*)$",
-    re.I | re.M,
+    r"|(?:#|//|/\*|<!--|--|;|%)\s*(?:the )?(?:rest|existing|remaining|other|previous) .*(?:unchanged|as (?:is|before)|(?:the )?same|here)\b.*",
+    re.I,
 )
+_ELISION_BEGINS = tuple("[#/<-;%.…")
 _REMOVES = re.compile(
-    r"\b(remove|delete|drop|clear|empty|cut|shorten|strip|replace|rewrite|rework|clean|simplify|convert|overwrite|trim|take .* out)\b",
+    r"\b(remove|delete|drop|clear|empty|cut|shorten|strip|replace|rewrite|rework|clean|simplify|convert|overwrite|trim|take [^\n]{1,80} out)\b",
     re.I,
 )
 _WORD = re.compile(r"\w+")
@@ -21,10 +23,11 @@ _MOST_LOST = 0.4
 
 def elision_in(new: str, old: str) -> int | None:
     """The line, from 1, on which `new` says that something is left out where `old` says no such thing."""
-    found = _ELISION.search(new)
-    if found is None or found[0].strip() in old:
-        return None
-    return new.count("\n", 0, found.end()) + 1
+    for row, line in enumerate(new.split("\n"), start=1):
+        bare = line.strip()
+        if bare.startswith(_ELISION_BEGINS) and len(bare) <= _LONGEST_LINE and _ELISION.fullmatch(bare):
+            return None if bare in old else row
+    return None
 
 
 def lost(new: str, old: str, *, asked: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Tools that change where things are, or whether: move_file and delete_file."""
 
 import hashlib
+import os
 import re
 import stat
 
@@ -16,6 +17,7 @@ from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import suggestion
+from anycowork.workspace.content_summary import EDGE_BYTES, summary
 from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import changing
@@ -273,8 +275,13 @@ def _require_empty(folder: Folder, place: Place) -> None:
 
 def _shows_removal(folder: Folder, place: Place) -> Diff:
     found = folder.jail.stat(place)
-    if found is None or found.st_size > LARGEST_DIFFED:
-        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown.\n")
+    if found is None:
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nNo longer there.\n")
+    if found.st_size > LARGEST_DIFFED:
+        with folder.jail.regular_file(place) as (fd, _):
+            head, tail = (os.pread(fd, EDGE_BYTES, at) for at in (0, max(0, found.st_size - EDGE_BYTES)))
+        told = summary(found.st_size, folder.sha256(place), head, tail)
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{told}")
     return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
 
 

@@ -16,15 +16,17 @@ from pathlib import Path
 from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
-from anycowork.domain.ports import Hands, Hidden
-from anycowork.domain.values import value
+from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS
+from anycowork.domain.ports import Hands, Hidden, names_nothing
+from anycowork.domain.tools import ToolResult
+from anycowork.domain.values import replace, value
 from anycowork.tools.built_in import folder_of
 from anycowork.tools.child import Bounds, Ended, Ending, run_child
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import reading
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import working_folder
-from anycowork.workspace.paths import Place
+from anycowork.workspace.paths import Place, shown
 from anycowork.workspace.walk import Walk
 
 SECONDS = 20.0
@@ -57,10 +59,32 @@ class Line:
 
 @value
 class Found:
-    """`cut` if there is more than was looked at."""
+    """`cut` if there is more than was looked at. `left_out` are the key files that were not searched."""
 
     lines: list[Line]
     cut: bool
+    left_out: tuple[str, ...] = ()
+
+
+_ONLY_FOR_LINES = frozenset({"--json", "--no-mmap", "--encoding=none", "--max-count=1000"})
+_KEY_FILE_GLOBS = (
+    *(f"--iglob={pattern}" for pattern in KEY_FILE_PATTERNS),
+    *(f"--iglob=**/{name}/**" for name in KEY_FOLDERS),
+)
+_MOST_NAMED = 10
+
+
+def with_left_out(result: ToolResult, found: Found) -> ToolResult:
+    """The result, and which files were not searched since nobody allowed to read them."""
+    if not found.left_out:
+        return result
+    named = ", ".join(shown(path, 200) for path in found.left_out[:_MOST_NAMED])
+    count = len(found.left_out)
+    more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+    files = "1 file" if count == 1 else f"{count} files"
+    note = f"Not searched, since it may hold keys or passwords ({files}): {named}{more}. read_file asks the person for one."
+    content = f"{result.content}\n{note}" if result.content else note
+    return replace(result, content=content, facts={**result.facts, "left_out": list(found.left_out[:_MOST_NAMED])})
 
 
 def find_ripgrep() -> str | None:
@@ -91,7 +115,22 @@ class Ripgrep:
             argv += ["-e", pattern]
         ended = await self._run(folder, place, argv)
         _require_understood(ended)
-        return await reading(lambda: _read_again(folder, place, ended, hidden))
+        found = await reading(lambda: _read_again(folder, place, ended, hidden))
+        return replace(found, left_out=await self._left_out(folder, place, hidden, [*options, *globs]))
+
+    async def _left_out(self, folder: Folder, place: Place, hidden: Hidden, options: Sequence[str]) -> tuple[str, ...]:
+        """The key files below a folder that a search would look into, whatever is in them: which of them match is not told."""
+        found = folder.jail.stat(place)
+        if hidden.withholds is names_nothing or found is None or not stat.S_ISDIR(found.st_mode):
+            return ()
+        chosen = [option for option in options if option.startswith("--glob=")]
+        within_keys = any(part.casefold() in KEY_FOLDERS for part in place.parts)
+        if not within_keys and all(option.startswith("--glob=!") for option in chosen):
+            chosen = [*_KEY_FILE_GLOBS, *chosen]
+        listing = [word for word in _ALWAYS if word not in _ONLY_FOR_LINES]
+        argv = [str(self._program), "--files", *listing, *chosen, "--glob=!.git"]
+        ended = await self._run(folder, place, argv)
+        return await reading(lambda: _withheld(folder, place, ended, hidden))
 
     async def _run(self, folder: Folder, place: Place, argv: list[str]) -> Ended:
         """The place is given by descriptor: nothing that is renamed meanwhile can turn the search elsewhere."""
@@ -163,12 +202,22 @@ def _read_again(folder: Folder, place: Place, ended: Ended, hidden: Hidden) -> F
     cut = ended.how is not Ending.ITSELF
     for name, messages in _by_file(ended.output):
         file = Place((*place.parts, *name.split("/"))) if name is not None else place
+        if name is not None and hidden.withholds(file.path):
+            continue
         if hidden.hides(file.path) or (name is not None and _ignored(upper, file, place)):
             continue
         if len(lines) >= MOST_LINES:
             return Found(lines, cut=True)
         lines += _lines_of_file(folder, file, messages)
     return Found(lines, cut=cut)
+
+
+def _withheld(folder: Folder, place: Place, ended: Ended, hidden: Hidden) -> tuple[str, ...]:
+    upper = Walk(folder.jail).rules_for(place)
+    names = [os.fsdecode(line.removeprefix(b"./")) for line in ended.output.split(b"\n") if line]
+    files = [Place((*place.parts, *name.split("/"))) for name in names]
+    kept = (file for file in files if hidden.withholds(file.path) and not hidden.hides(file.path))
+    return tuple(file.path for file in kept if not _ignored(upper, file, place))
 
 
 def _by_file(output: bytes) -> Iterator[tuple[str | None, list[_Message]]]:

@@ -12,7 +12,7 @@ from anycowork.domain.tools import Parameters, Status, ToolResult
 from anycowork.tools.built_in import BuiltInTool, payload_of
 from anycowork.tools.parameters import PathText, PlainText
 from anycowork.tools.reading import prepared_for_reading
-from anycowork.tools.ripgrep import Found, Line, Ripgrep
+from anycowork.tools.ripgrep import Found, Line, Ripgrep, with_left_out
 from anycowork.workspace.paths import Place, shown
 
 MOST_TOLD = 500
@@ -61,7 +61,7 @@ class Grep(BuiltInTool[GrepParameters]):
         if wish.glob is not None:
             options.append(f"--glob={wish.glob}")
         found = await self._ripgrep.find(hands, place, [wish.pattern], options)
-        return _grep_result(found, wish.pattern, place)
+        return with_left_out(_grep_result(found, wish.pattern, place), found)
 
 
 class SearchCodeParameters(Boundary):
@@ -92,7 +92,7 @@ class SearchCode(BuiltInTool[SearchCodeParameters]):
         place = payload_of(prepared, Place)
         words = list(dict.fromkeys(wish.query.split()))[:20] or [wish.query]
         found = await self._ripgrep.find(hands, place, words, ["--fixed-strings", "--smart-case"])
-        return _ranked_result(found, wish.query, words, place)
+        return with_left_out(_ranked_result(found, wish.query, words, place), found)
 
 
 def told(line: Line) -> str:

@@ -89,7 +89,8 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
 
     async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
         wish = ExecuteCommandParameters.model_validate(prepared.parameters)
-        bounds = Bounds(seconds=wish.timeout or self._timeout, output=MOST_OUTPUT)
+        seconds = min(wish.timeout or self._timeout, self._timeout)
+        bounds = Bounds(seconds=seconds, output=MOST_OUTPUT, most_seconds=self._timeout)
         on_output = _as_text(hands.progress)
         if self._sandbox is None:
             return said(await run_unsandboxed(wish.command, hands, bounds, on_output), bounds, sandbox="none")

@@ -19,7 +19,7 @@ from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of
 from anycowork.tools.child import Bounds, Ending, run_child
 from anycowork.tools.parameters import PathText
 from anycowork.tools.reading import prepared_for_reading
-from anycowork.tools.ripgrep import Found, Line, Ripgrep
+from anycowork.tools.ripgrep import Found, Line, Ripgrep, with_left_out
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.holding import reading
 from anycowork.workspace.paths import Place, shown
@@ -144,7 +144,7 @@ class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
         answer = await _parse(name, [candidate for candidate in candidates if candidate.language])
         guessed = _guesses(name, candidates, answer)
         definitions = [each for each in answer.definitions + guessed if _fits(each.kind, wish.kind)]
-        return _result(wish, definitions, candidates, cut=cut)
+        return with_left_out(_result(wish, definitions, candidates, cut=cut), found)
 
 
 def _candidates(folder: Folder, found: Found) -> tuple[list[_Candidate], bool]:

@@ -1,5 +1,6 @@
 """Tools that write one file's content: create_file and update_file."""
 
+import asyncio
 from hashlib import sha256
 
 from pydantic import Field, JsonValue, model_validator
@@ -99,7 +100,7 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
             raise StateChanged(
                 f"'{shown(change.place.path)}' was created by someone else meanwhile; nothing was written."
             ) from None
-        return change.result("Created")
+        return await asyncio.to_thread(change.result, "Created")
 
 
 class EditParameters(Boundary):
@@ -176,7 +177,7 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
             hands.permissions,
             lambda: folder.replace(change.place, change.data, expected=prepared.state),
         )
-        return change.result("Updated")
+        return await asyncio.to_thread(change.result, "Updated")
 
 
 def _require_room_for(folder: Folder, place: Place) -> None:

@@ -4,7 +4,7 @@ A built-in one cannot be replaced, and what a workspace supplies hides nothing b
 """
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from anycowork.workflows.sections import BadDefinition
 
 FindTool = Callable[[str], Tool | None]
 BySource = Sequence[tuple[Source, Sequence[SuppliedFile]]]
+ByName = Mapping[str, Sequence["Listed"]]
 
 
 @value
@@ -104,36 +105,48 @@ class Catalogue:
 def catalogue(by_source: BySource, find_tool: FindTool) -> Catalogue:
     """`by_source` from the farthest to the nearest, the built-in ones first."""
     read, faults = _read_all(by_source)
+    by_name = _by_name(read)
     sound: list[Listed] = []
     for one in read:
         try:
-            sound.append(Listed(one.workflow, one.source, one.file, _needs(one.workflow, read, find_tool)))
+            sound.append(Listed(one.workflow, one.source, one.file, _needs(one.workflow, by_name, find_tool)))
         except BadDefinition as fault:
             faults.append(FileFault(one.source, one.file.path, fault.line, fault.reason))
-    shown = [one for one in sound if not _is_hidden(one, sound)]
+    sound_by_name = _by_name(sound)
+    shown = [one for one in sound if not _is_hidden(one, sound_by_name[one.name])]
     return Catalogue(tuple(sorted(shown, key=lambda one: (one.workflow.category, one.name))), tuple(faults))
+
+
+def _by_name(listed: Iterable[Listed]) -> ByName:
+    found: dict[str, list[Listed]] = {}
+    for one in listed:
+        found.setdefault(one.name, []).append(one)
+    return found
 
 
 def _read_all(by_source: BySource) -> tuple[list[Listed], list[FileFault]]:
     read: list[Listed] = []
     faults: list[FileFault] = []
+    known: dict[str, list[Listed]] = {}
     for source, files in by_source:
         for file in files:
             try:
-                read.append(_read_one(source, file, read))
+                one = _read_one(source, file, known)
+                read.append(one)
+                known.setdefault(one.name, []).append(one)
             except BadDefinition as fault:
                 line = None if file.text is None else fault.line
                 faults.append(FileFault(source, file.path, line, fault.reason))
     return read, faults
 
 
-def _read_one(source: Source, file: SuppliedFile, before: Iterable[Listed]) -> Listed:
+def _read_one(source: Source, file: SuppliedFile, known: ByName) -> Listed:
     if file.text is None:
         raise BadDefinition(1, file.fault or "it cannot be read")
     workflow = _read(file.path.rpartition("/")[2], file.text)
-    for other in before:
-        if other.name != workflow.name:
-            continue
+    if isinstance(workflow, BadDefinition):
+        raise BadDefinition(workflow.line, workflow.reason)
+    for other in known.get(workflow.name, ()):
         if other.source is Source.BUILT_IN:
             raise BadDefinition(1, f"'{workflow.name}' is built in and cannot be replaced; choose another name")
         if other.source is source:
@@ -141,17 +154,23 @@ def _read_one(source: Source, file: SuppliedFile, before: Iterable[Listed]) -> L
     return Listed(workflow, source, file, frozenset())
 
 
-_read = lru_cache(maxsize=512)(read_definition)  # the same text is the same workflow
+@lru_cache(maxsize=512)
+def _read(file_name: str, text: str) -> Workflow | BadDefinition:
+    """The same text is the same workflow, or has the same fault: nobody is made to wait for it twice."""
+    try:
+        return read_definition(file_name, text)
+    except BadDefinition as fault:
+        return BadDefinition(fault.line, fault.reason)
 
 
-def _needs(workflow: Workflow, read: Sequence[Listed], find_tool: FindTool) -> frozenset[Permission]:
+def _needs(workflow: Workflow, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
     """Raises: BadDefinition for a tool or a workflow that is not there, or is nested too deep."""
     needs = frozenset({Permission.READ_FILES}) if workflow.declared is None else workflow.declared
     for step in workflow.steps:
         if isinstance(step.does, ToolUse):
             needs |= _needs_of_tool(step, step.does, find_tool)
         elif isinstance(step.does, Nested):
-            needs |= _needs_of_nested(step, step.does, read, find_tool)
+            needs |= _needs_of_nested(step, step.does, by_name, find_tool)
     return needs
 
 
@@ -165,8 +184,8 @@ def _needs_of_tool(step: Step, use: ToolUse, find_tool: FindTool) -> frozenset[P
     return tool.spec.permissions
 
 
-def _needs_of_nested(step: Step, nested: Nested, read: Sequence[Listed], find_tool: FindTool) -> frozenset[Permission]:
-    named = [one for one in read if one.name == nested.workflow]
+def _needs_of_nested(step: Step, nested: Nested, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
+    named = by_name.get(nested.workflow, ())
     if not named:
         raise BadDefinition(step.line, f"there is no workflow '{nested.workflow}' to run")
     # As `find` would: the nearest that is trusted. What nobody trusted must not spoil what a person wrote.
@@ -174,7 +193,7 @@ def _needs_of_nested(step: Step, nested: Nested, read: Sequence[Listed], find_to
     if any(isinstance(inner.does, Nested) for inner in meant.steps):
         raise BadDefinition(step.line, f"'{meant.name}' runs another workflow itself; one level is all there is")
     _require_its_parameters(step, nested, meant)
-    return _needs(meant, read, find_tool)
+    return _needs(meant, by_name, find_tool)
 
 
 def _require_its_parameters(step: Step, nested: Nested, meant: Workflow) -> None:
@@ -188,8 +207,8 @@ def _require_its_parameters(step: Step, nested: Nested, meant: Workflow) -> None
 
 
 def _is_hidden(one: Listed, among: Sequence[Listed]) -> bool:
-    """By a nearer, trusted one of the same name."""
-    nearer = (other for other in among if other.name == one.name and other.source is not one.source and other.trusted)
+    """By a nearer, trusted one among those of the same name."""
+    nearer = (other for other in among if other.source is not one.source and other.trusted)
     return one.source is Source.DATA and any(other.source is Source.WORKSPACE for other in nearer)
 
 

@@ -34,6 +34,8 @@ from anycowork.workflows.parameters import PLACEHOLDER, Unfit, fitting, placehol
 from anycowork.workflows.sections import BadDefinition, Section, in_sections
 
 MOST_STEPS = 30
+LONGEST_FRONT = 16_384  # characters of front matter
+_MOST_DOTS = 1_000  # in it: the TOML reader goes through a dotted key once for each of its dots
 FENCE = "+++"
 QUESTION_KEYS = (*(key for key in Question.model_fields if key not in ("type", "format_version")), "stop_on")
 RESERVED = frozenset({"categories"})  # GET /workflows/categories
@@ -124,8 +126,13 @@ def _end_of_front(lines: Sequence[str]) -> int:
 
 
 def _read_head(front: _Front) -> Head:
+    text = "\n".join(front.lines)
+    if len(text) > LONGEST_FRONT:
+        raise BadDefinition(1, f"the front matter is longer than {LONGEST_FRONT:,} characters")
+    if text.count(".") > _MOST_DOTS:
+        raise BadDefinition(1, f"the front matter has more than {_MOST_DOTS:,} dots: its keys are nested too deep")
     try:
-        return Head.model_validate_json(msgspec.json.encode(tomllib.loads("\n".join(front.lines))))
+        return Head.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         found = _AT_LINE.search(str(error))
         line = int(found[1]) + 1 if found else len(front.lines) + 1

@@ -1,5 +1,6 @@
 """The book of workflows: read anew whenever someone looks, and the order that a run starts from, checked before anything happens."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -48,7 +49,8 @@ class WorkflowBook:
             (Source.DATA, await self._files.of_data_folder()),
             (Source.WORKSPACE, await self._files.of_workspace(workspace)),
         ]
-        found = catalogue(by_source, self._toolbox.find)
+        # On a thread: whoever fills a folder with large files makes only those wait who ask for them.
+        found = await asyncio.to_thread(catalogue, by_source, self._toolbox.find)
         self._tell(found.faults)
         return found
 

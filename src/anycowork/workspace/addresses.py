@@ -13,6 +13,7 @@ _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 _NEVER_V4 = tuple(
     map(ipaddress.IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4"))
 )
+_CLOUD_HOST = ipaddress.IPv4Address("168.63.129.16")  # public by its kind, but Azure's own service for each machine
 _NEVER_V6 = tuple(
     map(ipaddress.IPv6Network, ("100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"))
 )
@@ -28,6 +29,14 @@ def why_not_public(text: str) -> str | None:
         if why := _kind(inner):
             return why
     return None
+
+
+def embedded_addresses(text: str) -> list[str]:
+    """The addresses that this one leads to: itself, or the one that it hides inside; a tunnel's leads to both."""
+    try:
+        return [str(inner) for inner in _meant(ipaddress.ip_address(text.partition("%")[0]))]
+    except ValueError:
+        return []
 
 
 def _meant(address: Address) -> list[Address]:
@@ -60,6 +69,8 @@ def _kind(address: Address) -> str | None:
     never = _NEVER_V4 if address.version == 4 else _NEVER_V6
     if any(address in net for net in never):
         return "a reserved address"
+    if address == _CLOUD_HOST:
+        return "a cloud's metadata address"
     if address in _SHARED:
         return "an address behind a carrier's NAT"
     return None if address.is_global else "a private address"

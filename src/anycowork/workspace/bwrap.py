@@ -11,9 +11,11 @@ from typing import assert_never
 
 from anycowork.domain.values import value
 from anycowork.workspace.limits import CommandLimits
+from anycowork.workspace.mounts import Overlay
 from anycowork.workspace.stage import DEVICES, Layer, Stage
 
 HOME = "/home/sandbox"
+_CACHE = f"{HOME}/.cache"
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Read-only; never /.
 _SYSTEM = ("/usr", "/nix/store")
@@ -84,6 +86,11 @@ def bwrap_words(bwrap: str, around: Around, limits: CommandLimits, given: Descri
     ]
 
 
+def overlays(around: Around) -> tuple[Overlay, ...]:
+    """Every overlay among the words, to be compared with what the kernel mounts."""
+    return tuple(one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
+
+
 def _environment(around: Around) -> list[str]:
     """Nothing of the server's own: its environment may hold secrets."""
     given = {
@@ -117,31 +124,45 @@ def _own_devices(stage: Stage) -> list[str]:
 
 
 def _workspace(around: Around) -> list[str]:
-    upper, work = str(around.stage.upper), str(around.stage.work)
     match around.stage.layer:
         case Layer.OVERLAY:
-            return ["--overlay-src", around.root, "--overlay", upper, work, around.root]
+            overlay = _workspace_overlay(around)
+            return [] if overlay is None else overlay.words()
         case Layer.COPY:
-            return ["--bind", upper, around.root]
+            return ["--bind", str(around.stage.upper), around.root]
         case None:
             return ["--ro-bind", around.root, around.root] if around.sight.workspace else []
         case _:
             assert_never(around.stage.layer)
 
 
+def _workspace_overlay(around: Around) -> Overlay | None:
+    if around.stage.layer is not Layer.OVERLAY:
+        return None
+    folder = _real(around.stage.folder.parent) / around.stage.folder.name
+    return Overlay((around.root,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+
+
 def _cache(around: Around, scratch: str) -> list[str]:
-    inside = f"{HOME}/.cache"
     if around.cache is None:
         return []
     if around.cache_kept:
-        return ["--bind", str(around.cache), inside]
-    if around.stage.layer is Layer.COPY:
-        return [
-            "--size",
-            scratch,
-            "--perms",
-            "0700",
-            "--tmpfs",
-            inside,
-        ]  # empty: there is nothing to lay over the cache
-    return ["--overlay-src", str(around.cache), "--tmp-overlay", inside]
+        return ["--bind", str(around.cache), _CACHE]
+    overlay = _cache_overlay(around)
+    if overlay is not None:
+        return overlay.words()
+    # Empty: there is nothing to lay over the cache.
+    return ["--size", scratch, "--perms", "0700", "--tmpfs", _CACHE]
+
+
+def _cache_overlay(around: Around) -> Overlay | None:
+    if around.cache is None or around.cache_kept or around.stage.layer is Layer.COPY:
+        return None
+    overlay = Overlay((str(_real(around.cache.parent) / around.cache.name),), _CACHE)
+    return overlay if overlay.fits() else None
+
+
+@cache
+def _real(folder: Path) -> Path:
+    """Bubblewrap resolves links before it mounts, and the kernel lists what it was given."""
+    return folder.resolve()

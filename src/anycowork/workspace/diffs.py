@@ -9,7 +9,8 @@ from hashlib import sha256
 import patiencediff
 
 from anycowork.domain.values import value
-from anycowork.workspace.text import decode, lines_of
+from anycowork.workspace.content_summary import summary_of, text_with_odd_bytes
+from anycowork.workspace.text import Text, decode, lines_of
 
 LARGEST_DIFFED = 4_000_000  # bytes, both sides together
 LONGEST_DIFF = 1_000_000  # characters of diff text
@@ -40,16 +41,37 @@ def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
     old_name = "/dev/null" if before is None else f"a/{path}"
     new_name = "/dev/null" if after is None else f"b/{path}"
     header = f"--- {old_name}\n+++ {new_name}\n"
-    old, new = decode(before or b""), decode(after or b"")
+    old, new = _readable(before or b""), _readable(after or b"")
     sizes = f"{len(before or b'')} → {len(after or b'')} bytes"
     if old is None or new is None:
-        return Diff(f"{header}Binary content differs ({sizes}).\n")
+        return Diff(f"{header}Binary content differs ({sizes}).\n{_both(before, after, edges=False)}")
     old_lines, new_lines = _marked_lines(old.body, bom=old.bom), _marked_lines(new.body, bom=new.bom)
     if len(before or b"") + len(after or b"") > LARGEST_DIFFED:
-        return Diff(f"{header}Too large to be compared line by line ({sizes}).\n", len(new_lines), len(old_lines))
+        says = f"{header}Too large to be compared line by line ({sizes}).\n{_both(before, after)}"
+        return Diff(says, len(new_lines), len(old_lines))
     found = _compared(old_lines, new_lines, header)
+    if len(found.text) > LONGEST_DIFF:
+        goes_on = f"… the diff goes on: {found.additions} additions and {found.deletions} deletions in all."
+        cut = f"{found.text[:LONGEST_DIFF]}\n{goes_on}\n{_both(before, after)}"
+        found = Diff(cut, found.additions, found.deletions)
     _recent.append(((_hash(before), _hash(after), path), found))
     return found
+
+
+def _readable(data: bytes) -> Text | None:
+    """Lossy rather than binary: an odd byte in a script must not hide the rest of it. None where most of it is no text."""
+    found = decode(data)
+    if found is not None:
+        return found
+    body = text_with_odd_bytes(data)
+    return None if body is None else Text(body=body.removeprefix("\ufeff"), bom=body.startswith("\ufeff"))
+
+
+def _both(before: bytes | None, after: bytes | None, *, edges: bool = True) -> str:
+    sides = (("before", before), ("after", after))
+    return "".join(
+        f"{name}: nothing\n" if data is None else f"{name}:\n{summary_of(data, edges=edges)}" for name, data in sides
+    )
 
 
 def _hash(content: bytes | None) -> str | None:
@@ -67,10 +89,7 @@ def _compared(old: list[str], new: list[str], header: str) -> Diff:
     hunks = [_standard(line) for line in patiencediff.unified_diff(old, new, sequencematcher=matcher)][2:]
     additions = sum(line.startswith("+") for line in hunks)
     deletions = sum(line.startswith("-") for line in hunks)
-    text = header + "".join(hunks)
-    if len(text) > LONGEST_DIFF:
-        text = text[:LONGEST_DIFF] + f"\n… the diff goes on: {additions} additions and {deletions} deletions in all.\n"
-    return Diff(text, additions, deletions)
+    return Diff(header + "".join(hunks), additions, deletions)
 
 
 def _standard(line: str) -> str:

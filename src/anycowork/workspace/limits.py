@@ -37,8 +37,11 @@ class CommandLimits:
     free_files: int = 20_000  # how many more files it must be able to take, unless it is made for few
 
 
-def limited_shell(bash: str, limits: CommandLimits, command: str, *, tether: int, unneeded: int) -> list[str]:
-    """Bash that gives itself the limits, for good, and then runs the command; or ends, if nobody holds the other end of its tether.
+def limited_shell(
+    bash: str, limits: CommandLimits, command: str, *, tether: int, unneeded: int, begun: int, check: str = ":"
+) -> list[str]:
+    """Bash that gives itself the limits, for good, and then runs the command; or ends, if nobody holds the other end of its tether
+    or `check` ends it. It writes to `begun` just before the command.
 
     Inside the namespace: there a limit on processes counts the command's own alone, not everything else of that user. Both stand on
     one line, which bash reads as a whole before it runs any of it: a command that does not parse runs without limits by not running.
@@ -52,7 +55,8 @@ def limited_shell(bash: str, limits: CommandLimits, command: str, *, tether: int
     lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in wishes.items()]
     # Nothing is ever written to a tether, so what can be read is its end.
     tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {tether} && exit {UNTIED}", f"exec {tether}<&- {unneeded}<&-"]
-    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, ":", command])]
+    told = [f"printf . >&{begun}", f"exec {begun}>&-"]
+    return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *told, ":", command])]
 
 
 # --- cgroups, where we may make them

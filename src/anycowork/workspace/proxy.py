@@ -13,9 +13,10 @@ from typing import assert_never
 
 from anycowork.domain.network import Destination
 from anycowork.domain.values import value
-from anycowork.workspace.addresses import why_not_public
+from anycowork.workspace.addresses import embedded_addresses, why_not_public
 from anycowork.workspace.outside import Outside, is_our_own_door
 from anycowork.workspace.proxy_head import BadHead, Forward, Tunnel, read_head
+from anycowork.workspace.routes import why_nearby
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _PIECE = 65_536
@@ -154,7 +155,7 @@ class Proxy:
             raise _NotReached(403, f"{to} is not among the destinations that this command was allowed ({named}).")
         async with asyncio.timeout(self._limits.connect_seconds):
             found = [to.host] if _is_address(to.host) else list(await self._outside.addresses(to.host))
-        kinds = {address: why_not_public(address) for address in found}
+        kinds = {address: _why_refused(address) for address in found}
         good = [address for address in found if kinds[address] is None or to in self._reach.private]
         if not good:
             what = next(iter(kinds.values()), None) or "no address at all"
@@ -242,6 +243,12 @@ async def _answer(writer: asyncio.StreamWriter, status: int, says: str) -> None:
     ]
     writer.write("\r\n".join(lines).encode() + body)
     await writer.drain()
+
+
+def _why_refused(address: str) -> str | None:
+    """What keeps commands from this address, asked for every connection anew: a machine's own addresses change while it runs."""
+    nearby = (why_nearby(inner) for inner in embedded_addresses(address))
+    return why_not_public(address) or next((why for why in nearby if why), None)
 
 
 def _is_address(host: str) -> bool:

@@ -6,7 +6,7 @@ from anycowork.domain.network import Destination, read_destination
 from anycowork.domain.values import value
 
 _REQUEST = re.compile(r"([A-Z]{1,20}) ([!-~]{1,8192}) HTTP/1\.[01]")
-_FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
+_FIELD_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _AUTHORITY = re.compile(r"http://([^/?#]+)([/?][^#]*)?", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MOST_FIELDS = 100
@@ -61,10 +61,10 @@ def _fields(lines: list[str]) -> list[tuple[str, str]]:
         raise BadHead("The request has too many header fields.", 431)
     found = []
     for line in lines:
-        field = _FIELD.fullmatch(line)
-        if field is None or _CONTROL.search(line):
+        name, colon, value = line.partition(":")
+        if not colon or not _FIELD_NAME.fullmatch(name) or _CONTROL.search(line):
             raise BadHead("A header field of the request is malformed.")
-        found.append((field[1], field[2]))
+        found.append((name, value.strip(" \t")))
     return found
 
 
@@ -81,11 +81,12 @@ def _forward(method: str, target: str, fields: list[tuple[str, str]]) -> Forward
     if len(lengths) > 1 or not all(re.fullmatch(r"[0-9]{1,15}", length) for length in lengths):
         raise BadHead("The length of the request's body is not clear.")
     path = url[2] or "/"
+    meant_for_us = _named_by_the_sender(fields)
     host = str(to if to.port != _HTTP_PORT else Destination(to.host))
     passed = [
         f"{method} {path if path.startswith('/') else '/' + path} HTTP/1.1",
         f"Host: {host}",
-        *(f"{name}: {value}" for name, value in fields if _is_passed_on(name, fields)),
+        *(f"{name}: {value}" for name, value in fields if _is_passed_on(name, meant_for_us)),
         *(f"Content-Length: {length}" for length in lengths),
         "Connection: close",
     ]
@@ -107,10 +108,12 @@ def _lengths(fields: list[tuple[str, str]]) -> list[str]:
     return [value for name, value in fields if name.lower() == "content-length"]
 
 
-def _is_passed_on(name: str, fields: list[tuple[str, str]]) -> bool:
-    """Not what is meant for us: the sender names further such fields in `Connection`."""
+def _named_by_the_sender(fields: list[tuple[str, str]]) -> frozenset[str]:
+    """The further fields that are meant for us alone: `Connection` names them."""
+    named = (value for name, value in fields if name.lower() == "connection")
+    return frozenset(word.strip().lower() for value in named for word in value.split(","))
+
+
+def _is_passed_on(name: str, meant_for_us: frozenset[str]) -> bool:
     lowered = name.lower()
-    named = {
-        word.strip().lower() for field, value in fields if field.lower() == "connection" for word in value.split(",")
-    }
-    return lowered not in _NOT_PASSED_ON and lowered not in named and not lowered.startswith("proxy-")
+    return lowered not in _NOT_PASSED_ON and lowered not in meant_for_us and not lowered.startswith("proxy-")

@@ -16,15 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.domain.errors import ToolFault
-from anycowork.workspace.bwrap import Around, Descriptors, Sight, bwrap_words
+from anycowork.workspace.bwrap import Around, Descriptors, Sight, bwrap_words, overlays
 from anycowork.workspace.copies import Copied, copy_workspace
 from anycowork.workspace.finishing import to_the_end
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.limits import CommandLimits, counted, limited_shell
 from anycowork.workspace.masks import Mask, mask_words
+from anycowork.workspace.mounts import LONGEST_OPTIONS, Overlay, mount_check
+from anycowork.workspace.paths import shown
 from anycowork.workspace.seccomp import filter_for, knows
 from anycowork.workspace.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
-from anycowork.workspace.started import BubblewrapStatus, Latch, SandboxFailed, Tether
+from anycowork.workspace.started import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
 from anycowork.workspace.transaction import Transaction
 
 _BASH = "/bin/bash"
@@ -46,7 +48,12 @@ class Launch:
     fds: tuple[int, ...]
     stdin: int
     status: BubblewrapStatus
+    mark: BeginMark
     latch: Latch | None = None
+
+    def has_begun(self) -> bool:
+        """After its end, once: whether the command itself ran."""
+        return self.status.began and self.mark.is_set()
 
     def let_go(self) -> None:
         """The command begins, if it was held back."""
@@ -139,6 +146,7 @@ class Sandbox:
             status = things.enter_context(BubblewrapStatus.opened())
             latch = things.enter_context(Latch.made()) if held_back else None
             tether = things.enter_context(Tether.made())
+            mark = things.enter_context(BeginMark.made())
             cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
             around = Around(
                 root=root,
@@ -150,11 +158,21 @@ class Sandbox:
                 sight=_seen_by(stage.runner, sight or Sight()),
                 masks=tuple(mask_words(masks, stage, root)),
             )
+            laid = _short_enough(overlays(around), root)
             given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
             words = bwrap_words(program, around, self.limits, given)
-            shell = limited_shell(_BASH, self.limits, command, tether=tether.read_end, unneeded=status.read_end)
+            shell = limited_shell(
+                _BASH,
+                self.limits,
+                command,
+                tether=tether.read_end,
+                unneeded=status.read_end,
+                begun=mark.write_end,
+                check=mount_check(laid),
+            )
             argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
-            yield Launch(argv, (*given.all(), tether.read_end, status.read_end), given_stdin, status, latch)
+            fds = (*given.all(), tether.read_end, status.read_end, mark.write_end)
+            yield Launch(argv, fds, given_stdin, status, mark, latch)
 
     def is_short_of_room(self, stage: Stage) -> bool:
         """Whether the disk that takes the command's writes is nearly full, of bytes or of files."""
@@ -242,6 +260,16 @@ def _file_with(data: bytes) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def _short_enough(laid: tuple[Overlay, ...], root: str) -> tuple[Overlay, ...]:
+    """Raises: NeverBegan; then a private copy is tried, which needs no option string."""
+    if all(overlay.fits() for overlay in laid):
+        return laid
+    raise NeverBegan(
+        f"The paths of '{shown(root)}' and of the command's layer are too long for an overlay: together their mount options pass "
+        f"{LONGEST_OPTIONS:,} bytes, and the kernel would cut them. Move the workspace to a shorter path."
+    )
 
 
 def _seen_by(runner: Runner, sight: Sight) -> Sight:

@@ -64,6 +64,32 @@ class Tether:
 
 
 @dataclass(slots=True)
+class BeginMark:
+    """A pipe that the shell inside writes to just before the command: what is not marked has not run. A command cannot take that back."""
+
+    _read_end: int
+    write_end: int
+
+    @classmethod
+    @contextmanager
+    def made(cls) -> "Iterator[BeginMark]":
+        mark = cls(*os.pipe())
+        os.set_blocking(mark._read_end, False)
+        try:
+            yield mark
+        finally:
+            os.close(mark._read_end)
+            os.close(mark.write_end)
+
+    def is_set(self) -> bool:
+        """Once: reading takes the mark away."""
+        try:
+            return bool(os.read(self._read_end, 1))
+        except BlockingIOError:
+            return False
+
+
+@dataclass(slots=True)
 class BubblewrapStatus:
     """What bubblewrap tells of itself: the process that all others of the command die with, its network, and whether the command began.
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 from hashlib import sha256
 
 from anycowork.domain.errors import FileMissing, StateChanged, ToolFault, WrongKind
@@ -11,6 +12,12 @@ from anycowork.workspace.paths import Place, shown
 
 MOST_FILES = 200
 MOST_BYTES = 64 * 1024
+_MOST_KNOWN = 2 * MOST_FILES
+_SETTLED = (
+    2_000_000_000  # nanoseconds: what was changed so lately may be changed again within one tick of the file's clock
+)
+_State = tuple[str, int, int, int, int, int]  # path, device, inode, size, and when it was last changed
+_known: dict[_State, SuppliedFile] = {}
 # What a model reads and a person does not see: controls, marks of direction, tags, selectors, fillers. The joiners and selectors of
 # emoji and scripts are left alone unless many stand together, as they do only to carry something.
 _UNSEEN = re.compile(
@@ -62,10 +69,28 @@ def with_the_unseen_written_out(text: str) -> str:
 def _read(jail: Jail, place: Place) -> SuppliedFile:
     path = shown(place.path)
     try:
-        with jail.regular_file(place) as (fd, _):
+        with jail.regular_file(place) as (fd, stat):
+            if stat.st_size > MOST_BYTES:
+                return SuppliedFile(path, None, fault=f"it is larger than {MOST_BYTES:,} bytes")
+            state = (path, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+            if (known := _known.get(state)) is not None:
+                return known
             data = _up_to(fd, MOST_BYTES + 1)
     except (ToolFault, OSError) as error:
         return SuppliedFile(path, None, fault=f"it cannot be read: {error}")
+    read = _as_text(path, data)
+    if time.time_ns() - stat.st_ctime_ns > _SETTLED:
+        _remember(state, read)
+    return read
+
+
+def _remember(state: _State, read: SuppliedFile) -> None:
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[state] = read
+
+
+def _as_text(path: str, data: bytes) -> SuppliedFile:
     if len(data) > MOST_BYTES:
         return SuppliedFile(path, None, fault=f"it is larger than {MOST_BYTES:,} bytes")
     try:

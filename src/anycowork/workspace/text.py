@@ -1,7 +1,6 @@
 """Bytes as text and back, losing nothing: byte order mark, line ends and the missing last newline are kept. Pure."""
 
 import codecs
-import re
 
 from anycowork.domain.values import value
 
@@ -40,7 +39,8 @@ def decode(data: bytes) -> Text | None:
 
 def lines_of(body: str) -> list[str]:
     """The lines with their ends. Only a line feed ends a line here, as in diffs and editors: not a form feed, not U+2028."""
-    return re.findall(r"[^\n]*\n|[^\n]+", body)
+    *whole, last = body.split("\n")
+    return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 def with_line_ends(body: str, newline: str) -> str:

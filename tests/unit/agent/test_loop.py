@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from anycowork.clock import SystemClock
 from support.boxes import running, until
 from support.house import at_home
 from support.scripted_model import BreakOff, HttpError, Reply, call
@@ -138,17 +140,39 @@ async def test_a_result_is_durable_before_the_model_is_asked_again(tmp_path: Pat
         await chat.rest()
 
 
+class LateClock(SystemClock):
+    """A clock that can be put forward."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+    def now(self) -> str:
+        shifted = datetime.fromisoformat(super().now()) + timedelta(seconds=self.ahead)
+        return shifted.isoformat().replace("+00:00", "Z")
+
+
 @proves("LOOP-4")
-async def test_while_an_approved_plan_runs_the_limits_count_per_step(tmp_path: Path) -> None:
-    plan = {"goal": "read twice", "steps": [{"action": "read"}, {"action": "read again"}]}
-    replies = [call("read_file", path=f"{n}.txt") for n in range(6)]
-    files = {f"{n}.txt": "x" for n in range(6)}
-    async with at_home(tmp_path, replies=replies, files=files, max_steps=2) as guest:
+@pytest.mark.parametrize("planned", [False, True])
+async def test_waiting_for_a_person_is_not_counted_as_work(tmp_path: Path, planned: bool) -> None:
+    plan = {"goal": "g", "steps": [{"action": "make it", "tools_needed": ["create_file"]}]}
+    clock = LateClock()
+    replies = [call("create_file", path="a.txt", content="x"), "Done."]
+    async with at_home(tmp_path, replies=replies, clock=clock, turn_seconds=60) as guest:
         chat = await guest.chat()
-        proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}, expect=201)
-        await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {})
-        await chat.rest()
-        assert len(guest.model.requests) == 4 and (await chat.events())[-1]["reason"] == "limit"
+        if planned:
+            proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}, expect=201)
+            await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {})
+            await chat.rest()
+        else:
+            await chat.send("make it")
+        clock.ahead = 3_600.0
+        await chat.decide()
+        events = await chat.events()
+        assert events[-1]["reason"] == "answered"
+        turn = await guest.house.database.store.turn(events[-1]["turn_id"])
+        assert turn is not None and 0 < turn.seconds < 60
 
 
 @proves("LOOP-4")

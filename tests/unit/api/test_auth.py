@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.asgi import Client
+from support.asgi import Answer, Client
 from support.spec import proves
 
 OPEN = ["/", "/assets/style.css", "/healthz", "/readyz"]
@@ -57,37 +57,105 @@ async def test_wrong_tokens_wait_longer_each_time_and_a_right_one_never(client, 
     assert slept[-1] == 0.8  # the owner's request in between, from the same machine, did not help the guesser
 
 
-# --- the cookie
+# --- the browser's session: a cookie and a page key
 
 
-async def cookie_from(client: Client, token: str) -> str:
-    answer = await client.get(f"/?token={token}")
-    return answer.headers["set-cookie"].split(";")[0]
+async def signed_in(client: Client, token: str) -> dict[str, str]:
+    """What a signed-in page sends."""
+    answer = await client.post("/session", {}, headers={"authorization": f"Bearer {token}"})
+    assert answer.status == 201, answer.body
+    return _headers(answer)
+
+
+def _headers(answer: Answer) -> dict[str, str]:
+    return {"cookie": answer.headers["set-cookie"].split(";")[0], "x-anycowork-page-key": answer.json()["page_key"]}
 
 
 @proves("SEC-1", "SEC-2")
-async def test_the_token_in_the_address_becomes_a_cookie_and_leaves_the_address(stranger, token):
+async def test_the_token_in_the_address_becomes_a_cookie_and_a_code_and_leaves_the_address(stranger, token):
     answer = await stranger.get(f"/?token={token}")
-    assert (answer.status, answer.headers["location"]) == (303, "/")
+    place, _, code = answer.headers["location"].partition("#code=")
+    assert (answer.status, place) == (303, "/") and len(code) >= 32
     cookie = answer.headers["set-cookie"]
     assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie
     assert token not in str(answer.headers)
+    assert code not in cookie
 
 
-async def test_the_cookie_opens(stranger, token):
-    cookie = await cookie_from(stranger, token)
-    assert (await stranger.get("/roles", headers={"cookie": f"a=b; {cookie}; c=d"})).status == 200
+async def test_the_code_of_the_address_is_traded_for_the_page_key_of_its_cookie(stranger, token):
+    answer = await stranger.get(f"/?token={token}")
+    cookie = answer.headers["set-cookie"].split(";")[0]
+    made = await stranger.post("/session", {"code": answer.headers["location"].partition("#code=")[2]})
+    assert made.status == 201 and made.headers["cache-control"] == "no-store"
+    headers = _headers(made)
+    assert headers["cookie"] == cookie
+    assert (await stranger.get("/roles", headers=headers)).status == 200
+
+
+@proves("SEC-1")
+async def test_the_cookie_opens_only_with_the_page_key_of_its_session(stranger, token, slept):
+    headers = await signed_in(stranger, token)
+    other = await signed_in(stranger, token)
+    assert (await stranger.get("/roles", headers=headers)).status == 200
+    alone = await stranger.get("/roles", headers={"cookie": headers["cookie"]})
+    assert (alone.status, alone.error["code"]) == (401, "unauthenticated")
+    only_key = {"x-anycowork-page-key": headers["x-anycowork-page-key"]}
+    assert (await stranger.get("/roles", headers=only_key)).status == 401
+    assert (await stranger.get("/roles", headers={**headers, "cookie": other["cookie"]})).status == 401
+    assert slept == [0.1]  # only the pair that does not belong together was a guess
 
 
 async def test_the_cookie_is_found_among_the_odd_ones_of_other_servers(stranger, token):
-    cookie = await cookie_from(stranger, token)
+    headers = await signed_in(stranger, token)
     odd = 'x={"a": [1,2]}; ="; é=ü'.encode().decode("latin-1")
-    assert (await stranger.get("/roles", headers={"cookie": f"{odd}; {cookie}"})).status == 200
+    assert (await stranger.get("/roles", headers={**headers, "cookie": f"{odd}; {headers['cookie']}"})).status == 200
+
+
+async def test_a_code_of_the_owner_signs_one_browser_in(client, stranger):
+    made = (await client.post("/session/codes", {})).json()
+    assert made["expires_in"] == 60
+    signed = await stranger.post("/session", {"code": made["code"]})
+    assert (await stranger.get("/roles", headers=_headers(signed))).status == 200
+
+
+@proves("SEC-1")
+async def test_a_code_that_comes_twice_ends_the_session_that_it_began(client, stranger):
+    """Somebody else saw it: in the arguments of the browser, say."""
+    code = (await client.post("/session/codes", {})).json()["code"]
+    first = _headers(await stranger.post("/session", {"code": code}))
+    again = await stranger.post("/session", {"code": code})
+    assert again.status == 401 and "anycowork open" in again.error["message"]
+    assert (await stranger.get("/roles", headers=first)).status == 401
+
+
+async def test_signing_in_needs_a_code_or_the_token(stranger, client, token):
+    assert (await stranger.post("/session", {})).status == 401
+    assert (await stranger.post("/session", {"code": "guess"})).status == 401
+    assert (await stranger.post("/session", {}, headers={"authorization": "Bearer guess"})).status == 401
+    assert (await stranger.post("/session/codes", {})).status == 401
+    key = (await client.post("/keys", {"name": "editor"})).json()["key"]
+    assert (await stranger.post("/session", {}, headers={"authorization": f"Bearer {key}"})).status == 403
+
+
+async def test_signing_out_ends_this_browsers_session_alone(stranger, token):
+    here, elsewhere = await signed_in(stranger, token), await signed_in(stranger, token)
+    gone = await stranger.delete("/session", headers=here)
+    assert gone.status == 204 and "Max-Age=0" in gone.headers["set-cookie"]
+    assert (await stranger.get("/roles", headers=here)).status == 401
+    assert (await stranger.get("/roles", headers=elsewhere)).status == 200
+
+
+@proves("SEC-2")
+async def test_the_page_key_is_kept_by_no_receipt(stranger, token, rooms):
+    headers = {"authorization": f"Bearer {token}", "idempotency-key": "once"}
+    first = await stranger.post("/session", {}, headers=headers)
+    second = await stranger.post("/session", {}, headers=headers)
+    assert first.json() != second.json()
 
 
 async def test_a_link_from_a_neighbouring_port_opens_the_page_but_nothing_behind_it(stranger, token):
     """Another port of this machine is the same site to a browser, so the cookie comes along."""
-    headers = {"cookie": await cookie_from(stranger, token), "sec-fetch-site": "same-site"}
+    headers = {**await signed_in(stranger, token), "sec-fetch-site": "same-site"}
     assert (await stranger.get("/", headers=headers)).status == 200
     assert (await stranger.get("/context", headers=headers)).status == 403
 
@@ -99,8 +167,9 @@ async def test_a_wrong_token_in_the_address_gets_no_cookie_and_waits(stranger, s
 
 
 async def test_a_forged_cookie_is_a_wrong_token(stranger, token, slept):
-    name = (await cookie_from(stranger, token)).split("=")[0]
-    assert (await stranger.get("/roles", headers={"cookie": f"{name}={token}"})).status == 401
+    headers = await signed_in(stranger, token)
+    forged = {**headers, "cookie": f"{headers['cookie'].split('=')[0]}={token}"}
+    assert (await stranger.get("/roles", headers=forged)).status == 401
     assert len(slept) == 1
 
 

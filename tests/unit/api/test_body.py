@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.api.body import MAX_DEPTH, BadJson, BodyLimit, TooDeep, body_of, check_json
+from anycowork.api.body import BadJson, BodyLimit, TooDeep, body_of, check_json
 from anycowork.api.errors import ErrorShield
 from anycowork.api.wire import send_bytes
+from anycowork.domain.nesting import MAX_DEPTH
 from support.asgi import Client
 
 

@@ -48,17 +48,18 @@ async def test_what_was_meant_stands_beside_what_was_done_and_what_was_outside_i
         call("list_directory", path="."),
         call("create_file", path="extra.txt", content="more\n"),
         "That is it.",
+        "It is.",
     ]
     async with at_home(tmp_path, replies=replies, files={"notes.txt": "be kind\n"}) as guest:
         chat = await carried_out(guest, GREET)
         during = await audited(guest, chat)
-        assert [step["status"] for step in during["steps"]] == ["completed", "completed", "pending", "pending"]
+        assert [step["status"] for step in during["steps"]] == ["done", "done", "open", "open"]
         [asked] = await chat.approvals()
         await chat.decide()
         plan = await audited(guest, chat)
-        assert plan["goal"] == "Greet" and plan["state"] == "answered" and plan["approved_by"].startswith("person")
+        assert plan["goal"] == "Greet" and plan["state"] == "blocked" and plan["approved_by"].startswith("person")
         look, greet, bye, think = plan["steps"]
-        assert [step["status"] for step in plan["steps"]] == ["completed", "completed", "skipped", "claimed"]
+        assert [step["status"] for step in plan["steps"]] == ["done", "done", "open", "open"]
         assert [done["tool"] for done in look["done"]] == ["read_file"]
         [done] = greet["done"]
         assert (done["tool"], done["resource"], done["status"], done["paths"]) == (
@@ -112,11 +113,12 @@ async def test_the_house_runs_the_check_that_a_step_names_before_it_takes_done_f
         chat = await carried_out(guest, proved())
         assert (await chat.show())["state"] == "idle" and (await chat.last())["content"] == "Now it is."
         told = guest.model.requests[2]["messages"][-1]["content"]
+        assert "step 1 (Greet) is open" in told
         assert "check of the approved plan failed" in told and "exit code 1" in told
         checks = [m for m in await chat.of_type("tool_call") if m["payload"].get("check")]
         assert [m["payload"]["parameters"] for m in checks] == [{"command": "grep -q hi hello.txt"}] * 2
         [step] = (await audited(guest, chat))["steps"]
-        assert step["status"] == "completed"
+        assert step["status"] == "done"
         assert (step["check"]["ran"], step["check"]["ok"], step["check"]["exit_code"]) == (True, True, 0)
         assert len(guest.model.requests) == 4, "a check that holds costs no further question"
 
@@ -126,7 +128,9 @@ async def test_a_terminating_call_does_not_end_the_turn_while_the_check_fails(tm
     replies = [call("create_file", terminate=True, path="hello.txt", content="good day\n"), "I cannot do better."]
     async with at_home(tmp_path, replies=replies) as guest:
         chat = await carried_out(guest, proved())
-        assert (await chat.last())["content"] == "I cannot do better.", "the second time the words stand"
+        *_, words, blocked = await chat.messages()
+        assert words["content"] == "I cannot do better." and "step 1 (Greet) is open" in blocked["content"]
+        assert (await chat.events())[-1]["reason"] == "blocked", "it was told once"
         [step] = (await audited(guest, chat))["steps"]
         assert step["status"] == "failed" and step["check"]["exit_code"] == 1, "and the person is shown the exit code"
 
@@ -138,7 +142,7 @@ async def test_a_check_that_the_model_ran_itself_after_its_last_change_is_not_ru
         chat = await carried_out(guest, proved(check=check))
         assert len(await chat.of_type("tool_call")) == 2
         [step] = (await audited(guest, chat))["steps"]
-        assert step["status"] == "completed" and step["check"]["ok"] is True
+        assert step["status"] == "done" and step["check"]["ok"] is True
 
 
 async def test_a_check_that_a_rule_asks_for_disturbs_nobody_and_is_said_not_to_have_run(tmp_path: Path) -> None:
@@ -150,7 +154,8 @@ async def test_a_check_that_a_rule_asks_for_disturbs_nobody_and_is_said_not_to_h
         assert (await chat.show())["state"] == "idle" and await chat.approvals() == []
         [step] = (await audited(guest, chat))["steps"]
         assert step["check"] == {"command": "grep -q hi hello.txt", "ran": False}
-        assert step["status"] == "completed", "by its calls"
+        assert step["status"] == "claimed", "nobody has proved it"
+        assert (await chat.events())[-1]["reason"] == "answered"
 
 
 @proves("LOOP-5")

@@ -156,7 +156,7 @@ async def test_a_person_sets_changes_and_removes_the_budget_before_approving(tmp
             await approve(guest, chat, wanted, {"budget": given})
             assert (await chat.rest())["state"] == ("awaiting_approval" if holds else "idle")
             events = await chat.events(until="permission-request" if holds else "turn-ended")
-            shown = [e["plan"] for e in events if e["type"] == "plan-update" and e["plan"]["state"] == "approved"]
+            shown = [e["plan"] for e in events if e["type"] == "plan-update" and e["plan"].get("state") == "approved"]
             assert [each.get("budget") for each in shown] == [holds]
             for name in NAMES:
                 (guest.workspace / name).unlink(missing_ok=True)

@@ -241,3 +241,21 @@ async def test_of_two_commands_each_waits_by_itself(tmp_path: Path) -> None:
         await chat.decide("deny")
         assert files(guest) == ["a"]
         assert [result["status"] for result in await chat.results()] == ["ok", "denied"]
+
+
+@proves("APR-3")
+async def test_role_whose_output_is_a_review_asks_before_a_command_runs(tmp_path: Path) -> None:
+    """With `ask = "at_commit"` an actor's command runs first; a team's own role that only advises asks before."""
+    roles = tmp_path / "data/roles"
+    roles.mkdir(parents=True)
+    (roles / "auditor.toml").write_text(
+        'name = "auditor"\npermissions = ["read_files", "execute_commands"]\nprompt = "Audit."\noutput = "review"\n'
+    )
+    (roles / "runner.toml").write_text(
+        'name = "runner"\npermissions = ["read_files", "execute_commands"]\nprompt = "Run."\n'
+    )
+    for role, state in (("runner", "idle"), ("auditor", "awaiting_approval")):
+        replies = [call("execute_command", command="ls"), "Done."]
+        async with at_home(tmp_path, replies=replies, ask="at_commit") as guest:
+            chat = await guest.chat(role=role)
+            assert (await chat.send("look"))["state"] == state

@@ -22,7 +22,7 @@ def plan(**step: object) -> Plan:
 
 
 def granted(the_plan: Plan, path: str, *, others: tuple[str, ...] = ()) -> str | None:
-    call = Call("c", "chat", "t", "b", 0, "update_file", {"path": path})
+    call = Call("c", "chat", "t", "b", 0, "update_file", {"path": path}, plan_step="1")
     intent = Intent(tuple(PathIntent(p, None, None) for p in (path, *others)))
     return granted_by(the_plan, UPDATE, call, Prepared("update_file", {}, f"/{path}", intent))
 
@@ -37,7 +37,7 @@ def test_a_named_tool_on_a_named_path_is_granted() -> None:
 def test_a_step_that_names_only_paths_grants_changes_there_but_no_deleting() -> None:
     the_plan = plan(paths=["a.py"])
     assert granted(the_plan, "a.py") == "1"
-    call = Call("c", "chat", "t", "b", 0, "delete_file", {"path": "a.py"})
+    call = Call("c", "chat", "t", "b", 0, "delete_file", {"path": "a.py"}, plan_step="1")
     prepared = Prepared("delete_file", {}, "/a.py", Intent((PathIntent("a.py", "x", None),)))
     assert granted_by(the_plan, DELETE, call, prepared) is None
 
@@ -53,7 +53,7 @@ def test_a_step_that_names_only_paths_grants_changes_there_but_no_deleting() -> 
         ({"tools_needed": ["read_file"], "paths": ["a.py"]}, "a.py"),
     ],
 )
-def test_everything_else_is_outside_the_plan(step: dict[str, object], path: str) -> None:
+def test_everything_else_is_not_granted(step: dict[str, object], path: str) -> None:
     assert granted(plan(**step), path) is None
 
 
@@ -74,7 +74,7 @@ def test_a_command_is_granted_word_for_word_only() -> None:
     the_plan = plan(commands=["make test"], tools_needed=["execute_command"], paths=["**"])
     prepared = Prepared("execute_command", {}, "command:", Intent(command="x"))
     for command, step in (("make test", "1"), ("make test; rm -rf .", None), ("make  test", None)):
-        call = Call("c", "chat", "t", "b", 0, "execute_command", {"command": command})
+        call = Call("c", "chat", "t", "b", 0, "execute_command", {"command": command}, plan_step="1")
         assert granted_by(the_plan, COMMAND, call, prepared) == step
 
 

@@ -138,6 +138,6 @@ def test_past_calls_with_network_are_found_by_its_rules() -> None:
 def test_network_makes_a_call_risky_and_is_named() -> None:
     spec = ToolSpec("execute_command", "", "", frozenset({Permission.EXECUTE_COMMANDS}), {}, contained=True)
     call = Call("1", "2", "3", "4", 0, "execute_command", {})
-    assert judge(spec, call, "command:true")[0] is Risk.MEDIUM
+    assert judge(spec, call, "command:make")[0] is Risk.MEDIUM
     risk, reasons = judge(spec, call, "command:true", wanted_destinations(["a.example:443"]))
     assert risk is Risk.HIGH and any("a.example:443" in reason for reason in reasons)

@@ -15,6 +15,7 @@ from anycowork.domain.errors import (
     NotFound,
     PlanAlreadyApproved,
     PlanSuperseded,
+    RejectedByUser,
     TurnAlreadyRunning,
 )
 from anycowork.domain.events import Draft, EventType, Record
@@ -26,6 +27,7 @@ from anycowork.domain.journal import (
     DecideApproval,
     RemoveChat,
     RequireLease,
+    RequireNoDenial,
     RequireState,
     Reserve,
     SetChat,
@@ -314,6 +316,21 @@ async def test_a_stale_lease_refuses_the_whole_change(tmp_path: Path) -> None:
         with pytest.raises(Conflict, match="passed to another writer"):
             await database.journal.write(Change("c1", (message("m2"), RequireLease("/w", epoch))))
         assert [m.id for m in await database.store.history("c1")] == ["m1"]
+
+
+@proves("APR-10")
+async def test_denial_refuses_a_change_that_requires_none(tmp_path: Path) -> None:
+    shown = ("create_file", {"p": 1}, "/a", Risk.HIGH, ("it creates",), "hash")
+    asked = [Approval(of, "c1", "t1", "b", of, *shown) for of in ("denied", "allowed", "open")]
+    async with opened(tmp_path) as database:
+        await database.journal.write(add_chat("c1", *asked))
+        for of in (ApprovalState.DENIED, ApprovalState.ALLOWED):
+            await database.journal.write(Change("c1", (DecideApproval(of.value, of, None, "person:ann"),)))
+        for of in ("allowed", "open", "never asked"):
+            await database.journal.write(Change("c1", (RequireNoDenial(of), message(of))))
+        with pytest.raises(RejectedByUser, match="The person denied this call"):
+            await database.journal.write(Change("c1", (message("denied"), RequireNoDenial("denied"))))
+        assert [m.id for m in await database.store.history("c1")] == ["allowed", "open", "never asked"]
 
 
 async def test_what_is_reserved_counts_until_it_is_spent(tmp_path: Path) -> None:

@@ -139,6 +139,15 @@ async def test_a_command_past_its_time_is_ended_with_all_its_children_and_change
 
 
 @proves("TOOL-4")
+async def test_a_timeout_in_the_call_never_exceeds_the_setting(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    bench = Bench(tmp_path / "workspace", tmp_path / "outside", command_timeout=0.5)
+    result = await bench.call("execute_command", command="sleep 300", timeout=3000)
+    assert result.error is not None and result.error.code == "timed_out"
+    assert "after 0.5 seconds" in result.content and "command_timeout" in result.content
+
+
+@proves("TOOL-4")
 async def test_background_processes_do_not_outlive_their_command(bench: Bench, marker: str) -> None:
     command = f"(setsid bash -c 'exec -a {marker} sleep 300' &) ; (exec -a {marker} sleep 300) & disown; echo on"
     result = await run(bench, command)

@@ -87,6 +87,59 @@ it("says where a command goes over the network", async () => {
   await expectAccessible(container);
 });
 
+it("does not lead to Deny with Escape", () => {
+  dock(TWO[0]);
+  press("Escape");
+  expect(screen.queryByLabelText("A word to the agent")).toBeNull();
+});
+
+/** A browser in which nothing is in view until `scroll` says so. */
+function unscrolled() {
+  const tell: (() => void)[] = [];
+  class Watch {
+    constructor(private readonly on: (entries: { isIntersecting: boolean }[]) => void) {}
+    observe = () => void tell.push(() => this.on([{ isIntersecting: true }]));
+    disconnect = () => {};
+  }
+  vi.stubGlobal("IntersectionObserver", Watch);
+  return () => act(() => tell.splice(0).forEach((one) => one()));
+}
+
+it("waits with allowing, by pointer and by key, until all of it was in view", async () => {
+  const scroll = unscrolled();
+  const { onDecide, container } = dock(approval({ proposed_rule: { tool: "create_file", resource: "/*", effect: "allow" }, disclosure: { hash: "h", total: 1, items: [{ kind: "tool", text: "create_file", detail: "", step: "", control: false }] } }));
+  for (const name of [/^Allow once/, /^Allow in this chat/, /^Always allow/]) expect(screen.getByRole("button", { name })).toHaveProperty("disabled", true);
+  expect(screen.getByText(/Scroll to the end to allow it/)).toBeTruthy();
+  for (const key of ["y", "Enter", "Y"]) press(key);
+  expect(onDecide).not.toHaveBeenCalled();
+  await expectAccessible(container);
+  scroll();
+  press("y");
+  expect(onDecide).toHaveBeenCalledWith([{ id: "a1", decision: "allow_once", disclosure: "h" }]);
+  vi.unstubAllGlobals();
+});
+
+it("lists every changed path, control files marked, and waits for those on later pages", async () => {
+  const path = (text: string, control = false) => ({ kind: "path" as const, text, detail: "created", step: "", control });
+  const onDecide = vi.fn(() => Promise.resolve(true));
+  const waits = approval({ held: true, tool: "execute_command", parameters: { command: "make" }, disclosure: { hash: "h", total: 3, items: [path(".vscode/tasks.json", true), path("a")] } });
+  show(<ApprovalDock approvals={[waits]} onDecide={onDecide} onMore={() => Promise.resolve([path("last")])} />);
+  expect(screen.getByText("control file")).toBeTruthy();
+  expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", true);
+  await userEvent.click(screen.getByRole("button", { name: "Show 1 more" }));
+  expect(screen.getByText("last")).toBeTruthy();
+  expect(screen.getByRole("button", { name: /^Allow once/ })).toHaveProperty("disabled", false);
+});
+
+it("draws every line and file of what would change, wrapped", () => {
+  const long = Array.from({ length: 400 }, (_, n) => `+line ${n}`).join("\n");
+  dock(approval({ diff: `--- /dev/null\n+++ b/x\n@@ -0,0 +1,400 @@\n${long}\n--- /dev/null\n+++ b/run\u202Egnp.sh\nmode 755, a program\n` }));
+  expect(screen.getByText("line 399").parentElement!.className).toContain("whitespace-pre-wrap");
+  expect(screen.getByText("run⟨U+202E⟩gnp.sh")).toBeTruthy();
+  expect(screen.getByText("mode 755, a program")).toBeTruthy();
+  expect(screen.queryByText(/Show all/)).toBeNull();
+});
+
 it.each(["y", "Enter"])("allows with %s", async (key) => {
   const { onDecide } = dock(...TWO);
   press(key);
@@ -100,8 +153,12 @@ it("moves between approvals and allows the one it stands on", () => {
   expect(onDecide).toHaveBeenCalledWith([{ id: "b", decision: "allow_once" }]);
 });
 
-it("allows all with one key", () => {
+it("shows all of them first, and allows all with the next key", () => {
   const { onDecide } = dock(...TWO);
+  expect(screen.getByRole("button", { name: /^Show all 2/ })).toBeTruthy();
+  press("Y");
+  expect(onDecide).not.toHaveBeenCalled();
+  expect(screen.getByRole("button", { name: /^Allow all 2/ })).toBeTruthy();
   press("Y");
   expect(onDecide).toHaveBeenCalledWith([
     { id: "a", decision: "allow_once" },

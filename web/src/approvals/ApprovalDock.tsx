@@ -5,7 +5,7 @@ import type { Decided } from "../state/acts";
 import { ruleWords } from "../rules/words";
 import { lookOfTool, subjectOf } from "../messages/tools";
 import { Button, IconButton } from "../ui/Button";
-import type { Approval, Decision } from "../wire/nouns";
+import type { Approval, Decision, DisclosedItem } from "../wire/nouns";
 import { ApprovalItem, ApprovalLine } from "./ApprovalItem";
 import { DenyForm } from "./DenyForm";
 import { type Choice, choiceOf } from "./keys";
@@ -13,28 +13,44 @@ import { type Choice, choiceOf } from "./keys";
 interface Props {
   approvals: readonly Approval[];
   onDecide: (decisions: Decided[]) => Promise<boolean>;
+  /** What an approval grants beyond what came with it. */
+  onMore?: (approval: Approval) => Promise<readonly DisclosedItem[]>;
 }
 
-export function ApprovalDock({ approvals, onDecide }: Props) {
+export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
   const [at, setAt] = useState(0);
   const [denying, setDenying] = useState<readonly Approval[] | null>(null);
   const [busy, setBusy] = useState(false);
+  const [open, setOpen] = useState(false);
+  const [shown, setShown] = useState<ReadonlySet<string>>(NOTHING_SHOWN);
+  const list = useRef<HTMLUListElement>(null);
   const place = clamp(at, approvals.length);
   const current = approvals[place];
   const many = approvals.length > 1;
-  useEffect(() => setAt(0), [approvals[0]?.batch_id]); // other calls are looked at from the first
+  const allShown = approvals.every(({ id }) => shown.has(id));
+  const readOn = () => list.current?.scrollBy?.({ top: list.current.clientHeight * 0.8 });
+  useEffect(() => {
+    setAt(0); // other calls are looked at from the first
+    setOpen(false);
+  }, [approvals[0]?.batch_id]);
   const dock = useKeptFocus(approvals.length);
   const decide = async (which: readonly Approval[], decision: Decision, note?: string) => {
     if (busy || which.length === 0) return;
     setBusy(true);
     setDenying(null);
-    await onDecide(which.map(({ id }) => ({ id, decision, ...(note ? { note } : {}) })));
+    await onDecide(which.map(({ id, disclosure }) => ({ id, decision, ...(note ? { note } : {}), ...(decision !== "deny" && disclosure ? { disclosure: disclosure.hash } : {}) })));
     setBusy(false);
+  };
+  // What was not shown in full is not allowed: the first press shows all of them, the next allows them.
+  const allowAll = () => {
+    if (allShown) void decide(approvals, "allow_once");
+    else if (many && !open) setOpen(true);
+    else readOn();
   };
   useDecisionKeys(approvals, (choice) => {
     if (!current || denying) return;
-    if (choice === "allow") void decide([current], "allow_once");
-    else if (choice === "allow-all") void decide(approvals, "allow_once");
+    if (choice === "allow") shown.has(current.id) ? void decide([current], "allow_once") : readOn();
+    else if (choice === "allow-all") allowAll();
     else if (choice === "deny") setDenying([current]);
     else setAt(clamp(place + (choice === "next" ? 1 : -1), approvals.length));
   });
@@ -51,22 +67,26 @@ export function ApprovalDock({ approvals, onDecide }: Props) {
             <Button look="quiet" disabled={busy} onClick={() => setDenying(approvals)}>
               Deny all
             </Button>
-            <Button hotkey="⇧Y" icon={<CheckCheck size={15} aria-hidden />} disabled={busy} onClick={() => void decide(approvals, "allow_once")}>
-              Allow all {approvals.length}
+            <Button hotkey="⇧Y" icon={<CheckCheck size={15} aria-hidden />} disabled={busy || (open && !allShown)} title={open && !allShown ? UNREAD : undefined} onClick={allowAll}>
+              {open || allShown ? "Allow" : "Show"} all {approvals.length}
             </Button>
           </span>
         )}
       </header>
-      <ul className="max-h-[42vh] min-h-24 shrink overflow-y-auto px-1.5 py-1.5">
+      <ul ref={list} className="max-h-[42vh] min-h-24 shrink overflow-y-auto px-1.5 py-1.5">
         {approvals.map((approval, number) =>
-          approval === current ? <ApprovalItem key={approval.id} approval={approval} alone={!many} /> : <ApprovalLine key={approval.id} approval={approval} onChoose={() => setAt(number)} />,
+          approval === current || open ? (
+            <ApprovalItem key={approval.id} approval={approval} alone={!many} current={approval === current} onMore={onMore} onShown={() => setShown((now) => new Set([...now, approval.id]))} />
+          ) : (
+            <ApprovalLine key={approval.id} approval={approval} onChoose={() => setAt(number)} />
+          ),
         )}
       </ul>
       <footer className="shrink-0 border-t border-line px-4 pt-3 pb-3">
         {denying ? (
           <DenyForm count={denying.length} onCancel={() => setDenying(null)} onDeny={(note) => void decide(denying, "deny", note)} />
         ) : (
-          <Answers approval={current} busy={busy} onChoose={(decision) => void decide([current], decision)} onDeny={() => setDenying([current])} />
+          <Answers approval={current} busy={busy} unread={!shown.has(current.id)} onChoose={(decision) => void decide([current], decision)} onDeny={() => setDenying([current])} />
         )}
       </footer>
     </section>
@@ -94,24 +114,29 @@ function Place({ approval, at, of, onMove }: { approval: Approval; at: number; o
 }
 
 /** What can be answered to one. Standing answers are offered only where the server proposes the rule they would make, and with that rule in words. */
-function Answers({ approval, busy, onChoose, onDeny }: { approval: Approval; busy: boolean; onChoose: (decision: Decision) => void; onDeny: () => void }) {
+function Answers({ approval, busy, unread, onChoose, onDeny }: { approval: Approval; busy: boolean; unread: boolean; onChoose: (decision: Decision) => void; onDeny: () => void }) {
   const rule = approval.proposed_rule ? ruleWords(approval.proposed_rule) : null;
   // The next call takes the place of the one that was decided: the second half of a double click was not meant for it.
   const once = (decision: Decision) => (event: MouseEvent) => event.detail < 2 && onChoose(decision);
   return (
     <div className="flex flex-wrap items-center gap-2 max-sm:grid max-sm:grid-cols-2">
-      <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy} onClick={once("allow_once")}>
+      <Button look="primary" hotkey="Y" icon={<Check size={15} aria-hidden />} disabled={busy || unread} aria-describedby={unread ? "unread" : undefined} onClick={once("allow_once")}>
         Allow once
       </Button>
       <Button look="danger" hotkey="N" icon={<X size={15} aria-hidden />} disabled={busy} onClick={onDeny}>
         Deny
       </Button>
+      {unread && (
+        <p id="unread" role="status" className="text-sm text-warn max-sm:col-span-2">
+          {UNREAD}
+        </p>
+      )}
       {rule && (
         <>
-          <Button className="sm:ml-auto" disabled={busy} title={`In this chat: ${rule}`} onClick={once("allow_session")}>
+          <Button className="sm:ml-auto" disabled={busy || unread} title={`In this chat: ${rule}`} onClick={once("allow_session")}>
             Allow in this chat
           </Button>
-          <Button disabled={busy} title={`In this folder, from now on: ${rule}`} onClick={once("allow_always")}>
+          <Button disabled={busy || unread} title={`In this folder, from now on: ${rule}`} onClick={once("allow_always")}>
             Always allow
           </Button>
           <p className="col-span-2 w-full text-xs break-words text-ink-3 sm:text-right">These two keep a rule: {rule}. Settings → Rules takes it back.</p>
@@ -159,6 +184,10 @@ function useDecisionKeys(approvals: readonly Approval[], onChoice: (choice: Choi
     return () => window.removeEventListener("keydown", onKey);
   });
 }
+
+const UNREAD = "Scroll to the end to allow it. Y scrolls on.";
+const NOTHING_SHOWN: ReadonlySet<string> = new Set();
+const NO_MORE = () => Promise.resolve([]);
 
 function clamp(at: number, count: number): number {
   return Math.max(0, Math.min(at, count - 1));

@@ -1,26 +1,48 @@
 // One open question about one call: the tool, the thing, the risk, why it is asked, and what would change.
 import clsx from "clsx";
+import { useEffect, useState } from "react";
 import { Globe, Hourglass } from "lucide-react";
 import { DiffView } from "../messages/DiffView";
-import { Output } from "../messages/Output";
 import { lookOfTool, subjectOf } from "../messages/tools";
 import { visible } from "../messages/visible";
-import { Fold } from "../ui/Fold";
-import type { Approval } from "../wire/nouns";
+import { Button } from "../ui/Button";
+import { SeenMark } from "../ui/SeenMark";
+import type { Approval, DisclosedItem } from "../wire/nouns";
+import { DisclosedList, GrantedText } from "./DisclosedList";
 import { RiskMark } from "./RiskMark";
 
+interface ItemProps {
+  approval: Approval;
+  alone: boolean;
+  current?: boolean;
+  /** The items that did not come with the approval. */
+  onMore: (approval: Approval) => Promise<readonly DisclosedItem[]>;
+  /** All of it has been in view. */
+  onShown: () => void;
+}
+
 /** The one that is decided next, with all there is to know about it. */
-export function ApprovalItem({ approval, alone }: { approval: Approval; alone: boolean }) {
+export function ApprovalItem({ approval, alone, current = true, onMore, onShown }: ItemProps) {
+  const [rest, setRest] = useState<readonly DisclosedItem[] | null>(null);
+  const [ends, setEnds] = useState({ top: false, bottom: false });
+  const first = approval.disclosure?.items ?? [];
+  const missing = Math.max(0, (approval.disclosure?.total ?? 0) - first.length - (rest?.length ?? 0));
+  const whole = ends.top && ends.bottom && missing === 0;
+  useEffect(() => {
+    if (whole) onShown();
+  }, [whole]);
   const { Icon, does } = lookOfTool(approval.tool);
   const reasons = approval.held ? approval.reasons.filter((reason) => !reason.startsWith("It has run")) : approval.reasons; // said once
+  const subject = subjectOf(approval.parameters) || approval.resource;
   const changes = approval.held ? "What it changed" : "What would change";
   return (
-    <li aria-current={alone ? undefined : true} className={clsx("rounded-xl px-3 py-2", !alone && "my-1 border border-ink-3 bg-sunken/60")}>
+    <li aria-current={alone || !current ? undefined : true} className={clsx("rounded-xl px-3 py-2", !alone && "my-1 border", !alone && (current ? "border-ink-3 bg-sunken/60" : "border-line"))}>
+      <SeenMark onSeen={() => setEnds((now) => ({ ...now, top: true }))} />
       <div className="flex items-start gap-2">
         <Icon size={16} aria-hidden className="mt-1 shrink-0 text-ink-2" />
         <div className="flex min-w-0 flex-wrap items-center gap-x-2 gap-y-1">
           <span className="min-w-0 break-all">
-            <span className="font-medium">{does}</span> <code className="font-mono text-[13px] whitespace-pre-wrap">{visible(subjectOf(approval.parameters) || approval.resource)}</code>
+            <span className="font-medium">{does}</span> <GrantedText text={visible(subject)} className="!text-[13px]" />
           </span>
           <RiskMark risk={approval.risk} />
           {approval.outside_plan && <OutsidePlan />}
@@ -46,15 +68,23 @@ export function ApprovalItem({ approval, alone }: { approval: Approval; alone: b
         </div>
       )}
       {reasons.length > 0 && <p className="mt-0.5 text-sm text-ink-2">{visible(reasons.join(" "))}</p>}
-      {approval.diff ? (
-        <DiffView text={approval.diff} label={changes} />
-      ) : (
-        <Fold className="-ml-1.5" summary={<span className="text-xs">Parameters of {approval.tool}</span>}>
-          {() => <Output text={visible(JSON.stringify(approval.parameters, null, 2))} label="Parameters" />}
-        </Fold>
+      <DisclosedList items={[...first, ...(rest ?? [])].filter((item) => !isInHead(item, approval, subject))} label={approval.held ? "Every path that it changed" : `All that ${approval.tool} was given`} />
+      {missing > 0 && (
+        <Button className="my-1" onClick={() => void onMore(approval).then(setRest)}>
+          Show {missing.toLocaleString()} more
+        </Button>
       )}
+      {approval.diff && <DiffView text={approval.diff} label={changes} whole />}
+      <SeenMark onSeen={() => setEnds((now) => ({ ...now, bottom: true }))} />
     </li>
   );
+}
+
+/** What the heading says already; of a held call the paths are what matters, and its parameters are those of the command that ran. */
+function isInHead(item: DisclosedItem, approval: Approval, subject: string): boolean {
+  if (item.kind === "tool" || item.kind === "command" || item.kind === "host") return true;
+  if (item.kind === "parameter") return item.text === visible(subject) || (approval.network.length > 0 && item.detail === "network");
+  return item.kind === "path" && !approval.held && `/${item.text.replace(/^\//, "")}` === `/${visible(subject).replace(/^\//, "")}`;
 }
 
 /** One that comes later, in a line; a press takes it first. The arrow keys reach it: Tab leads on to the answers. */
@@ -63,10 +93,10 @@ export function ApprovalLine({ approval, onChoose }: { approval: Approval; onCho
   const subject = subjectOf(approval.parameters) || approval.resource;
   return (
     <li>
-      <button type="button" tabIndex={-1} onClick={onChoose} title={`${does} ${subject}`} className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11">
+      <button type="button" tabIndex={-1} onClick={onChoose} title={`${does} ${visible(subject)}`} className="flex min-h-9 w-full min-w-0 items-center gap-2 rounded-xl px-3 text-left text-sm hover:bg-sunken thumb:min-h-11">
         <Icon size={15} aria-hidden className="shrink-0 text-ink-3" />
         <span className="min-w-0 flex-1 truncate">
-          {does} <code className="font-mono text-[13px]">{subject}</code>
+          {does} <code className="font-mono text-[13px]">{visible(subject)}</code>
         </span>
         {approval.held && <Hourglass size={14} aria-label="has run" className="shrink-0 text-warn" />}
         {approval.network.length > 0 && <Globe size={14} aria-label="uses the network" className="shrink-0 text-warn" />}

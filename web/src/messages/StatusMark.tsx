@@ -11,17 +11,27 @@ const MARKS: Record<ResultStatus, { Icon: typeof Check; words: string; className
   cancelled: { Icon: CircleSlash, words: "cancelled", className: "text-ink-3" },
 };
 
+/** Where a call without a result stands: decided ones of a batch wait until the others are decided too. */
+export type CallStanding = "running" | "waiting" | "allowed" | "denied";
+
+const OPEN: Record<Exclude<CallStanding, "denied">, { Icon: typeof Check; words: string; className: string }> = {
+  running: { Icon: LoaderCircle, words: "running", className: "text-ink-3 [&>svg]:animate-spin" },
+  waiting: { Icon: Hand, words: "waits for you", className: "text-warn" },
+  allowed: { Icon: Check, words: "allowed", className: "text-ink-3" },
+};
+
 /** How a call ended; null: it has not yet. */
-export function StatusMark({ status, waiting }: { status: ResultStatus | null; waiting: boolean }) {
-  if (!status) {
+export function StatusMark({ status, standing }: { status: ResultStatus | null; standing: CallStanding }) {
+  if (!status && standing !== "denied") {
+    const { Icon, words, className } = OPEN[standing];
     return (
-      <span className={clsx("inline-flex items-center gap-1", waiting ? "text-warn" : "text-ink-3")}>
-        {waiting ? <Hand size={14} aria-hidden /> : <LoaderCircle size={14} aria-hidden className="animate-spin" />}
-        {waiting ? "waits for you" : "running"}
+      <span className={clsx("inline-flex items-center gap-1", className)}>
+        <Icon size={14} aria-hidden />
+        {words}
       </span>
     );
   }
-  const { Icon, words, className } = MARKS[status] ?? MARKS.error;
+  const { Icon, words, className } = MARKS[status ?? "denied"] ?? MARKS.error;
   return (
     <span className={clsx("inline-flex items-center gap-1", className)}>
       <Icon size={14} aria-hidden />

@@ -15,9 +15,18 @@ const done = (result: object | null, output = ""): Done => ({
   seconds: 0.2,
 });
 
+it.each([
+  ["waiting", "waits for you"],
+  ["denied", "denied"],
+  ["allowed", "allowed"],
+] as const)("says of a call of a batch that it is %s", (standing, words) => {
+  show(<ToolCallCard done={done(null)} standing={standing} />);
+  expect(screen.getByText(words)).toBeTruthy();
+});
+
 it("is one line with the result folded, and opens to the diff", async () => {
   const diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
-  const { container } = show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", diff })} waiting={false} />);
+  const { container } = show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", diff })} standing="running" />);
   expect(screen.queryByText("new")).toBeNull();
   await userEvent.click(screen.getByRole("button", { name: /Changed notes.md/ }));
   expect(screen.getByText("new")).toBeTruthy();
@@ -26,7 +35,7 @@ it("is one line with the result folded, and opens to the diff", async () => {
 });
 
 it("says when it waits for a person, and when it runs", () => {
-  show(<ToolCallCard done={done(null)} waiting />);
+  show(<ToolCallCard done={done(null)} standing="waiting" />);
   expect(screen.getByText("waits for you")).toBeTruthy();
 });
 
@@ -37,14 +46,21 @@ it.each([
   ["interrupted", "interrupted"],
   ["cancelled", "cancelled"],
 ])("says %s in words", (status, words) => {
-  show(<ToolCallCard done={done({ tool_call_id: "c", status })} waiting={false} />);
+  show(<ToolCallCard done={done({ tool_call_id: "c", status })} standing="running" />);
   expect(screen.getByText(words)).toBeTruthy();
 });
 
 it("shows what it has printed so far without being opened, and no longer when it is done", () => {
-  const { unmount } = show(<ToolCallCard done={done(null, "1 passed\n2 passed\n")} waiting={false} />);
+  const { unmount } = show(<ToolCallCard done={done(null, "1 passed\n2 passed\n")} standing="running" />);
   expect(screen.getByLabelText("Output so far").textContent).toContain("2 passed");
   unmount();
-  show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok" }, "2 passed")} waiting={false} />);
+  show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok" }, "2 passed")} standing="running" />);
   expect(screen.queryByLabelText("Output so far")).toBeNull();
+});
+
+it("does not say that there is no result above what it prints", async () => {
+  show(<ToolCallCard done={done(null, "half a line")} standing="running" />);
+  await userEvent.click(screen.getByRole("button", { name: /notes.md/ }));
+  expect(screen.queryByText("No result yet.")).toBeNull();
+  expect(screen.getByText("half a line")).toBeTruthy();
 });

@@ -5,11 +5,18 @@ import { seconds } from "../ui/times";
 import { readDiff } from "./diffs";
 import { DiffCount } from "./DiffView";
 import { Output } from "./Output";
-import { StatusMark } from "./StatusMark";
+import { type CallStanding, StatusMark } from "./StatusMark";
 import { ToolResultCard } from "./ToolResultCard";
 import { lookOfTool, subjectOf } from "./tools";
 
-export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }) {
+const SENTENCES: Record<CallStanding, string> = {
+  running: "No result yet.",
+  waiting: "Waiting for your decision.",
+  allowed: "Allowed. It runs when the other calls are decided.",
+  denied: "You denied it.",
+};
+
+export function ToolCallCard({ done, standing }: { done: Done; standing: CallStanding }) {
   const { call, result, output, seconds: took } = done;
   const { Icon, does, did } = lookOfTool(call.tool);
   const diff = result?.diff ? readDiff(result.diff) : null;
@@ -26,14 +33,14 @@ export function ToolCallCard({ done, waiting }: { done: Done; waiting: boolean }
             {diff && <DiffCount added={diff.added} removed={diff.removed} />}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
-              <StatusMark status={result?.status ?? null} waiting={waiting} />
+              <StatusMark status={result?.status ?? null} standing={standing} />
             </span>
           </span>
         }
       >
         {() => (
           <>
-            {result ? <ToolResultCard result={result} output={output} /> : <p className="py-1 text-sm text-ink-3">{waiting ? "Waiting for your decision." : "No result yet."}</p>}
+            {result ? <ToolResultCard result={result} output={output} /> : !output && <p className="py-1 text-sm text-ink-3">{SENTENCES[standing]}</p>}
             <Fold name={`parameters ${call.id}`} summary={<span className="text-xs">Parameters of {call.tool}</span>}>
               {() => <Output text={JSON.stringify(call.parameters, null, 2)} label="Parameters" />}
             </Fold>

@@ -3,17 +3,19 @@ import { Layers } from "lucide-react";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
 import { Thinking } from "./Thinking";
+import type { CallStanding } from "./StatusMark";
 import { ToolCallCard } from "./ToolCallCard";
 
 const SHOWN = 3;
 
 interface Props {
   calls: readonly Done[];
-  waiting: ReadonlySet<string>;
+  /** Where each call stands that has no result. */
+  standing: (callId: string) => CallStanding;
   thought: number | null;
 }
 
-export function WorkCard({ calls, waiting, thought }: Props) {
+export function WorkCard({ calls, standing, thought }: Props) {
   const first = calls[0]?.message;
   const allDone = calls.every(({ result }) => result?.status === "ok");
   return (
@@ -29,15 +31,15 @@ export function WorkCard({ calls, waiting, thought }: Props) {
             </span>
           }
         >
-          {() => <Calls calls={calls} waiting={waiting} />}
+          {() => <Calls calls={calls} standing={standing} />}
         </Fold>
       ) : (
-        <Calls calls={calls} waiting={waiting} />
+        <Calls calls={calls} standing={standing} />
       )}
     </div>
   );
 }
 
-function Calls({ calls, waiting }: { calls: readonly Done[]; waiting: ReadonlySet<string> }) {
-  return calls.map((done) => <ToolCallCard key={done.message.id} done={done} waiting={waiting.has(done.call.id)} />);
+function Calls({ calls, standing }: Pick<Props, "calls" | "standing">) {
+  return calls.map((done) => <ToolCallCard key={done.message.id} done={done} standing={standing(done.call.id)} />);
 }

@@ -16,7 +16,7 @@ export function DoneLine({ done }: { done: DoneCall }) {
         <span className="min-w-0 flex-1 truncate" title={done.resource}>
           {did} <code className="font-mono text-[12.5px]">{done.resource}</code>
         </span>
-        <StatusMark status={open ? null : (done.status as ResultStatus)} waiting={false} />
+        <StatusMark status={open ? null : (done.status as ResultStatus)} standing="running" />
       </div>
       {notes.length > 0 && <p className="pl-[22px] text-xs text-ink-3">{notes.join(" · ")}</p>}
       {done.error && <p className="pl-[22px] text-xs break-words text-bad">{done.error}</p>}

@@ -19,7 +19,7 @@ export default function PlanAgainstActual({ chatId, open, moment, onClose }: Pro
   const { data: plans, isPending } = useAudit(chatId, open, moment);
   return (
     <Dialog title="Plan against actual" open={open} onClose={onClose} wide>
-      <p className="mb-4 text-sm text-ink-2">Told from the recorded calls alone: no word of a model counts.</p>
+      <p className="mb-4 text-sm text-ink-2">Based on recorded tool calls, not on what the model says.</p>
       {!isPending && plans?.length === 0 && <p className="text-sm text-ink-3">No plan was approved in this chat yet.</p>}
       <div className="space-y-8">
         {plans?.toReversed().map((plan) => (
@@ -35,6 +35,7 @@ const STATES: Record<string, string> = {
   terminated: "the agent finished",
   asked: "waits for an answer",
   limit: "ended at a limit",
+  blocked: "blocked: the agent stopped while steps were open",
   failed: "failed",
   stopped: "stopped",
   interrupted: "interrupted",

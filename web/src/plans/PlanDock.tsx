@@ -47,7 +47,7 @@ export function Checklist({ plan, onCompare }: { plan: ComparedPlan; onCompare: 
                   <span className="mt-0.5">
                     <StepMark status={step.status} brief />
                   </span>
-                  <span className={`min-w-0 flex-1 break-words ${step.status === "completed" ? "text-ink-3" : ""}`}>
+                  <span className={`min-w-0 flex-1 break-words ${step.status === "done" ? "text-ink-3" : ""}`}>
                     <Inline text={intendedOf(step)?.action ?? ""} />
                   </span>
                 </li>

@@ -24,10 +24,10 @@ export function StepAuditRow({ step, number }: { step: StepAudit; number: number
               ))}
             </ul>
           ) : (
-            <p className="text-ink-3">{step.status === "claimed" ? "It names nothing that could be held against it." : "No call was made for it."}</p>
+            <p className="text-ink-3">{step.status === "claimed" ? "No recorded call proves it." : "No call was made for it."}</p>
           )}
           <Proof step={step} />
-          {step.untouched.length > 0 && !["pending", "running"].includes(step.status) && (
+          {step.untouched.length > 0 && !["open", "running"].includes(step.status) && (
             <p className="mt-1 flex items-start gap-1.5 text-xs text-warn">
               <TriangleAlert size={13} aria-hidden className="mt-0.5 shrink-0" />
               <span className="min-w-0 break-words">Never touched: {step.untouched.join(", ")}</span>

@@ -1,5 +1,5 @@
 import clsx from "clsx";
-import { Check, Circle, CircleDashed, CircleDot, CircleSlash, type LucideIcon, X } from "lucide-react";
+import { Check, Circle, CircleDashed, CircleDot, type LucideIcon, X } from "lucide-react";
 
 interface Look {
   Icon: LucideIcon;
@@ -8,13 +8,12 @@ interface Look {
 }
 
 const LOOKS: Record<string, Look> = {
-  pending: { Icon: Circle, words: "to do", className: "text-ink-3" },
+  open: { Icon: Circle, words: "not done", className: "text-ink-3" },
   running: { Icon: CircleDot, words: "at work", className: "text-role" },
-  completed: { Icon: Check, words: "done", className: "text-good" },
+  done: { Icon: Check, words: "done", className: "text-good" },
   failed: { Icon: X, words: "failed", className: "text-bad" },
-  interrupted: { Icon: CircleSlash, words: "interrupted", className: "text-warn" },
-  skipped: { Icon: CircleDashed, words: "not done", className: "text-warn" },
-  claimed: { Icon: Check, words: "said to be done", className: "text-ink-3" },
+  skipped: { Icon: CircleDashed, words: "skipped", className: "text-warn" },
+  claimed: { Icon: Check, words: "the agent says it is done", className: "text-ink-3" },
 };
 
 /** How a step stands: sign, colour and word. `brief` keeps the word for who cannot see the sign. */

@@ -24,7 +24,7 @@ export function intendedOf(step: StepAudit): PlanStep | null {
   return readPlan({ steps: [step.intended] })?.steps[0] ?? null;
 }
 
-const FINISHED: readonly string[] = ["completed", "claimed"];
+const FINISHED: readonly string[] = ["done", "claimed"];
 
 export function finishedSteps(plan: ComparedPlan): number {
   return plan.steps.filter(({ status }) => FINISHED.includes(status)).length;
@@ -32,7 +32,7 @@ export function finishedSteps(plan: ComparedPlan): number {
 
 /** What is being done, or comes next. */
 export function currentStep(plan: ComparedPlan): StepAudit | null {
-  return plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "pending") ?? null;
+  return plan.steps.find(({ status }) => status === "running") ?? plan.steps.find(({ status }) => status === "open") ?? null;
 }
 
 /** Whose word let a call in. */

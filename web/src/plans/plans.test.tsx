@@ -28,12 +28,13 @@ const PLAN: ComparedPlan = {
   goal: "Greet the world",
   approved_by: "person:owner",
   turn_id: "t",
+  status: "done",
   state: "answered",
   seconds: 12,
   budget: null,
   spent: { calls: 1, seconds: 12, tokens: 900, cost: null },
   steps: [
-    step("1", "completed", { done: [done()], check: { command: "grep -q hi hello.txt", ran: true, ok: true } }),
+    step("1", "done", { done: [done()], check: { command: "grep -q hi hello.txt", ran: true, ok: true } }),
     step("2", "failed", { done: [done({ call_id: "c2", status: "error", error: "No such file." })] }),
     step("3", "skipped", { untouched: ["bye.txt"] }),
     step("4", "claimed"),
@@ -44,7 +45,7 @@ const PLAN: ComparedPlan = {
 
 it("stands what was meant beside what was done, and marks what was outside", async () => {
   const { container } = show(<Compared plan={PLAN} />);
-  for (const words of ["Step 1", "No such file.", "Never touched: bye.txt", "Outside the plan", "2 more calls only read.", "said to be done", "grep -q hi hello.txt passed.", "you allowed it"]) {
+  for (const words of ["Step 1", "No such file.", "Never touched: bye.txt", "Outside the plan", "2 more calls only read.", "the agent says it is done", "grep -q hi hello.txt passed.", "you allowed it"]) {
     expect(container.textContent).toContain(words);
   }
   await expectAccessible(container);
@@ -62,7 +63,7 @@ it("shows a status and a tool that it does not know by their own names", () => {
 });
 
 it("says how far a plan is, and opens the comparison", async () => {
-  const running = { ...PLAN, state: "running", steps: [step("1", "completed"), step("2", "running"), step("3", "pending")] };
+  const running = { ...PLAN, state: "running", steps: [step("1", "done"), step("2", "running"), step("3", "open")] };
   const onCompare = vi.fn();
   const { container } = show(<Checklist plan={running} onCompare={onCompare} />);
   expect(screen.getByRole("button", { expanded: false }).textContent).toContain("1 of 3");
@@ -76,6 +77,14 @@ it("says how far a plan is, and opens the comparison", async () => {
 it("counts what is done, and knows what comes next", () => {
   expect(finishedSteps(PLAN)).toBe(2);
   expect(currentStep(PLAN)).toBeNull();
-  expect(currentStep({ ...PLAN, steps: [step("1", "completed"), step("2", "pending")] })?.id).toBe("2");
+  expect(currentStep({ ...PLAN, steps: [step("1", "done"), step("2", "open")] })?.id).toBe("2");
   expect(["approval:1", "rule:2", "default", null].map(allowedWords)).toEqual(["you allowed it", "allowed by a rule", "allowed by default", ""]);
+});
+
+it("says every status in plain words, and why a plan is blocked", () => {
+  const steps = ["open", "running", "done", "claimed", "failed", "skipped"].map((status) => step(status, status));
+  const { container } = show(<Compared plan={{ ...PLAN, status: "blocked", state: "blocked", steps }} />);
+  for (const words of ["not done", "at work", "done", "the agent says it is done", "failed", "skipped", "the agent stopped while steps were open"]) {
+    expect(container.textContent).toContain(words);
+  }
 });

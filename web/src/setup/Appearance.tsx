@@ -1,10 +1,11 @@
 import clsx from "clsx";
-import { Bell, Monitor, Moon, Sun, Volume2 } from "lucide-react";
+import { Bell, LogOut, Monitor, Moon, Sun, Volume2 } from "lucide-react";
 import { chime } from "../state/chime";
 import { setPreference, usePreference } from "../state/preferences";
 import { Button } from "../ui/Button";
 import { radioKeys } from "../ui/radios";
 import { say } from "../ui/toasts";
+import { signOut } from "../wire/session";
 
 const THEMES = [
   { name: "system", label: "As the system", Icon: Monitor },
@@ -57,6 +58,11 @@ export function Appearance() {
         >
           {sound ? "On" : "Off"}
         </Button>
+      </div>
+      <div className="flex flex-wrap items-center gap-3 text-sm">
+        <LogOut size={16} aria-hidden className="text-ink-3" />
+        <span className="flex-1">End this browser's session. Signing in again needs the server's token.</span>
+        <Button onClick={() => void signOut()}>Sign out</Button>
       </div>
     </div>
   );

@@ -1,20 +1,22 @@
 import { KeyRound } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { Logo } from "../chat/Sidebar";
 import { Button } from "../ui/Button";
+import { onSessionChange, signIn } from "../wire/session";
 
-/** The door: a token once, then a cookie. The token is tried before it is used, so that a wrong one is said here. */
+/** Asks for the server's token. Signing in in another tab of this browser is enough. */
 export function SignIn() {
   const [token, setToken] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const enter = async () => {
     setBusy(true);
-    const answer = await fetch("/roles", { headers: { authorization: `Bearer ${token.trim()}` }, credentials: "omit" }).catch(() => null);
+    const signedIn = await signIn({ token: token.trim() });
     setBusy(false);
-    if (answer?.ok) return location.assign(`/?token=${encodeURIComponent(token.trim())}${location.hash}`); // back to where one was
-    setProblem(answer ? "This token is not the right one." : "The server does not answer.");
+    if (signedIn === "yes") return location.reload(); // the address stays, and with it the chat
+    setProblem(signedIn === "no" ? "This token is not the right one." : "The server does not answer.");
   };
+  useEffect(() => onSessionChange(() => location.reload()), []);
   return (
     <main className="flex h-full items-center justify-center p-6">
       <form
@@ -29,7 +31,7 @@ export function SignIn() {
           <h1 className="text-xl font-semibold tracking-tight">AnyCowork</h1>
         </div>
         <label htmlFor="token" className="text-sm text-ink-2">
-          The token that the server printed at its start. It also stands in the file <code className="font-mono text-[13px]">token</code> of the data folder.
+          Paste the server's token. It is in the file <code className="font-mono text-[13px]">token</code> of the data folder. On the server's machine, <code className="font-mono text-[13px]">anycowork open</code> opens this page signed in.
         </label>
         <div className="mt-3 flex gap-2">
           <input id="token" type="password" autoComplete="current-password" autoFocus value={token} onChange={({ target }) => setToken(target.value)} className="min-h-10 min-w-0 flex-1 rounded-lg border border-line-strong bg-surface px-3" />

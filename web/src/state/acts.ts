@@ -1,6 +1,6 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
 import { api, given } from "../wire/client";
-import type { Budget, Chat, Decision, PlanEdits, PlanStep } from "../wire/nouns";
+import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
 
 const at = (chat_id: string) => ({ path: { chat_id } });
 
@@ -8,6 +8,8 @@ export interface Decided {
   id: string;
   decision: Decision;
   note?: string;
+  /** The hash of what was shown. */
+  disclosure?: string;
 }
 
 export async function newChat(wish: { workspace?: string; agent_role?: string; model?: string }): Promise<Chat> {
@@ -39,14 +41,28 @@ export async function decide(chatId: string, decisions: Decided[]): Promise<read
   return approvals.flatMap((decided) => decided.rules ?? []); // left out where none was made
 }
 
+/** What allowing a call grants, beyond the first page that came with the approval. */
+export async function restOfDisclosure(chatId: string, approvalId: string, have: number): Promise<readonly DisclosedItem[]> {
+  const items: DisclosedItem[] = [];
+  for (let total = have + 1; have + items.length < total; ) {
+    const params = { path: { chat_id: chatId, approval_id: approvalId }, query: { after: have + items.length } };
+    const page = await given(api.GET("/context/{chat_id}/approvals/{approval_id}/disclosure", { params }));
+    if (page.items.length === 0) break;
+    items.push(...page.items);
+    total = page.total;
+  }
+  return items;
+}
+
 export async function answer(chatId: string, messageId: string, given_: { value: string } | { custom: string }): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
   await given(api.POST("/context/{chat_id}/questions/{message_id}/answer", { params, body: given_ }));
 }
 
-export async function approvePlan(chatId: string, messageId: string, edits: PlanEdits | null): Promise<void> {
+export async function approvePlan(chatId: string, messageId: string, edits: PlanEdits | null, disclosure: string | null = null): Promise<void> {
   const params = { path: { chat_id: chatId, message_id: messageId } };
-  const body = edits ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const } : { run: "chat" as const };
+  const shown = disclosure ? { disclosure } : {};
+  const body = edits ? { steps: edits.steps.map(asJson), budget: named(edits.budget), run: "chat" as const, ...shown } : { run: "chat" as const, ...shown };
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
 

@@ -1,13 +1,24 @@
 // What is asked over REST and seldom changes: roles, providers, workspaces, settings.
 import { useQuery } from "@tanstack/react-query";
 import { api, given } from "../wire/client";
-import { type Provider, type Role, readProvider } from "../wire/nouns";
+import { type Disclosure, type Provider, type Role, readProvider } from "../wire/nouns";
 
 const SELDOM = { staleTime: 5 * 60_000 };
 
 export function useRoles(): readonly Role[] {
   const { data } = useQuery({ queryKey: ["roles"], queryFn: () => given(api.GET("/roles")), ...SELDOM });
   return data?.roles ?? NO_ROLES;
+}
+
+/** What approving the plan that waits would grant, as the server lists it; null until it is there. A plan never changes. */
+export function usePlanDisclosure(chatId: string, messageId: string | null): Disclosure | null {
+  const { data } = useQuery({
+    queryKey: ["plan disclosure", chatId, messageId],
+    queryFn: () => given(api.GET("/context/{chat_id}/plans/{message_id}/disclosure", { params: { path: { chat_id: chatId, message_id: messageId ?? "" } } })),
+    staleTime: Infinity,
+    enabled: messageId !== null,
+  });
+  return messageId === null ? null : (data ?? null);
 }
 
 export function useProviders() {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { approval, event, message } from "../testing/room";
 import type { OpenChat, WireEvent } from "../wire/nouns";
 import { type ChatView, opened, prepend, reduceAll, thinkingTimes } from "./reduce";
+import { callStanding } from "./standing";
 
 const CHAT = { id: "chat", state: "idle", config: { agent_role: "planner" }, waiting_for: { approvals: [], question: null } } as unknown as OpenChat;
 const start = (): ChatView => opened(CHAT, [], [], 0);
@@ -28,9 +29,25 @@ describe("a chat's view", () => {
     expect(reduceAll(one, [event("permission-decided", 4, { approval: { id: "b" } })])).toMatchObject({ state: "running", approvals: [] });
   });
 
+  it("knows which call of a batch was denied while the others wait", () => {
+    const asked = (id: string) => ({ approval: { id, tool_call_id: `c-${id}` } });
+    const view = after(event("permission-request", 1, asked("a")), event("permission-request", 2, asked("b")), event("permission-decided", 3, { call_id: "c-a", approval: { id: "a", state: "denied" } }));
+    expect(view.state).toBe("awaiting_approval");
+    expect(callStanding(view, new Set(["c-b"]), "c-a")).toBe("denied");
+    expect(callStanding(view, new Set(["c-b"]), "c-b")).toBe("waiting");
+  });
+
   it("takes a new plan for the open one and the older for superseded", () => {
     const view = after(event("plan-update", 1, { plan: { message_id: "p1", state: "open" } }), event("plan-update", 2, { plan: { message_id: "p2", state: "open" } }));
     expect(view.plans).toMatchObject({ p1: { state: "superseded" }, p2: { state: "open" } });
+  });
+
+  it("follows the status of a plan and of its steps, and keeps the approved text", () => {
+    const view = after(
+      event("plan-update", 1, { plan: { message_id: "p1", status: "approved", state: "approved", goal: "g", steps: [{ id: "1", action: "a", status: "open" }] } }),
+      event("plan-update", 2, { plan: { message_id: "p1", status: "blocked", steps: [{ id: "1", status: "failed" }] } }),
+    );
+    expect(view.plans["p1"]).toMatchObject({ state: "blocked", approved: { goal: "g" }, steps: { "1": "failed" } });
   });
 
   it("puts text together by code points, whatever comes twice or overlaps", () => {

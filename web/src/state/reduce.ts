@@ -29,11 +29,14 @@ export interface Said {
   length: number;
 }
 
-export type PlanState = "open" | "superseded" | "approved";
+const PLAN_STATES = ["open", "superseded", "approved", "done", "blocked"] as const;
+export type PlanState = (typeof PLAN_STATES)[number];
 
 export interface PlanStanding {
   state: PlanState;
   approved: Plan | null;
+  /** Each step's status, as the server told; nothing before the plan was approved. */
+  steps?: Readonly<Record<string, string>>;
 }
 
 export interface ChatView {
@@ -48,6 +51,8 @@ export interface ChatView {
   /** What each call that runs has printed so far; its result takes the place of it. */
   printed: Readonly<Record<string, Said>>;
   approvals: readonly Approval[];
+  /** What was decided of calls whose batch is not decided yet. */
+  decided: Readonly<Record<string, "allowed" | "denied">>;
   question: string | null;
   plans: Readonly<Record<string, PlanStanding>>;
   /** The number of the last event that told of usage: the meter reads the sums again with it. */
@@ -75,6 +80,7 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     drafts: [],
     printed: {},
     approvals,
+    decided: {},
     question: chat.waiting_for.question,
     plans: {},
     spent: lastSeq,
@@ -112,11 +118,11 @@ function changed(view: ChatView, event: WireEvent): ChatView {
     case "turn-started":
       return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at }, ending: null };
     case "turn-ended":
-      return { ...view, state: "idle", turn: null, ending: event.reason, drafts: [], printed: {}, approvals: [], question: null };
+      return { ...view, state: "idle", turn: null, ending: event.reason, drafts: [], printed: {}, approvals: [], decided: {}, question: null };
     case "permission-request":
       return { ...view, state: "awaiting_approval", approvals: [...without(view.approvals, event.approval.id), event.approval] };
     case "permission-decided":
-      return decided(view, text(loose(event.approval)["id"]));
+      return decided(view, text(loose(event.approval)["id"]), event.call_id ?? "", text(loose(event.approval)["state"]));
     case "question":
       return { ...view, state: "awaiting_answer", question: text(loose(event.question)["message_id"]) };
     case "question-answered":
@@ -168,23 +174,31 @@ function without(approvals: readonly Approval[], id: string): readonly Approval[
   return approvals.filter((approval) => approval.id !== id);
 }
 
-function decided(view: ChatView, id: string): ChatView {
+function decided(view: ChatView, id: string, callId: string, state: string): ChatView {
   const approvals = without(view.approvals, id);
   const goesOn = view.state === "awaiting_approval" && approvals.length === 0;
-  return { ...view, approvals, state: goesOn ? "running" : view.state };
+  const known = state === "allowed" || state === "denied" ? { ...view.decided, [callId]: state } as const : view.decided;
+  return { ...view, approvals, decided: known, state: goesOn ? "running" : view.state };
 }
 
 function withPlan(plans: ChatView["plans"], update: Record<string, unknown>): ChatView["plans"] {
   const id = text(update["message_id"]);
-  const state = text(update["state"]);
-  if (!id || !(state === "open" || state === "superseded" || state === "approved")) return plans;
-  const standing: PlanStanding = { state, approved: state === "approved" ? readPlan(update) : null };
-  if (state !== "open") return { ...plans, [id]: standing };
+  const told = text(update["status"]) || text(update["state"]);
+  const state = PLAN_STATES.find((one) => one === told);
+  if (!id || !state) return plans;
+  const standing: PlanStanding = { state, approved: null };
+  if (state === "superseded") return { ...plans, [id]: standing };
+  if (state !== "open") return { ...plans, [id]: { state, approved: "goal" in update ? readPlan(update) : (plans[id]?.approved ?? null), steps: stepStatuses(update) } };
   const older = Object.entries(plans).map(([key, plan]): [string, PlanStanding] => [
     key,
     plan.state === "open" ? { state: "superseded", approved: null } : plan,
   ]);
   return { ...Object.fromEntries(older), [id]: standing };
+}
+
+function stepStatuses(update: Record<string, unknown>): Readonly<Record<string, string>> {
+  const steps = Array.isArray(update["steps"]) ? update["steps"].map(loose) : [];
+  return Object.fromEntries(steps.map((step) => [text(step["id"]), text(step["status"])]));
 }
 
 // --- what is still being said

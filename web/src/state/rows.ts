@@ -92,7 +92,7 @@ function addCall(rows: Row[], message: Message, call: ToolCall, given: { result:
     result: given?.result ?? null,
     resultId: given?.message.id ?? null,
     output: given?.message.content ?? "",
-    seconds: given ? secondsBetween(message.created_at, given.message.created_at) : null,
+    seconds: given ? ranFor(given.result) : null,
   };
   const last = rows.at(-1);
   if (last?.kind === "work" && !message.reasoning) rows[rows.length - 1] = { ...last, calls: [...last.calls, done] };
@@ -103,6 +103,12 @@ function isShownWithItsCall(message: Message, calls: ReadonlySet<string>): boole
   if (message.message_type !== "tool_result") return false;
   const callId = readToolResult(message.payload)?.tool_call_id;
   return callId != null && calls.has(callId);
+}
+
+/** As the server measured it: the time between call and result would count how long a person thought. */
+function ranFor({ facts }: ToolResult): number | null {
+  const ran = facts["seconds"];
+  return typeof ran === "number" ? ran : null;
 }
 
 function secondsBetween(from: string, to: string): number | null {

@@ -29,6 +29,20 @@ export function questionStanding(view: ChatView, messageId: string): QuestionSta
   return { state: view.question === messageId ? "open" : "withdrawn" };
 }
 
+/** The plan that waits to be approved. */
+export function openPlan(view: ChatView): string | null {
+  const newest = view.messages.findLast(({ message_type }) => message_type === "plan");
+  return newest && planStanding(view, newest.id).state === "open" ? newest.id : null;
+}
+
+/** Where a call without a result stands. In a batch that still waits nothing runs: a decided call waits for the others. */
+export function callStanding(view: ChatView, waiting: ReadonlySet<string>, callId: string): "running" | "waiting" | "allowed" | "denied" {
+  if (waiting.has(callId)) return "waiting";
+  const decided = view.decided[callId];
+  if (decided === "denied") return "denied";
+  return view.state === "awaiting_approval" ? "allowed" : "running";
+}
+
 /** The approved plan whose turn is the newest: the one that is being carried out, or just was. */
 export function planInHand(view: ChatView): string | null {
   const asked = view.messages.findLast(({ role, payload }) => role === "user" && !text(loose(payload)["question_id"]));

@@ -24,6 +24,7 @@ const ENDINGS: Partial<Record<EndReason, string>> = {
   stopped: "The agent was stopped.",
   failed: "The turn ended early.",
   limit: "The turn ended early.",
+  blocked: "The plan is blocked: steps are open.",
 };
 
 export function boundary(before: ChatView, now: ChatView): string | null {

@@ -22,14 +22,14 @@ export const HOTKEYS = {
 
 export const DECISION_KEYS: readonly Hotkey[] = [
   { keys: "Y or Enter", does: "Allow once (outside text fields)" },
-  { keys: "N or Esc", does: "Deny, with a word to the agent" },
-  { keys: "Shift+Y", does: "Allow all that wait" },
+  { keys: "N", does: "Deny, with a word to the agent" },
+  { keys: "Shift+Y", does: "Show all that wait, then allow them" },
   { keys: "↑ ↓", does: "Move between approvals" },
 ];
 
 export type Name = keyof typeof HOTKEYS;
 export const NAMES = Object.keys(HOTKEYS) as Name[];
-const TAKEN = ["Y", "N", "Enter", "Esc", "Shift+Y"]; // they decide when something waits
+const TAKEN = ["Y", "N", "Enter", "Shift+Y"]; // they decide when something waits
 
 /** The keys of this act, as this browser's person set them. */
 export function keysOf(name: Name): string {

@@ -4,9 +4,10 @@ import type { paths } from "./api.gen";
 import { houseClock } from "./houseClock";
 import { loose, text } from "./nouns";
 import { repeats } from "./repeats";
+import { withPageKey } from "./session";
 
 const api = createClient<paths>({ baseUrl: globalThis.location?.origin ?? "", credentials: "same-origin" });
-api.use(repeats(), houseClock);
+api.use(withPageKey, repeats(), houseClock);
 
 export class Refusal extends Error {
   constructor(

@@ -1,12 +1,13 @@
 // One stream per topic for any number of readers: it lives in a worker that all tabs share, or in the tab itself where there is none.
 // Each reader has its own cursor, so that nobody gets an event twice, also when a stream is opened again further back for someone else.
+import { pageKeyHeaders } from "./session";
 import { type Numbered, Stream, type StreamOptions, type StreamStatus } from "./stream";
 
 /** A chat's id, or ALL for the sidebar's events of every chat. */
 export type Topic = string;
 export const ALL: Topic = "*";
 
-export type Wish = { do: "follow"; topic: Topic; after: number | null } | { do: "leave"; topic: Topic } | { do: "nudge" } | { do: "bye" };
+export type Wish = { do: "follow"; topic: Topic; after: number | null; pageKey: string | null } | { do: "leave"; topic: Topic } | { do: "nudge" } | { do: "bye" };
 
 export type News = { is: "events"; topic: Topic; events: Numbered[] } | { is: "hint"; topic: Topic } | { is: "status"; topic: Topic; status: StreamStatus };
 
@@ -22,12 +23,14 @@ type OpenStream = (options: StreamOptions) => Stream;
 
 export class Hub {
   #topics = new Map<Topic, Followed>();
+  #pageKey: string | null = null; // told by the tabs: a shared worker cannot read the page's storage
 
   constructor(private readonly open: OpenStream = (options) => new Stream(options)) {}
 
   hear(tell: Tell, wish: Wish): void {
     switch (wish.do) {
       case "follow":
+        this.#pageKey = wish.pageKey;
         return this.#follow(tell, wish.topic, wish.after);
       case "leave":
         return this.#leave(tell, wish.topic);
@@ -58,6 +61,7 @@ export class Hub {
     const stream = this.open({
       url: topic === ALL ? "/events" : `/context/${encodeURIComponent(topic)}/events`,
       after,
+      headers: () => pageKeyHeaders(this.#pageKey),
       onEvents: (events) => this.#pass(topic, stream, events),
       onStatus: (status) => this.#say(topic, cursors, status),
       onHint: () => cursors.forEach((_, tell) => tell({ is: "hint", topic })),

@@ -1,5 +1,6 @@
 // A tab's end of the event streams: follows topics through the shared hub and says how the connection is.
 import { Hub, type News, type Topic, type Wish } from "./hub";
+import { pageKey } from "./session";
 import type { Numbered, StreamStatus } from "./stream";
 
 type Listener = { onEvents: (events: Numbered[]) => void; onStatus?: ((status: StreamStatus) => void) | undefined; onHint?: () => void };
@@ -15,7 +16,7 @@ export class Link {
   /** Every event of the topic after this number, once and in order, until the returned function is called. */
   follow(topic: Topic, after: number | null, listener: Listener): () => void {
     this.#listeners.set(topic, listener);
-    this.#send({ do: "follow", topic, after });
+    this.#send({ do: "follow", topic, after, pageKey: pageKey() });
     return () => {
       if (this.#listeners.get(topic) !== listener) return;
       this.#listeners.delete(topic);

@@ -108,7 +108,7 @@ function tabs() {
   const tab = () => {
     const numbers: number[] = [];
     const tell = (news: News) => void (news.is === "events" && numbers.push(...news.events.map(({ number }) => number)));
-    return { numbers, follow: (after: number | null) => hub.hear(tell, { do: "follow", topic: "chat", after }), bye: () => hub.hear(tell, { do: "bye" }) };
+    return { numbers, follow: (after: number | null) => hub.hear(tell, { do: "follow", topic: "chat", after, pageKey: null }), bye: () => hub.hear(tell, { do: "bye" }) };
   };
   return { streams, tab, hub };
 }
@@ -139,7 +139,15 @@ it("gives a tab that comes from further back everything, and the other nothing t
 
 it("reads the events of all chats at their own address", () => {
   const { streams, hub } = tabs();
-  hub.hear(() => {}, { do: "follow", topic: ALL, after: null });
-  hub.hear(() => {}, { do: "follow", topic: "a/b", after: 1 });
+  hub.hear(() => {}, { do: "follow", topic: ALL, after: null, pageKey: null });
+  hub.hear(() => {}, { do: "follow", topic: "a/b", after: 1, pageKey: null });
   expect(streams.map(({ options }) => options.url)).toEqual(["/events", "/context/a%2Fb/events"]);
+});
+
+it("sends the page key that a tab told last, also when a stream comes back", () => {
+  const { streams, hub } = tabs();
+  hub.hear(() => {}, { do: "follow", topic: "a", after: 1, pageKey: "old" });
+  expect(streams[0]!.options.headers?.()).toEqual({ "X-AnyCowork-Page-Key": "old" });
+  hub.hear(() => {}, { do: "follow", topic: "b", after: 1, pageKey: "new" });
+  expect(streams[0]!.options.headers?.()).toEqual({ "X-AnyCowork-Page-Key": "new" });
 });

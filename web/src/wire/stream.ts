@@ -17,6 +17,8 @@ export interface StreamOptions {
   onStatus: (status: StreamStatus) => void;
   /** The list of chats is not what it was: read it again. Only the stream of all chats says so. */
   onHint?: () => void;
+  /** Asked at every try: a session may have begun anew meanwhile. */
+  headers?: () => Record<string, string>;
   fetch?: typeof fetch;
   /** Milliseconds before the nth try; the default grows from 0.3 s to 10 s. */
   backoff?: (attempt: number) => number;
@@ -69,7 +71,7 @@ export class Stream {
     const patience = new Patience(this.#options.silence ?? SILENCE_MS, this.#ended.signal);
     try {
       const response = await (this.#options.fetch ?? fetch)(this.#options.url, {
-        headers: { accept: "text/event-stream", ...(this.#last === null ? {} : { "last-event-id": String(this.#last) }) },
+        headers: { accept: "text/event-stream", ...(this.#last === null ? {} : { "last-event-id": String(this.#last) }), ...this.#options.headers?.() },
         credentials: "same-origin",
         cache: "no-store",
         signal: patience.signal,

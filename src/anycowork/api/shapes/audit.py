@@ -28,7 +28,7 @@ class CheckShape(Described):
 
 
 class StepAuditShape(Described):
-    """`status`: pending, running, completed, failed, interrupted, skipped, or claimed where nothing could be held against the step.
+    """`status`: open, running, done, claimed (only the model says so), failed or skipped.
     `untouched` are the files it names that no call touched."""
 
     id: str
@@ -57,12 +57,14 @@ class SpentShape(Described):
 
 
 class ComparedPlanShape(Described):
-    """`unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved."""
+    """`status`: approved, done or blocked; `state` is how its turn stands.
+    `unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved."""
 
     message_id: str
     goal: str
     approved_by: str | None
     turn_id: str
+    status: str
     state: str
     seconds: float
     budget: BudgetShape | None

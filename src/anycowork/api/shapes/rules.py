@@ -4,8 +4,25 @@ from pydantic import Field
 
 from anycowork.api.shapes.base import Described, Shape
 from anycowork.domain.approvals import Decision, Risk
+from anycowork.domain.disclosure import ItemKind
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import Effect, RuleScope
+
+
+class DisclosedItemShape(Described):
+    kind: ItemKind
+    text: str
+    detail: str = Field("", description="Which parameter, kind of change or part of a budget; the resource of a tool.")
+    step: str = Field("", description="The id of the plan step that grants it.")
+    control: bool = Field(False, description="A file that editors, CI machines or agents take orders from.")
+
+
+class DisclosureShape(Described):
+    """What a decision grants. Every text is escaped already: characters that a person would not see are written out."""
+
+    hash: str = Field(description="Send it back as `disclosure` with the decision.")
+    total: int = Field(description="How many items there are; those not here are read with `after`.")
+    items: list[DisclosedItemShape]
 
 
 class ApprovalShape(Shape):
@@ -24,6 +41,7 @@ class ApprovalShape(Shape):
     held: bool = Field(
         description="Whether the command has run, and its changes, as `diff` shows them, wait for the answer."
     )
+    disclosure: DisclosureShape = Field(description="What allowing it grants: show all of it before asking for a yes.")
     job_id: str | None
     task_id: str | None
     created_at: str

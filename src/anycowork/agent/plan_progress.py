@@ -1,0 +1,263 @@
+"""How far an approved plan is, by its recorded calls: to which step a call belongs, what a step waits for, and every step's status.
+
+A step without a check is done when its own work succeeded; one with a check when the check passed after its last change.
+"""
+
+from collections.abc import Collection, Iterable
+
+from anycowork.domain import announce
+from anycowork.domain.chats import EndReason, Turn
+from anycowork.domain.errors import StepNotReady
+from anycowork.domain.events import Draft
+from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.plan_status import StepStatus, StepStatuses, plan_status
+from anycowork.domain.tools import Call, Status, ToolSpec
+from anycowork.domain.values import replace
+from anycowork.permissions.plan_steps import StepMatcher
+
+_ENDED_WELL = (EndReason.ANSWERED, EndReason.TERMINATED)
+_NOT_TRIED = (Status.REFUSED, Status.DENIED)
+
+
+class PlanProgress:
+    """Mutable, like the turn that it belongs to. `calls` are those of the turn so far, oldest first."""
+
+    def __init__(self, plan: Plan, specs: Iterable[ToolSpec], root: str, calls: Iterable[Call] = ()) -> None:
+        self.plan = plan
+        self._steps = {step.id: step for step in plan.steps}
+        self._matcher = StepMatcher(plan, specs, root)
+        self._calls: dict[str, dict[str, Call]] = {step.id: {} for step in plan.steps}
+        self._evidence: dict[str, StepStatus] = dict.fromkeys(self._steps, StepStatus.OPEN)
+        self._passed_over: set[str] = set()
+        self._checks: dict[str, Call] = {}  # by command, the newest run
+        self._checked_by: dict[str, list[PlanStep]] = {}
+        for step in plan.steps:
+            if step.check is not None:
+                self._checked_by.setdefault(step.check, []).append(step)
+        for call in calls:
+            self.put(self.bound(call) if self._bound_later(call) else call)
+        self._told = self.statuses()
+
+    def bound(self, call: Call) -> Call:
+        """The call with the one step that it belongs to, if there is one."""
+        step = self._step_for(call)
+        return replace(call, plan_step=step.id) if step else call
+
+    def put(self, call: Call) -> None:
+        """Takes note of a call, or of what became of it."""
+        step = self._steps.get(call.plan_step or "")
+        if step is None:
+            return
+        self._calls[step.id][call.id] = call
+        checked = self._checked_by.get(str(call.parameters.get("command")), []) if call.result is not None else []
+        if checked:
+            self._checks[str(call.parameters["command"])] = call
+        for one in (step, *checked):
+            self._evidence[one.id] = self._judged(one)
+        if not was_deferred(call):
+            self._pass_over(step)
+
+    def news(self, turn: Turn, *calls: Call) -> tuple[Draft, ...]:
+        """Takes note of these calls. The event to tell of it, if the status of a step changed since the last one."""
+        for call in calls:
+            self.put(call)
+        now = self.statuses()
+        if now == self._told:
+            return ()
+        self._told = now
+        return (announce.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now),)
+
+    def calls_of(self, step_id: str) -> list[Call]:
+        return list(self._calls[step_id].values())
+
+    def statuses(self, *, over: bool = False, reason: EndReason | None = None) -> StepStatuses:
+        """Every step's status, in the order of the plan. `over`: the turn has ended, for this reason."""
+        now = {step_id: self._status(step_id) for step_id in self._steps}
+        return self._at_the_end(now, reason) if over else now
+
+    def unfinished(self) -> list[PlanStep]:
+        """The steps that something is still to be done for."""
+        return [
+            step
+            for step in self.plan.steps
+            if not self._status(step.id).finished and self._matcher.names_work(step) and not self._worked_unproved(step)
+        ]
+
+    def count_finished(self) -> int:
+        return sum(self._status(step_id).finished for step_id in self._steps)
+
+    def current(self) -> PlanStep | None:
+        """The step that is worked on, or comes next."""
+        left = [step for step in self.plan.steps if not self._status(step.id).finished]
+        begun = (step for step in left if self._status(step.id) is not StepStatus.OPEN)
+        return next(begun, next(iter(left), None))
+
+    def unfinished_dependencies(self, call: Call, *, expected: Collection[str] = ()) -> list[PlanStep]:
+        """The steps that must be finished before this call. Those `expected` to be finished before it do not count."""
+        step = self._steps.get(call.plan_step or "")
+        return [] if step is None else [one for one in self._waits_for(step) if one.id not in expected]
+
+    def unproved_dependencies(self, call: Call) -> list[PlanStep]:
+        """The steps that this call's step depends on, and that lack nothing but the run of their check."""
+        return [step for step in self.unfinished_dependencies(self.bound(call)) if self._lacks_its_check(step)]
+
+    def pass_over(self, step: PlanStep) -> None:
+        """Nobody can prove the step now, so the model's word stands for it."""
+        self._passed_over.add(step.id)
+
+    # --- which step
+
+    def _step_for(self, call: Call) -> PlanStep | None:
+        """The current step first: one that is ready and lacks such a call; then one that had it already; then one that is not ready."""
+        found = self._matcher.candidates(call)
+        groups = (found.by_place, found.by_tool)
+        for steps in groups:
+            if step := next((step for step in steps if self._lacks(step, call) and not self._blocked(step)), None):
+                return step
+        for steps in groups:
+            if step := next((step for step in reversed(steps) if not self._blocked(step)), None):
+                return step
+        if not self._matcher.changes(call):
+            return None  # reading ahead belongs to no step, and finishes none
+        return next((step for steps in groups for step in steps), None)
+
+    def _lacks(self, step: PlanStep, call: Call) -> bool:
+        """Whether such a call would bring the step on. What was only read for it does not stand in for a change."""
+        calls = [one for one in self._calls[step.id].values() if not was_deferred(one)]
+        if call.parameters.get("command") == step.check and step.check is not None:
+            return True
+        if any(one.result is None and self._matcher.completes(step, one) for one in calls):
+            return False
+        if not self._status(step.id).finished:
+            return True
+        return self._matcher.changes(call) and not any(_ok(one) and self._matcher.changes(one) for one in calls)
+
+    def _bound_later(self, call: Call) -> bool:
+        """Calls of earlier releases name their step only if it granted them: what read, or came to nothing, is matched now."""
+        if call.plan_step is not None or call.provenance.reference:
+            return False
+        took_effect = call.intent is not None and (call.result is None or call.result.status is Status.INTERRUPTED)
+        return not self._matcher.changes(call) or not (took_effect or _ok(call))
+
+    # --- what waits for what
+
+    def _waits_for(self, step: PlanStep) -> list[PlanStep]:
+        """The unfinished steps with work to do that come before it; those that nothing can prove are looked through."""
+        found: dict[str, PlanStep] = {}
+        seen, ahead = set(step.dependencies), list(step.dependencies)
+        while ahead:
+            one = self._steps[ahead.pop()]
+            if self._status(one.id).finished:
+                continue
+            if self._matcher.names_work(one):
+                found[one.id] = one
+            else:
+                ahead += [step_id for step_id in one.dependencies if step_id not in seen]
+                seen.update(one.dependencies)
+        return list(reversed(found.values()))
+
+    def _blocked(self, step: PlanStep) -> bool:
+        """A call that is under way for a dependency comes first by itself."""
+        return any(not self._under_way(one) for one in self._waits_for(step))
+
+    def _under_way(self, step: PlanStep) -> bool:
+        return any(call.result is None for call in self._calls[step.id].values())
+
+    def _pass_over(self, step: PlanStep) -> None:
+        """Whoever goes on with a step says that those before it are done, where nothing can prove it."""
+        ahead = list(step.dependencies)
+        while ahead:
+            one = self._steps[ahead.pop()]
+            if one.id not in self._passed_over and not self._matcher.names_work(one):
+                self._passed_over.add(one.id)
+                ahead += one.dependencies
+
+    # --- the status of one step
+
+    def _status(self, step_id: str) -> StepStatus:
+        found = self._evidence[step_id]
+        may_be_claimed = found is StepStatus.OPEN or (
+            found is StepStatus.RUNNING and not self._under_way(self._steps[step_id])
+        )
+        return StepStatus.CLAIMED if may_be_claimed and step_id in self._passed_over else found
+
+    def _judged(self, step: PlanStep) -> StepStatus:
+        calls = list(self._calls[step.id].values())
+        settled = [call for call in calls if call.result is not None and not was_deferred(call)]
+        if any(call.result is None for call in calls):
+            return StepStatus.RUNNING
+        if (proof := self._proof(step, settled)) is not None:
+            return StepStatus.DONE if _ok(proof) else StepStatus.FAILED
+        work = [call for call in settled if self._matcher.completes(step, call) and not _is_check(call, step)]
+        tried = [call for call in work if call.result and call.result.status not in _NOT_TRIED]
+        if not tried:
+            return StepStatus.FAILED if work else StepStatus.RUNNING if any(map(_ok, settled)) else StepStatus.OPEN
+        if not _ok(tried[-1]):
+            return StepStatus.FAILED
+        return StepStatus.DONE if step.check is None else StepStatus.RUNNING
+
+    def _proof(self, step: PlanStep, settled: list[Call]) -> Call | None:
+        """The newest run of its check, unless the step changed something after it."""
+        proof = self._checks.get(step.check) if step.check is not None else None
+        changed = [call.ordinal for call in settled if _ok(call) and call.intent is not None and call.intent.paths]
+        return proof if proof is not None and max(changed, default=-1) < proof.ordinal else None
+
+    def _lacks_its_check(self, step: PlanStep) -> bool:
+        if step.check is None or self._under_way(step):
+            return False
+        only_its_check = not (step.paths or step.commands or step.tools_needed)
+        return self._worked_unproved(step) or (only_its_check and self._evidence[step.id] is StepStatus.OPEN)
+
+    def _worked_unproved(self, step: PlanStep) -> bool:
+        """Its work succeeded, and its check has not been run since."""
+        if step.check is None or self._evidence[step.id] is not StepStatus.RUNNING or self._under_way(step):
+            return False
+        return any(_ok(call) and self._matcher.completes(step, call) for call in self._calls[step.id].values())
+
+    def _at_the_end(self, now: StepStatuses, reason: EndReason | None) -> StepStatuses:
+        """Nothing runs any more. What nothing could prove is claimed by a turn that ended well; what could not start is skipped."""
+        ended: dict[str, StepStatus] = {}
+        well = reason in _ENDED_WELL
+        for step in self.plan.steps:
+            status = now[step.id]
+            if status is StepStatus.RUNNING and self._under_way(step):
+                status = StepStatus.FAILED
+            elif self._worked_unproved(step) or (well and not self._matcher.names_work(step) and not status.finished):
+                status = StepStatus.CLAIMED
+            elif status in (StepStatus.OPEN, StepStatus.RUNNING):
+                needs_failed = any(
+                    now[step_id] in (StepStatus.FAILED, StepStatus.SKIPPED) for step_id in step.dependencies
+                )
+                status = StepStatus.SKIPPED if well or needs_failed else StepStatus.OPEN
+            ended[step.id] = status
+        return ended
+
+
+def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[Draft, ...]:
+    """The event that tells how the plan of an ended turn stands; none if it had no plan."""
+    if progress is None or turn.plan_id is None:
+        return ()
+    steps = progress.statuses(over=True, reason=turn.reason)
+    return (announce.plan_progress(turn.plan_id, turn.id, plan_status(steps, over=True), steps),)
+
+
+def not_ready(call: Call, before: list[PlanStep]) -> StepNotReady:
+    """What the model is told of a call that came too early."""
+    named = ", ".join(f"step {step.id[:80]} ({step.action[:120]})" for step in before[:5])
+    return StepNotReady(
+        f"Not done: this call belongs to step {(call.plan_step or '')[:80]} of the approved plan, which comes after {named}. "
+        "Do that first, then make this call again."
+    )
+
+
+def _is_check(call: Call, step: PlanStep) -> bool:
+    return call.provenance.check or (step.check is not None and call.parameters.get("command") == step.check)
+
+
+def was_deferred(call: Call) -> bool:
+    """Whether it was not made because its step was not ready."""
+    return call.result is not None and call.result.error is not None and call.result.error.code == StepNotReady.code
+
+
+def _ok(call: Call) -> bool:
+    return call.result is not None and call.result.status is Status.OK

@@ -1,0 +1,155 @@
+"""What a decision grants, as a complete list that every client shows in full: a call, changes that wait, or a plan. Pure.
+
+Each text is escaped here, once. The hash of the list is part of an approval's binding, and a client may send it back.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from hashlib import sha256
+
+import msgspec
+from pydantic import JsonValue
+
+from anycowork.domain.errors import NotAsShown
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Budget, Plan, PlanStep
+from anycowork.domain.steering import path_steers
+from anycowork.domain.tools import PathIntent
+from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, VisibleText, visible, visible_line
+
+PAGE_ITEMS = 1_000  # sent with the decision itself, and with each page after that
+_DRAWN_IN_DIFF = frozenset({"content", "edits"})
+_NO_TOOLS_NAMED = VisibleText("any tool that creates or changes files; not deleting")
+_NO_BUDGET = VisibleText("no limit")
+
+
+class ItemKind(StrEnum):
+    TOOL = "tool"
+    COMMAND = "command"
+    CHECK = "check"
+    PATH = "path"
+    HOST = "host"
+    PARAMETER = "parameter"
+    STEP = "step"
+    BUDGET = "budget"
+
+
+@value
+class DisclosedItem:
+    """One thing that is granted. `detail` names a parameter, a kind of change or a part of a budget; `step` is the plan step's id.
+
+    `control`: a file that editors, CI machines or agents take orders from.
+    """
+
+    kind: ItemKind
+    text: VisibleText
+    detail: VisibleText = VisibleText("")
+    step: VisibleText = VisibleText("")
+    control: bool = False
+
+    def to_json(self) -> Json:
+        found: Json = {"kind": self.kind.value, "text": self.text}
+        if self.detail:
+            found["detail"] = self.detail
+        if self.step:
+            found["step"] = self.step
+        if self.control:
+            found["control"] = True
+        return found
+
+
+@value
+class Disclosure:
+    """`content` is the difference that the decision makes, or None where it makes none that is known."""
+
+    items: tuple[DisclosedItem, ...]
+    content: VisibleText | None = None
+
+    @property
+    def hash(self) -> str:
+        shown = [[item.to_json() for item in self.items], self.content]
+        return sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
+
+    def require(self, claimed: str | None) -> None:
+        """Raises: NotAsShown if a client says that it showed something else. A client that says nothing passes."""
+        if claimed is not None and claimed != self.hash:
+            raise NotAsShown("What was shown is not what would be granted. Reload the chat and look again.")
+
+    def to_json(self, after: int = 0) -> Json:
+        """One page of items, from this place on; `total` says how many there are in all."""
+        items: list[JsonValue] = [item.to_json() for item in self.items[after : after + PAGE_ITEMS]]
+        return {"hash": self.hash, "total": len(self.items), "items": items}
+
+
+def call_items(
+    tool: str,
+    parameters: Mapping[str, JsonValue],
+    resource: str,
+    *,
+    network: Iterable[str] = (),
+    paths: Sequence[str] = (),
+    changes: Sequence[PathIntent] = (),
+    drawn: bool = False,
+) -> tuple[DisclosedItem, ...]:
+    """All that one call is, control files first among its paths. `changes` are those that wait, `paths` those that it would touch.
+
+    `drawn`: a diff shows what it writes, so that this is not repeated as a parameter.
+    """
+    command = parameters.get("command")
+    items = [DisclosedItem(ItemKind.TOOL, _line(tool), _line("" if resource == command else resource))]
+    if isinstance(command, str):
+        items.append(DisclosedItem(ItemKind.COMMAND, _text(command)))
+    items += [DisclosedItem(ItemKind.HOST, _line(host)) for host in network]
+    for name, given in parameters.items():
+        if name != "command" and not (drawn and name in _DRAWN_IN_DIFF):
+            items.append(DisclosedItem(ItemKind.PARAMETER, _text(_as_text(given)), _line(name)))
+    listed = [(change.path, _change(change)) for change in changes] or [(path, "") for path in paths]
+    items += [_path(path, detail) for path, detail in sorted(listed, key=lambda each: not path_steers(each[0]))]
+    return tuple(items)
+
+
+def disclose_plan(plan: Plan) -> Disclosure:
+    """Everything that approving this plan allows, step by step, and what its run may use."""
+    items = [item for step in plan.steps for item in _step_items(step)]
+    limits = [(name, getattr(plan.budget, name)) for name in Budget.model_fields] if plan.budget else []
+    named = [(name, limit) for name, limit in limits if limit is not None]
+    items += [DisclosedItem(ItemKind.BUDGET, VisibleText(f"{limit:,}"), _line(name)) for name, limit in named]
+    if not named:
+        items.append(DisclosedItem(ItemKind.BUDGET, _NO_BUDGET))
+    return Disclosure(tuple(items))
+
+
+def _step_items(step: PlanStep) -> list[DisclosedItem]:
+    of = _line(step.id)
+    tools = [_line(tool) for tool in step.tools_needed] or ([_NO_TOOLS_NAMED] if step.paths else [])
+    control_first = sorted(step.paths, key=lambda path: not path_steers(path))
+    return [
+        DisclosedItem(ItemKind.STEP, _text(step.action), step=of),
+        *(DisclosedItem(ItemKind.TOOL, tool, step=of) for tool in tools),
+        *(DisclosedItem(ItemKind.PATH, _line(path), step=of, control=path_steers(path)) for path in control_first),
+        *(DisclosedItem(ItemKind.COMMAND, _text(command), step=of) for command in step.commands),
+        *([DisclosedItem(ItemKind.CHECK, _text(step.check), step=of)] if step.check else []),
+    ]
+
+
+def _path(path: str, detail: str) -> DisclosedItem:
+    return DisclosedItem(ItemKind.PATH, _line(path), VisibleText(detail), control=path_steers(path))
+
+
+def _change(change: PathIntent) -> str:
+    verb = "created" if change.before is None else "deleted" if change.after is None else "modified"
+    return verb if change.kind == "file" else f"{verb} {change.kind}"
+
+
+def _as_text(given: JsonValue) -> str:
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=1)
+
+
+def _text(raw: str) -> VisibleText:
+    return visible(UntrustedText(raw))
+
+
+def _line(raw: str) -> VisibleText:
+    return visible_line(UntrustedText(raw))

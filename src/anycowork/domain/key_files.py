@@ -1,0 +1,39 @@
+"""Files that hold keys or passwords, known by their names alone. Reading them asks a person first. Pure; time grows with the length only."""
+
+_EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})
+# fmt: off
+_FILES = frozenset({
+    ".netrc", ".pgpass", ".git-credentials", ".pypirc", ".htpasswd",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk",
+})
+# fmt: on
+_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx")
+_FOLDERS = frozenset({".ssh", ".aws", ".gnupg"})
+_WORDS = ("secret", "credential", "token", ".pem", ".key")
+
+# The same names as patterns with `*`, for whoever asks whether a pattern could mean one of them.
+KEY_FILE_PATTERNS = (".env*", *sorted(_FILES), *(f"*{ending}" for ending in _ENDINGS))
+KEY_FOLDERS = tuple(sorted(_FOLDERS))
+
+
+def is_key_file(path: str) -> bool:
+    """Whether the file holds keys or passwords by its name: narrower than `looks_secret`, since it makes reading ask."""
+    *folders, name = path.casefold().rstrip("/").split("/")
+    if not _FOLDERS.isdisjoint(folders):
+        return True
+    if name.startswith(".env"):
+        return name not in _EXAMPLES
+    return name in _FILES or (name.endswith(_ENDINGS) and not name.startswith(_ENDINGS))
+
+
+def looks_secret(path: str) -> bool:
+    """Whether any part of the path looks like the name of a secret."""
+    return any(map(_part_looks_secret, path.casefold().split("/")))
+
+
+def _part_looks_secret(part: str) -> bool:
+    if part.startswith(".env") or part in _FOLDERS or part in _FILES:
+        return True
+    if part.startswith("id_") and len(part) > 3 and part[3:].isalnum():
+        return True
+    return any(word in part for word in _WORDS)

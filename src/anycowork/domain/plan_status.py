@@ -1,0 +1,48 @@
+"""The status words of a plan and of its steps, as events and the audit use them."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import Plan
+
+
+class StepStatus(StrEnum):
+    """`claimed`: only the model says that it is done. `skipped`: it never started, and the plan's run is over."""
+
+    OPEN = "open"
+    RUNNING = "running"
+    DONE = "done"
+    CLAIMED = "claimed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+    @property
+    def finished(self) -> bool:
+        return self in (StepStatus.DONE, StepStatus.CLAIMED)
+
+
+class PlanStatus(StrEnum):
+    OPEN = "open"
+    APPROVED = "approved"
+    SUPERSEDED = "superseded"
+    DONE = "done"
+    BLOCKED = "blocked"
+
+
+StepStatuses = Mapping[str, StepStatus]
+
+
+def plan_status(statuses: StepStatuses, *, over: bool) -> PlanStatus:
+    """The status of an approved plan whose steps stand like this."""
+    if all(status.finished for status in statuses.values()):
+        return PlanStatus.DONE
+    return PlanStatus.BLOCKED if over else PlanStatus.APPROVED
+
+
+def with_open_steps(plan: Plan) -> Json:
+    """The plan as JSON, before anything was done: each step with its status."""
+    shown = plan.to_json()
+    steps = shown["steps"]
+    assert isinstance(steps, list)
+    return {**shown, "steps": [{**step, "status": StepStatus.OPEN.value} for step in steps if isinstance(step, dict)]}

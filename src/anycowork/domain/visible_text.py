@@ -1,0 +1,78 @@
+"""Text that came from outside, and the one function that makes it fit to be shown to a person who decides. Pure."""
+
+import unicodedata
+from typing import NewType, NoReturn
+
+from anycowork.domain.values import value
+
+VisibleText = NewType("VisibleText", str)
+"""Text in which a person sees every character: only `visible` makes it."""
+
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp", "Zs"})
+# Letters and marks that are drawn as nothing or as a blank.
+_BLANK = frozenset(
+    {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+)  # fmt: skip
+_MOST_MARKS = 3  # on one letter; more of them cover the lines around it
+
+
+@value
+class UntrustedText:
+    """Text from a model, a file, a program or a client. It cannot be printed or formatted by accident: `visible` takes it."""
+
+    raw: str
+
+    def __str__(self) -> NoReturn:
+        raise TypeError("Untrusted text is shown through visible() only.")
+
+    def __format__(self, spec: str) -> NoReturn:
+        raise TypeError("Untrusted text is shown through visible() only.")
+
+
+def visible(text: UntrustedText) -> VisibleText:
+    """The text with each hidden or misleading character written as its number; line feeds and tabs stay. Applying it twice changes nothing."""
+    raw = text.raw
+    if raw.isascii() and raw.isprintable():
+        return VisibleText(raw)
+    shown = raw.translate(_ESCAPES)
+    return VisibleText(shown if shown.isascii() else _without_piled_marks(shown))
+
+
+def visible_line(text: UntrustedText) -> VisibleText:
+    """As `visible`, and on one line: line feeds and tabs are written out too."""
+    return VisibleText(visible(text).replace("\n", _number(0x0A)).replace("\t", _number(0x09)))
+
+
+def is_hidden(character: str) -> bool:
+    """Whether a reader could miss this character, or take it for another one."""
+    code = ord(character)
+    if character in " \n\t":
+        return False
+    return unicodedata.category(character) in _HIDDEN_CATEGORIES or code in _BLANK
+
+
+def _number(code: int) -> str:
+    return f"⟨U+{code:04X}⟩"
+
+
+class _Escapes(dict[int, str | int]):
+    """For `str.translate`. Remembers ASCII alone, so that no text makes it grow."""
+
+    def __missing__(self, code: int) -> str | int:
+        return _number(code) if is_hidden(chr(code)) else code
+
+
+_ESCAPES = _Escapes({code: _number(code) if is_hidden(chr(code)) else code for code in range(128)})
+
+
+def _without_piled_marks(text: str) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in text:
+        is_mark = not character.isascii() and unicodedata.category(character)[0] == "M"
+        marks = marks + 1 if is_mark else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+        elif marks == _MOST_MARKS + 1:
+            kept.append("⟨…⟩")
+    return "".join(kept)

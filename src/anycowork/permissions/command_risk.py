@@ -1,0 +1,245 @@
+"""What the words of a command say about its risk. Pure, word by word: no pattern is matched against the whole text.
+
+Only labels and questions depend on it. What a command can do is held by the sandbox, not by what is found here.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS, looks_secret
+from anycowork.domain.steering import path_steers
+from anycowork.permissions.commands import ParsedCommand
+from anycowork.permissions.wrappers import Part
+
+# fmt: off
+_READS = frozenset({
+    "ls", "cat", "head", "tail", "wc", "pwd", "echo", "printf", "stat", "file", "du", "df", "date", "whoami", "id", "uname",
+    "which", "type", "true", "false", "test", "[", "basename", "dirname", "realpath", "readlink", "sort", "cut", "tr", "nl",
+    "grep", "egrep", "fgrep", "rg", "diff", "cmp", "md5sum", "sha1sum", "sha256sum", "tree", "column", "comm", "seq", "sleep",
+    "find", "cd", ":", "less", "more", "od", "xxd", "strings", "nproc", "tac", "rev", "fold",
+})
+_GIT_READS = frozenset({"status", "log", "diff", "show", "rev-parse", "ls-files", "ls-tree", "blame", "describe", "shortlog"})
+_WRITING_OPTIONS = ("-o", "--output", "-delete", "-exec", "-ok", "-fprint", "-fls", "--pre", "--ext-diff", "--textconv")
+_MORE_RIGHTS = frozenset({"sudo", "su", "doas", "pkexec", "runuser", "chown", "chgrp", "setcap", "setpriv", "mount", "umount"})
+_NETWORK = frozenset({
+    "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "telnet", "ftp", "apt", "apt-get", "dnf", "yum",
+    "apk", "brew", "gh", "aws", "gcloud",
+})
+# Programs that use the network with some of their words only: `npm test` runs tests, `npm install` loads packages.
+_NETWORK_VERBS = {
+    "git": frozenset({"push", "pull", "fetch", "clone", "ls-remote", "remote", "submodule"}),
+    "npm": frozenset({"install", "i", "ci", "add", "update", "publish", "audit", "exec", "create", "init"}),
+    "pnpm": frozenset({"install", "i", "add", "update", "publish", "dlx"}),
+    "yarn": frozenset({"install", "add", "upgrade", "publish", "dlx"}),
+    "pip": frozenset({"install", "download", "wheel", "index"}),
+    "pip3": frozenset({"install", "download", "wheel", "index"}),
+    "uv": frozenset({"add", "sync", "pip", "lock", "tool", "publish", "python"}),
+    "cargo": frozenset({"install", "add", "fetch", "publish", "update", "search"}),
+    "go": frozenset({"get", "install", "mod"}),
+    "docker": frozenset({"pull", "push", "login", "run", "build"}),
+}
+# What git deletes or rewrites in its own folder, which no checkpoint holds.
+_GIT_LOSES = frozenset({
+    "reset", "clean", "gc", "prune", "reflog", "rebase", "filter-branch", "update-ref", "stash", "replace",
+})
+_LOSES = frozenset({"mkfs", "fdisk", "parted", "wipefs"})
+_DELETES = frozenset({"rm", "rmdir", "unlink", "shred", "dd", "truncate"})
+# They tell or change names and never print what is in a file.
+_BLIND = frozenset({
+    "ls", "rm", "rmdir", "mkdir", "touch", "chmod", "echo", "printf", "stat", "test", "[", "basename", "dirname", "cd", "pwd",
+    "du", "true", "false", "export", "set", "unset",
+})
+_SEARCH_EVERYTHING = frozenset({"rg", "ag", "ack", "tar", "zip", "rgrep"})
+_INLINE_CODE = {
+    **dict.fromkeys(("python", "python3", "bash", "sh"), ("-c",)),
+    **dict.fromkeys(("node", "perl", "ruby", "php", "deno", "bun"), ("-e", "-E", "-r", "-p", "--eval", "--print", "eval")),
+}
+_SYSTEM = ("/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero", "/dev/urandom", "/tmp", "/usr", "/bin", "/lib")
+# fmt: on
+_LONGEST_GLOB = 200
+
+
+def only_reads(command: ParsedCommand) -> bool:
+    """Whether every command in it is known to read and nothing else."""
+    parts = list(_every(command))
+    return command.unjudgeable is None and not command.writes and bool(parts) and all(map(_reads, parts))
+
+
+def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
+    """A sentence for each thing that makes it risky, whatever holds the command."""
+    parts, words = list(_every(command)), _words(command)
+    names = {PurePosixPath(part.name).name for part in parts}
+    if command.unjudgeable is not None:  # then any word may be a program
+        names |= {PurePosixPath(word).name for word in command.raw}
+    if not names.isdisjoint(_MORE_RIGHTS):
+        yield "It asks for more rights (sudo or the like)."
+    if not names.isdisjoint(_LOSES) or any(map(_loses, parts)) or (names & _DELETES and any(map(_in_git, words))):
+        yield "It may delete what no checkpoint holds."
+    if not names.isdisjoint(_NETWORK) or any(map(_uses_network, parts)):
+        yield "It may use the network."
+    if any(looks_secret(word) for word in words):
+        yield "It names what looks like a secret."
+    places = (*command.writes, *command.reads, *(word for part in parts for word in part.words[1:]))
+    if any(_outside(piece, root) for place in places for piece in (place, place.rpartition("=")[2])):
+        yield "It names what lies outside the workspace."
+    changed = [word for part in parts if not _reads(part) for word in part.words[1:]]
+    if any(map(path_steers, (*changed, *command.writes))):
+        yield "It names a file that steers tools, editors or agents."
+
+
+def deletes(command: ParsedCommand) -> bool:
+    return any(PurePosixPath(part.name).name in _DELETES for part in _every(command))
+
+
+def may_reach_secrets(command: ParsedCommand) -> bool:
+    """Whether its words name a secret, or cannot be resolved before it runs and so could name one: its output would show it."""
+    if command.unjudgeable is not None or any(map(looks_secret, _words(command))):
+        return True
+    return any(map(_part_may_reach, _every(command))) or any(
+        _unresolved(word) for word in (*command.reads, *command.writes)
+    )
+
+
+def _part_may_reach(part: Part) -> bool:
+    name, words = PurePosixPath(part.name).name, part.words[1:]
+    if part.known == 0 or _unresolved(part.name):
+        return True
+    if any(option in words for option in _INLINE_CODE.get(name, ())):
+        return True
+    if name in _SEARCH_EVERYTHING or (name == "git" and "grep" in words):
+        return True
+    if name in ("grep", "egrep", "fgrep", "diff", "cp") and any(map(_goes_down, words)):
+        return True
+    return name not in _BLIND and any(map(_unresolved, words[max(0, part.known - 1) :]))
+
+
+def _goes_down(word: str) -> bool:
+    """`-r`, `-Rn`, `-a`, `--recursive`, `--directories=recurse`."""
+    if word.startswith("--"):
+        return word.startswith(("--r", "--dir", "--a"))
+    return word.startswith("-") and any(letter in word for letter in "rRad")
+
+
+def _unresolved(word: str) -> bool:
+    """A variable, a substitution, a placeholder, or a pattern that could mean a key file."""
+    if any(sign in word for sign in ("$", "`", "{}", "…", "~", "<(", ">(")):
+        return True
+    if not any(sign in word for sign in "*?[{"):
+        return False
+    *folders, name = word.casefold().split("/")
+    return any(_may_mean(name, key) for key in KEY_FILE_PATTERNS) or any(
+        _may_mean(folder, key) for folder in (*folders, name) for key in KEY_FOLDERS
+    )
+
+
+def _may_mean(glob: str, names: str) -> bool:
+    """Whether a name exists that both patterns match. Brackets and braces count as `*`; a first wildcard matches no leading dot."""
+    if len(glob) > _LONGEST_GLOB or any(sign in glob for sign in "{\\+!@"):
+        return True
+    if names.startswith(".") and glob.startswith(("*", "?", "[")):
+        return False
+    return _meet(_without_brackets(glob), names)
+
+
+def _without_brackets(glob: str) -> str:
+    cut: list[str] = []
+    inside = False
+    for character in glob:
+        if character == "[":
+            inside = True
+            cut.append("*")
+        elif not inside:
+            cut.append(character)
+        elif character == "]":
+            inside = False
+    return "".join(cut)
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether two patterns with `*` and `?` have a name in common: a walk through both at once, each pair of places once."""
+    reached = {0}
+    for sign in [*one, ""]:
+        reached = _with_skipped(reached, other)
+        if sign == "":
+            return len(other) in reached
+        if sign == "*":
+            reached = set(range(min(reached), len(other) + 1)) if reached else reached
+            continue
+        reached = {
+            at if other[at] == "*" else at + 1
+            for at in reached
+            if at < len(other) and (other[at] in "*?" or sign in ("?", other[at]))
+        }
+    return False
+
+
+def _with_skipped(reached: set[int], other: str) -> set[int]:
+    found = set(reached)
+    for at in reached:
+        while at < len(other) and other[at] == "*":
+            at += 1
+            found.add(at)
+    return found
+
+
+def _every(command: ParsedCommand) -> Iterator[Part]:
+    for part in command.parts:
+        yield from part.all()
+
+
+def _words(command: ParsedCommand) -> Sequence[str]:
+    """Each word as written, and what stands behind `=`, `:` and `@` in it, where a path may stand."""
+    written = (
+        *command.raw,
+        *command.reads,
+        *command.writes,
+        *(word for part in _every(command) for word in part.words),
+    )
+    pieces = (piece for word in written for piece in word.replace(":", "=").replace("@", "=").split("="))
+    return tuple(dict.fromkeys((*written, *pieces)))
+
+
+def _reads(part: Part) -> bool:
+    name, words = PurePosixPath(part.name).name, part.words[1:]
+    if any(word.startswith(_WRITING_OPTIONS) for word in words) and name not in ("ls", "grep", "echo", "printf"):
+        return False
+    if name == "git":
+        return _verb(part) in _GIT_READS
+    return name in _READS
+
+
+def _verb(part: Part) -> str:
+    """The first word that is no option: git's `-C folder` and `-c setting` take one more."""
+    words = iter(part.words[1:])
+    for word in words:
+        if word in ("-C", "-c"):
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _uses_network(part: Part) -> bool:
+    return _verb(part) in _NETWORK_VERBS.get(PurePosixPath(part.name).name, ())
+
+
+def _loses(part: Part) -> bool:
+    if PurePosixPath(part.name).name != "git":
+        return False
+    verb = _verb(part)
+    return verb in _GIT_LOSES or (verb in ("branch", "tag") and not {"-d", "-D", "--delete"}.isdisjoint(part.words))
+
+
+def _in_git(word: str) -> bool:
+    return ".git" in word.casefold().split("/")
+
+
+def _outside(word: str, root: str) -> bool:
+    if word.startswith("~"):
+        return True
+    parts = word.split("/")
+    if ".." in parts:
+        return True
+    if not word.startswith("/") or len(parts) < 2 or not parts[1]:
+        return False
+    return not any(word == known or word.startswith(f"{known}/") for known in (*_SYSTEM, *([root] if root else [])))

@@ -1,0 +1,95 @@
+"""Matches calls to the steps of an approved plan. A step that names the call's paths or command comes first; a step that names only
+tools or permissions owns the calls of these tools, and grants none of them. Pure."""
+
+from collections.abc import Iterable, Sequence
+
+from anycowork.domain.plan import Plan, PlanStep
+from anycowork.domain.tools import Call, ToolSpec
+from anycowork.domain.values import value
+from anycowork.permissions.grants import names_tool, owns_tool
+from anycowork.permissions.patterns import is_literal, path_matches, plain
+from anycowork.permissions.resources import touched_then
+
+
+@value
+class Candidates:
+    """The steps that a call may belong to, in the order of the plan: those that name its place, then those that name its tool alone."""
+
+    by_place: Sequence[PlanStep] = ()
+    by_tool: Sequence[PlanStep] = ()
+
+
+class StepMatcher:
+    """The steps of one plan, indexed so that a long plan is matched quickly. `root` is the workspace's folder."""
+
+    def __init__(self, plan: Plan, specs: Iterable[ToolSpec], root: str) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._root = root
+        self._order = {step.id: place for place, step in enumerate(plan.steps)}
+        self._named = _tools_named(plan, self._specs.values())
+        self._literal: dict[str, list[PlanStep]] = {}
+        self._patterns: list[tuple[str, PlanStep]] = []
+        self._commands: dict[str, list[PlanStep]] = {}
+        self._by_tool: dict[str, list[PlanStep]] = {}
+        for step in plan.steps:
+            self._index(step)
+
+    def candidates(self, call: Call) -> Candidates:
+        spec = self._specs.get(call.tool)
+        if spec is None:
+            return Candidates()
+        by_tool = self._by_tool.get(spec.name, ())
+        if spec.runs_commands:
+            return Candidates(self._commands.get(str(call.parameters.get("command")), ()), by_tool)
+        touched = touched_then(call.tool, spec, call.parameters, None, self._root)
+        paths = touched.paths if touched else ()
+        return Candidates([step for step in self._at(paths) if names_tool(step, spec)], by_tool)
+
+    def changes(self, call: Call) -> bool:
+        """Whether the call is of a kind that changes something or runs a command."""
+        spec = self._specs.get(call.tool)
+        return spec is None or not spec.read_only
+
+    def completes(self, step: PlanStep, call: Call) -> bool:
+        """Whether a call of this kind is the step's own work. Reading is not, where the step names commands, or tools that change things."""
+        only_reads = not step.commands and all(self._specs[name].read_only for name in self._named[step.id])
+        return only_reads or self.changes(call)
+
+    def names_work(self, step: PlanStep) -> bool:
+        """Whether any call could serve the step. If not, only the model can say that it is done."""
+        return bool(step.paths or step.commands or step.check or self._named[step.id])
+
+    def _index(self, step: PlanStep) -> None:
+        for path in dict.fromkeys(step.paths):
+            if is_literal(path):
+                self._literal.setdefault(plain(path.strip()), []).append(step)
+            else:
+                self._patterns.append((path, step))
+        for command in dict.fromkeys((*step.commands, *([step.check] if step.check else []))):
+            self._commands.setdefault(command, []).append(step)
+        for name in self._named[step.id]:
+            free = not step.commands if self._specs[name].runs_commands else not step.paths
+            if free:
+                self._by_tool.setdefault(name, []).append(step)
+
+    def _at(self, paths: Sequence[str]) -> list[PlanStep]:
+        """The steps that name all these paths."""
+        if not paths:
+            return []
+        found = [{step.id: step for step in self._at_one(path)} for path in paths]
+        common = [step for step_id, step in found[0].items() if all(step_id in other for other in found[1:])]
+        return sorted(common, key=lambda step: self._order[step.id])
+
+    def _at_one(self, path: str) -> Iterable[PlanStep]:
+        yield from self._literal.get(plain(path), ())
+        yield from (step for pattern, step in self._patterns if path_matches(pattern, path))
+
+
+def _tools_named(plan: Plan, specs: Iterable[ToolSpec]) -> dict[str, tuple[str, ...]]:
+    """By step, the tools that it names, or whose permissions it names. Steps that need the same are looked at once."""
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    specs = tuple(specs)
+    for step in plan.steps:
+        if step.tools_needed not in known:
+            known[step.tools_needed] = tuple(spec.name for spec in specs if owns_tool(step, spec))
+    return {step.id: known[step.tools_needed] for step in plan.steps}

@@ -1,0 +1,101 @@
+"""Text that must have been on the screen whole before it is decided, and what a decision grants as such text."""
+
+from rich.console import RenderableType
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.message import Message
+from textual.widgets import Static
+
+from anycowork.domain.messages import Json
+from anycowork.domain.visible_text import UntrustedText, visible
+
+_NAMES = {
+    "tool": "tool",
+    "command": "$",
+    "check": "checked by $",
+    "path": "file",
+    "host": "reaches",
+    "parameter": "with",
+    "budget": "budget",
+}
+
+
+class ReadThrough(VerticalScroll, can_focus=False):
+    """Remembers of which texts the end was on the screen."""
+
+    class Moved(Message):
+        """Another part of it is on the screen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._key = self._laid_out = ""
+        self._read: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        yield Static()
+
+    def show(self, key: str, text: RenderableType) -> None:
+        if key == self._key:
+            return
+        self._key, self._laid_out = key, ""
+        self.query_one(Static).update(text)
+        self.scroll_home(animate=False)
+        self.call_after_refresh(self._settle, key)
+
+    def has_read(self, key: str) -> bool:
+        return key in self._read
+
+    def read_on(self) -> bool:
+        """Whether all of it was on the screen. If not, the next part is now."""
+        if self._note_end():
+            return True
+        self.page(1)
+        return False
+
+    def page(self, by: int) -> None:
+        if by > 0:
+            self.scroll_page_down(animate=False)
+        else:
+            self.scroll_page_up(animate=False)
+        self.call_after_refresh(self._settle, self._key)
+
+    def _settle(self, key: str) -> None:
+        """Only what was laid out has an end."""
+        if key == self._key:
+            self._laid_out = key
+            self._note_end()
+            self.post_message(self.Moved())
+
+    def _note_end(self) -> bool:
+        if self._laid_out == self._key and self.scroll_offset.y >= self.max_scroll_y:
+            self._read.add(self._key)
+        return self._key in self._read
+
+
+def disclosed_lines(disclosure: Json) -> list[Text]:
+    """Every item that came with it, whole; a step of a plan begins its own paragraph."""
+    found = disclosure.get("items")
+    items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    total = disclosure.get("total")
+    missing = total - len(items) if isinstance(total, int) else 0
+    return [
+        *(_line(item) for item in items),
+        *([Text(f"… {missing:,} more are being read", "yellow")] if missing else []),
+    ]
+
+
+def _line(item: Json) -> Text:
+    kind, words = str(item.get("kind")), _shown(item.get("text"))
+    if kind == "step":
+        return Text(f"step {_shown(item.get('step'))}: {words}", style="bold")
+    line = Text(f"  {_NAMES.get(kind, kind)} ", style="dim")
+    if item.get("control"):
+        line.append("control file ", style="bold yellow")
+    if detail := _shown(item.get("detail")):
+        line.append(f"{detail}: ", style="dim")
+    return line.append(words, style="not dim")
+
+
+def _shown(raw: object) -> str:
+    return visible(UntrustedText(str(raw or "")))

@@ -1,0 +1,54 @@
+"""Content that no line-by-line diff shows, told so that a person can still judge it: size, hash, first and last lines. Pure."""
+
+from hashlib import sha256
+
+from anycowork.domain.visible_text import UntrustedText, visible
+
+EDGE_LINES = 20
+EDGE_BYTES = 8_000
+_ODD_SHARE = 0.1
+_ODD_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\x1b")) + b"\x7f"
+
+
+def text_with_odd_bytes(data: bytes) -> str | None:
+    """The text of a file that is not quite UTF-8: each odd byte as its number. None if most of it is no text at all.
+
+    What begins like a script is always text: a program would run its lines whatever stands between them.
+    """
+    text = data.decode(errors="surrogateescape")
+    if not data.startswith(b"#!"):
+        odd = len(data) - len(data.translate(None, _ODD_BYTES)) + sum(map(_is_odd, text))
+        if odd > len(data) * _ODD_SHARE:
+            return None
+    return text.translate(_BYTE_NUMBERS)
+
+
+def summary(size: int, digest: str, head: bytes, tail: bytes) -> str:
+    """Indented lines, so that no line of the content is taken for a part of the diff around it."""
+    if not size:
+        return _identity(size, digest)
+    first, last = _edge(head)[:EDGE_LINES], _edge(tail)[-EDGE_LINES:]
+    return _identity(size, digest) + "\n".join(["  first lines:", *first, "  last lines:", *last]) + "\n"
+
+
+def summary_of(data: bytes, *, edges: bool = True) -> str:
+    """Without `edges` size and hash alone: the bytes of an image tell nobody anything."""
+    digest = sha256(data).hexdigest()
+    return summary(len(data), digest, data[:EDGE_BYTES], data[-EDGE_BYTES:]) if edges else _identity(len(data), digest)
+
+
+def _identity(size: int, digest: str) -> str:
+    return f"  {size:,} bytes, sha256 {digest}\n"
+
+
+def _edge(data: bytes) -> list[str]:
+    text = data.decode(errors="surrogateescape").translate(_BYTE_NUMBERS)
+    found = text.split("\n")
+    return [f"  | {visible(UntrustedText(line))}" for line in (found[:-1] if found[-1] == "" else found)]
+
+
+def _is_odd(character: str) -> bool:
+    return "\udc80" <= character <= "\udcff"
+
+
+_BYTE_NUMBERS = {0xDC00 + byte: f"⟨byte {byte:02X}⟩" for byte in range(0x80, 0x100)} | {0: "⟨byte 00⟩"}

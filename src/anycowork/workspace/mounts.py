@@ -1,0 +1,88 @@
+"""Overlay mounts of a sandbox: bubblewrap's words for one, the options it hands the kernel, and the check inside that they arrived whole.
+
+Bubblewrap joins all layers of an overlay into one string, and the kernel reads at most a page of it. A longer string is cut without an
+error, and then an ancestor of a layer, or the root of the machine, can lie where the layer should be.
+"""
+
+import shlex
+from collections.abc import Sequence
+
+from anycowork.domain.values import value
+
+LONGEST_OPTIONS = 3_500  # bytes; the kernel reads 4,095
+UNMOUNTED = 126  # the exit code of a command that did not begin, because a mount is not what was asked for
+_OLD_ROOT = "/oldroot"  # where bubblewrap keeps the machine while it mounts
+_ESCAPED = "\\,:"
+
+
+@value
+class Overlay:
+    """`lower` are absolute paths, the topmost last. Without `upper` and `work` the writes go to memory and are lost."""
+
+    lower: tuple[str, ...]
+    target: str
+    upper: str | None = None
+    work: str | None = None
+
+    def words(self) -> list[str]:
+        sources = [word for place in self.lower for word in ("--overlay-src", place)]
+        if self.upper is None or self.work is None:
+            return [*sources, "--tmp-overlay", self.target]
+        return [*sources, "--overlay", self.upper, self.work, self.target]
+
+    def fits(self) -> bool:
+        """Whether its option string is short enough that no kernel cuts it."""
+        layers = [*self.lower, self.upper or "", self.work or ""]
+        longest = sum(len(_OLD_ROOT) + 1 + len(_escaped(place).encode(errors="surrogateescape")) for place in layers)
+        return longest + len("upperdir=/tmp-overlay-upper-000,workdir=/tmp-overlay-work-000,lowerdir=,userxattr") <= (
+            LONGEST_OPTIONS
+        )
+
+    def spellings(self) -> list[str]:
+        """The ways in which kernels list its layers among the mount's options: escaped as they were given, or plain."""
+        return list(dict.fromkeys(self._spelt(escaped=escaped) for escaped in (True, False)))
+
+    def _spelt(self, *, escaped: bool) -> str:
+        # Bubblewrap reverses the order: the kernel wants the topmost first.
+        lower = ":".join(_shown(place, escaped=escaped) for place in reversed(self.lower))
+        if self.upper is None or self.work is None:
+            return f",lowerdir={lower},upperdir=/tmp-overlay-upper-"
+        upper, work = _shown(self.upper, escaped=escaped), _shown(self.work, escaped=escaped)
+        return f",lowerdir={lower},upperdir={upper},workdir={work},"
+
+
+def mount_check(overlays: Sequence[Overlay]) -> str:
+    """Commands for bash, on one line, that end it unless the kernel lists each overlay with exactly the layers that were asked for."""
+    if not overlays:
+        return ":"
+    cases = "".join(f"{_patterns(overlay)}) left=${{left/{at},/}};; " for at, overlay in enumerate(overlays))
+    asked = "".join(f"{at}," for at in range(len(overlays)))
+    return (
+        f"mapfile -t mounts < /proc/self/mountinfo; left={asked}; "
+        'for mount in "${mounts[@]}"; do [[ $mount == *" - overlay "* ]] || continue; '
+        # The kernel writes special characters as \nnn, which printf reads in a format.
+        f'printf -v mount "${{mount//%/%%}},"; case "$mount" in {cases}esac; done; '
+        f'[[ -z $left ]] || {{ echo "a mount is not what was asked for ($left)" >&2; exit {UNMOUNTED}; }}; '
+        "unset mounts mount left"
+    )
+
+
+def _patterns(overlay: Overlay) -> str:
+    point = _quoted(f" / {overlay.target} ")
+    return "|".join(f'*{point}*" - overlay "*{_quoted(spelling)}*' for spelling in overlay.spellings())
+
+
+def _quoted(text: str) -> str:
+    if text.isprintable() and "\n" not in text:
+        return shlex.quote(text)
+    # One line is all that bash reads before it begins, so a newline in a name must not be one here.
+    codes = {"\\": r"\\", "'": r"\'"}
+    return "$'" + "".join(codes.get(char, char if ord(char) >= 32 else f"\\{ord(char):03o}") for char in text) + "'"
+
+
+def _shown(place: str, *, escaped: bool) -> str:
+    return _OLD_ROOT + (_escaped(place) if escaped else place)
+
+
+def _escaped(place: str) -> str:
+    return "".join(f"\\{char}" if char in _ESCAPED else char for char in place)

@@ -1,0 +1,74 @@
+// The browser's session: a cookie that the page cannot read, and a page key that other ports of this host cannot read. Both are needed.
+import type { Middleware } from "openapi-fetch";
+
+export const PAGE_KEY_HEADER = "X-AnyCowork-Page-Key";
+const STORED_AS = "anycowork.page-key";
+let unstored: string | null = null; // where the browser keeps nothing for pages, the key lasts as long as the page
+
+export function pageKey(): string | null {
+  try {
+    return localStorage.getItem(STORED_AS) ?? unstored;
+  } catch {
+    return unstored;
+  }
+}
+
+export function pageKeyHeaders(key: string | null = pageKey()): Record<string, string> {
+  return key === null ? {} : { [PAGE_KEY_HEADER]: key };
+}
+
+/** Sends the page key with every request. */
+export const withPageKey: Middleware = {
+  onRequest({ request }) {
+    const key = pageKey();
+    if (key !== null) request.headers.set(PAGE_KEY_HEADER, key);
+  },
+};
+
+/** Redeems the one-time code of the address, and takes it out of the address first. False if the address has none. */
+export async function redeemCode(): Promise<boolean> {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
+  if (code === undefined) return false;
+  history.replaceState(null, "", "/#/");
+  await signIn({ code });
+  return true;
+}
+
+export type SignedIn = "yes" | "no" | "unreachable";
+
+/** Begins a session with a one-time code or with the server's token. */
+export async function signIn(by: { code: string } | { token: string }): Promise<SignedIn> {
+  const bearer: Record<string, string> = "token" in by ? { authorization: `Bearer ${by.token}` } : {};
+  const body = JSON.stringify("code" in by ? { code: by.code } : {});
+  const headers = { "content-type": "application/json", ...bearer };
+  const answer = await fetch("/session", { method: "POST", body, headers, credentials: "same-origin", cache: "no-store" }).catch(() => null);
+  if (!answer) return "unreachable";
+  if (!answer.ok) return "no";
+  const { page_key: key } = (await answer.json()) as { page_key: string };
+  keep(key);
+  return "yes";
+}
+
+/** Ends this browser's session, on the server and here. */
+export async function signOut(): Promise<void> {
+  await fetch("/session", { method: "DELETE", headers: pageKeyHeaders(), credentials: "same-origin" }).catch(() => null);
+  keep(null);
+  location.reload();
+}
+
+/** Calls back when another tab of this browser signed in or out. */
+export function onSessionChange(changed: () => void): () => void {
+  const heard = ({ key }: StorageEvent) => key === STORED_AS && changed();
+  window.addEventListener("storage", heard);
+  return () => window.removeEventListener("storage", heard);
+}
+
+function keep(key: string | null): void {
+  unstored = key;
+  try {
+    if (key === null) localStorage.removeItem(STORED_AS);
+    else localStorage.setItem(STORED_AS, key);
+  } catch {
+    // kept in memory
+  }
+}
