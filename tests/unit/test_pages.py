@@ -92,3 +92,22 @@ def shown(default: object) -> str:
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
+
+
+def test_every_test_that_the_security_page_names_exists() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    named = re.findall(r"\[`(test_\w+)`\]\(\.\./([\w/.]+)\)", page)
+    assert len(named) > 100 and len(named) == page.count("`test_")
+    lacking = [
+        name
+        for name, file in named
+        if not re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE)
+    ]
+    assert lacking == []
+
+
+def test_every_enforced_sentence_of_the_security_page_has_a_test_beside_it() -> None:
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    enforced = page.partition("## Enforced today")[2].partition("\n## ")[0]
+    rows = [line for line in enforced.splitlines() if line.startswith("| ") and "---" not in line]
+    assert [row for row in rows if "`test_" not in row and "proved by" not in row] == []

@@ -62,11 +62,12 @@ def test_every_touched_path_must_be_named() -> None:
     assert granted(plan(tools_needed=["update_file"], paths=["a.py"]), "a.py", others=("b.py",)) is None
 
 
-def test_what_steers_others_is_granted_by_its_name_or_its_folders_but_not_by_a_wildcard() -> None:
+def test_a_control_file_is_granted_by_its_name_or_a_folder_of_control_files_but_not_by_a_wildcard() -> None:
     for pattern in ("**", "*", "*.md"):
         assert granted(plan(paths=[pattern]), "notes.md") and not granted(plan(paths=[pattern]), "AGENTS.md")
     assert granted(plan(paths=["AGENTS.md"]), "AGENTS.md")
-    assert granted(plan(paths=[".github/"]), ".github/workflows/x.yml")
+    assert granted(plan(paths=[".github/workflows/"]), ".github/workflows/x.yml")
+    assert not granted(plan(paths=[".github/"]), ".github/workflows/x.yml"), "no control files by that name alone"
 
 
 def test_a_command_is_granted_word_for_word_only() -> None:

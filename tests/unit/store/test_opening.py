@@ -21,7 +21,7 @@ async def test_a_database_is_readable_by_its_owner_alone(tmp_path: Path) -> None
     database = open_store(folder / "anycowork.db", CLOCK, lambda record: None)
     await database.journal.write(add_chat())
     files = list(folder.iterdir())
-    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600} and len(files) == 3
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600} and len(files) == 4
     await database.aclose()
 
 
@@ -66,7 +66,7 @@ def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("shopping list: " + "milk " * 500)
-    with pytest.raises(StorageFault, match="cannot be opened"):
+    with pytest.raises(StorageFault, match="is no database"):
         open_store(tmp_path / "a.db", CLOCK, lambda record: None)
     assert (tmp_path / "a.db").read_text().startswith("shopping list")
 
