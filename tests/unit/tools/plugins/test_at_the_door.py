@@ -323,7 +323,7 @@ async def not_covered(at: Path, *replies: str) -> None:
         [message] = await chat.of_type("plan")
         await guest.ask("POST", f"{chat.path}/plans/{message['id']}/approve", {}, expect=202)
         assert (await chat.rest())["state"] == "awaiting_approval"
-        assert (await chat.approvals())[0]["outside_plan"] is True
+        assert (await chat.approvals())[0]["outside_plan"] is False
 
 
 @proves("TOOL-2")
