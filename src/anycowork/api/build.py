@@ -1,5 +1,6 @@
 """Puts the entrance, the checks and the routes together. The outermost stands last."""
 
+import asyncio
 from collections import Counter
 
 import msgspec
@@ -136,10 +137,13 @@ def _description(app: FastAPI, rooms: Rooms) -> Routes:
     routes = Routes(include_in_schema=False)
     document: list[bytes] = []
 
+    def written() -> bytes:
+        return msgspec.json.encode(describe(app, [role.name for role in rooms.roles.all()]))
+
     @routes.get("/openapi.json")
     async def openapi(principal: Reader) -> Response:
-        if not document:
-            document.append(msgspec.json.encode(describe(app, [role.name for role in rooms.roles.all()])))
+        if not document:  # made in a thread: it takes most of a second, and everybody else would wait for it
+            document.append(await asyncio.to_thread(written))
         return Response(document[0], media_type="application/json")
 
     return routes

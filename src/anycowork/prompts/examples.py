@@ -10,7 +10,7 @@ from anycowork.domain.values import value
 
 _ASKED = "Person:"
 _WORD = re.compile(r"[\w./-]+")
-_FILE = re.compile(r"[\w-]+(?:/[\w-]+)*\.\w{1,8}$|[\w-]+(?:/[\w.-]+)+$")
+_LONGEST_SUFFIX = 8
 
 
 @value
@@ -79,8 +79,16 @@ def _names(path: str | None, command: str | None, request: str) -> tuple[str, ..
     asked = {word.strip(".") for word in _WORD.findall(request)}
     parts = re.findall(r"[\w-]+", command or "")
     words = [str(_plain(word)) for word in _WORD.findall(command or "")]
-    files = [word for word in words if _FILE.fullmatch(word)]
+    files = [word for word in words if _looks_like_file(word)]
     return tuple(dict.fromkeys([*files, *(word for word in (*words, *parts) if word in asked)]))
+
+
+def _looks_like_file(word: str) -> bool:
+    """`notes/today.txt`, `run.py`, `src/app`; no flag, no number, no `..`."""
+    folder, _, name = word.rpartition("/")
+    stem, _, suffix = name.rpartition(".")
+    has_suffix = bool(stem) and suffix.isalnum() and not suffix.isdigit() and len(suffix) <= _LONGEST_SUFFIX
+    return bool(name) and not word.startswith(("-", ".")) and (bool(folder) or has_suffix)
 
 
 def _plain(path: object) -> str | None:
