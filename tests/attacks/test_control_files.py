@@ -4,11 +4,10 @@ import itertools
 
 import pytest
 
-from anycowork.domain.control_files import ControlClass, ControlName, control_names
+from anycowork.domain.control_files import ControlClass, ControlName, control_names, is_build_script, path_steers
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, Rule, RuleScope
-from anycowork.domain.steering import is_build_script, path_steers
 from anycowork.domain.tools import Call, Intent, PathIntent
 from anycowork.permissions.grants import granted_by, names_file
 from anycowork.permissions.proposals import proposed_rule

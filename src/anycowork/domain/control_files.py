@@ -48,6 +48,24 @@ def control_class(parts: Sequence[str]) -> ControlClass | None:
     return found
 
 
+def steers(parts: Sequence[str]) -> bool:
+    """Whether changing this path changes what programs do by themselves. A rule or a plan must name such a file, or a person is asked."""
+    return control_class(parts) not in (None, ControlClass.SCRIPT)
+
+
+def path_steers(path: str) -> bool:
+    return steers(_parts_of(path))
+
+
+def is_build_script(path: str) -> bool:
+    """Whether package managers or build tools run what this file says: worth a warning, no question of its own."""
+    return control_class(_parts_of(path)) is ControlClass.SCRIPT
+
+
+def _parts_of(path: str) -> list[str]:
+    return path.strip("/").split("/")
+
+
 def leads_to_control_file(parts: Sequence[str]) -> bool:
     """Whether a control file would lie below this folder: a link in its place brings its content from elsewhere."""
     folded = tuple(map(fold_name, parts))

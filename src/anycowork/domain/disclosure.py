@@ -11,10 +11,10 @@ from hashlib import sha256
 import msgspec
 from pydantic import JsonValue
 
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.errors import NotAsShown
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget, Plan, PlanStep
-from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import PathIntent
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, VisibleText, visible, visible_line

@@ -2,9 +2,9 @@
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.chats import Autonomy
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.ports import Prepared
-from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.judging import Judged
 from anycowork.permissions.resources import COMMAND_TOOL

@@ -6,8 +6,8 @@ Only labels and questions depend on it. What a command can do is held by the san
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS, looks_secret
-from anycowork.domain.steering import path_steers
 from anycowork.permissions.commands import ParsedCommand
 from anycowork.permissions.wrappers import Part
 

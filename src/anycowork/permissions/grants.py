@@ -1,9 +1,9 @@
 """What an approved plan grants: exactly the tools and paths, and exactly the commands and checks, that its steps name. Pure."""
 
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
-from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.patterns import path_matches, plain
 

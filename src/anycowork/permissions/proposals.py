@@ -2,10 +2,10 @@
 
 from pathlib import PurePosixPath
 
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, RuleScope
-from anycowork.domain.steering import path_steers
 from anycowork.permissions.patterns import is_literal
 from anycowork.permissions.resources import Touched
 from anycowork.permissions.rules import matches

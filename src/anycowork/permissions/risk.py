@@ -7,10 +7,10 @@ network, asks for more rights, runs without a sandbox, stood in a suspicious pla
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
+from anycowork.domain.control_files import is_build_script, path_steers
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.domain.steering import is_build_script, path_steers
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.command_risk import deletes, high_risks, may_reach_secrets, only_reads
 from anycowork.permissions.commands import parse

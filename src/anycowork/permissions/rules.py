@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.errors import Invalid
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.network import NETWORK, Destination, read_destination
 from anycowork.domain.ports import ANYTHING_INSIDE, NOTHING_HIDDEN, Hidden
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, Weighed
-from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.command_warnings import check_command_pattern

@@ -8,10 +8,10 @@ import stat
 from pydantic import Field
 
 from anycowork.domain.boundary import Boundary
+from anycowork.domain.control_files import path_steers
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.ports import NOTHING_HIDDEN, Hands, Hidden, Prepared
 from anycowork.domain.roles import Permission
-from anycowork.domain.steering import path_steers
 from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
 from anycowork.domain.values import value
 from anycowork.tools.built_in import BuiltInTool, folder_of, payload_of

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from anycowork.domain.control_files import leads_to_control_file
+from anycowork.domain.control_files import leads_to_control_file, steers
 from anycowork.domain.roles import Permission
-from anycowork.domain.steering import steers
 from anycowork.domain.values import value
 from anycowork.workspace.delta import LINK, Delta, PathChange
 from anycowork.workspace.git_changes import GitChanges

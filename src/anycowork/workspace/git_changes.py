@@ -11,7 +11,8 @@ from anycowork.workspace.git_index import Worktree, hidden_by_index
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.pathclass import PathClass, git_class, may_vanish
 from anycowork.workspace.paths import Place, folds_to_git
-from anycowork.workspace.repositories import WHY_NO_REPOSITORY, Parts, RepositoryFinder
+from anycowork.workspace.repositories import WHY_NO_REPOSITORY, Parts
+from anycowork.workspace.repository_finder import RepositoryFinder
 
 _LARGEST_READ = 256 << 20
 _LISTS_OF_WORK = frozenset({"git-rebase-todo", "git-rebase-todo.backup", "done", "todo"})

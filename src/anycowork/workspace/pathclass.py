@@ -4,8 +4,7 @@ import re
 from enum import Enum, auto
 from itertools import pairwise
 
-from anycowork.domain.control_files import fold_name
-from anycowork.domain.steering import steers
+from anycowork.domain.control_files import fold_name, steers
 from anycowork.workspace.paths import folds_to_git
 
 

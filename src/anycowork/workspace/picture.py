@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import TypeGuard
 
+from anycowork.domain.control_files import steers
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
-from anycowork.domain.steering import steers
 from anycowork.domain.values import value
 from anycowork.domain.visible_text import UntrustedText, visible_line
 from anycowork.workspace.content_summary import EDGE_BYTES, summary
