@@ -9,7 +9,7 @@ WORKSPACE ?= $(HOME)/AnyCowork
 ARGS ?=
 WORKERS ?= auto
 BIN := .venv/bin
-ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/tools/test_shell.py
+ATTACKS := tests/attacks tests/faults/test_commits.py tests/unit/workspace tests/unit/sandbox tests/unit/checkpoints tests/unit/tools/test_execute_command.py
 STAMP := .venv/.installed
 LOCKED := requirements/uv.txt requirements/dev.txt pyproject.toml scripts/install.sh
 COMPILE := $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header
@@ -54,6 +54,7 @@ check: install ## format, lint, types, layers, generated files
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo > .venv/layers.txt || { cat .venv/layers.txt; exit 1; }
 	@$(BIN)/python scripts/patterns.py
+	@$(BIN)/python scripts/check_names.py
 	@if [ -f scripts/spec_table.py ]; then $(BIN)/python scripts/spec_table.py --check; fi
 	@$(BIN)/python scripts/wire.py --check > /dev/null
 

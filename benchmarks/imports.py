@@ -15,8 +15,8 @@ _LINE = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|( +)(\S+)")
 
 @contextmanager
 def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
-    helping = ["-m", "anycowork.cli", "--help"]
-    house = ["-c", "import anycowork.commands.serve"]
+    helping = ["-m", "anycowork.cli.main", "--help"]
+    house = ["-c", "import anycowork.cli.serve"]
     _import(helping), _import(house)  # compiles what is not compiled yet
     yield {
         "help": lambda: _import(helping),

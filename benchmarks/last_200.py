@@ -9,9 +9,9 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.clock import SystemClock
 from anycowork.domain.journal import Change
-from anycowork.store.opening import Database, open_store
+from anycowork.server.clock import SystemClock
+from anycowork.store.sqlite.database import Database, open_store
 from measuring import Ground, Leg, spending
 from workplace import new_chat, new_message
 

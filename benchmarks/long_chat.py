@@ -13,14 +13,14 @@ from contextlib import asynccontextmanager, contextmanager
 from aiohttp import web
 from playwright.async_api import Page
 
-from anycowork.api.page import has_web_ui
-from anycowork.settings import ProviderEntry
+from anycowork.api.routes.page import has_web_ui
+from anycowork.config.settings import ProviderEntry
 from measuring import REPOSITORY, Ground, Leg, NotMeasured
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
 
 from e2e.browsing import DESK, a_browser, a_page  # the line above makes these importable
-from support.house import Guest, at_home
+from support.live_server import LiveServer, live_server
 from support.longchat import fill
 
 QUESTION = "A chat of 5,000 messages in Chromium, with 200 tokens a second streaming into it"
@@ -98,7 +98,7 @@ async def _chat(ground: Ground) -> Mapping[str, float]:
     with ground.fresh("long_chat") as folder:
         async with (
             _speaking() as address,
-            at_home(folder, providers=(_entry(address),), model="steady/steady") as guest,
+            live_server(folder, providers=(_entry(address),), model="steady/steady") as guest,
             a_browser() as browser,
         ):
             chat = await guest.chat(title="A long one")
@@ -112,7 +112,7 @@ async def _chat(ground: Ground) -> Mapping[str, float]:
                 return {"ready_ms": ready, **await _streaming(opened, guest, chat.path)}
 
 
-async def _streaming(page: Page, guest: Guest, path: str) -> Mapping[str, float]:
+async def _streaming(page: Page, guest: LiveServer, path: str) -> Mapping[str, float]:
     await guest.ask("POST", f"{path}/messages", {"content": "Tell me everything."}, expect=202)
     await page.get_by_role("button", name="Stop").wait_for(timeout=PATIENCE_MS)
     return await _watched(page)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.domain.ports import Hands
+from anycowork.domain.ports import ToolContext
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Intent
-from anycowork.machine import look_for_bubblewrap
-from anycowork.tools.child import Bounds, run_child
-from anycowork.tools.shell import ExecuteCommand
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Layer, Staging
+from anycowork.server.machine import find_bubblewrap
+from anycowork.tools.child_process import ChildLimits, run_child
+from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.sandbox import Sandbox
-from anycowork.workspace.stage import Layer, Staging
 from measuring import Ground, Leg, NotMeasured
 
 QUESTION = "CPU of one command, its processes included"
@@ -46,22 +46,22 @@ def legs(ground: Ground) -> Iterator[Mapping[str, Leg]]:
 def _plain(root: Path) -> dict[str, float]:
     async def commands() -> None:
         for _ in range(COMMANDS):
-            await run_child(_PLAIN, cwd=str(root), env={}, bounds=Bounds(seconds=10, output=1000))
+            await run_child(_PLAIN, cwd=str(root), env={}, bounds=ChildLimits(seconds=10, output=1000))
 
     return _spent(commands())
 
 
 def _contained(data: Path, root: Path, layer: Layer, command: str) -> dict[str, float]:
-    found = look_for_bubblewrap()
+    found = find_bubblewrap()
     if found is None or not found.works or (layer is Layer.OVERLAY and not found.overlay):
         raise NotMeasured("there is no bubblewrap that works here and knows --overlay")
     tool = ExecuteCommand(timeout=10.0, sandbox=Sandbox(found.path, Staging(data, data / "shared"), layer=layer))
 
     async def commands() -> None:
         for _ in range(COMMANDS):
-            hands = Hands(Folder(str(root)), frozenset(Permission), intend=_written_down)
-            prepared = await tool.prepare({"command": command}, hands)
-            result = await tool.run(prepared, hands)
+            tool_context = ToolContext(Folder(str(root)), frozenset(Permission), intend=_written_down)
+            prepared = await tool.prepare({"command": command}, tool_context)
+            result = await tool.run(prepared, tool_context)
             if result.facts["exit_code"] != 0 or result.facts["layer"] != layer:
                 raise NotMeasured(result.content)
 
@@ -70,8 +70,8 @@ def _contained(data: Path, root: Path, layer: Layer, command: str) -> dict[str, 
 
 
 async def _once(tool: ExecuteCommand, root: Path) -> None:
-    hands = Hands(Folder(str(root)), frozenset(Permission), intend=_written_down)
-    await tool.run(await tool.prepare({"command": "true"}, hands), hands)
+    tool_context = ToolContext(Folder(str(root)), frozenset(Permission), intend=_written_down)
+    await tool.run(await tool.prepare({"command": "true"}, tool_context), tool_context)
 
 
 async def _written_down(intent: Intent) -> None:

@@ -17,26 +17,26 @@ from pathlib import Path
 
 import uvloop
 
-from anycowork.chats.rollback import RollbackDesk, RollbackWish
-from anycowork.clock import SystemClock
-from anycowork.domain import announce
+from anycowork.chats.rollback_service import RollbackRequest, RollbackService
+from anycowork.checkpoints.pack import Pack
+from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.domain import event_factory
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.journal import AddChat, Change
-from anycowork.domain.ports import Hands
+from anycowork.domain.ports import ToolContext
 from anycowork.domain.roles import Permission
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, Intent
-from anycowork.machine import look_for_bubblewrap
-from anycowork.serving import settle_memory
-from anycowork.store.opening import Database, open_store
-from anycowork.tools.shell import ExecuteCommand
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.clock import SystemClock
+from anycowork.server.machine import find_bubblewrap
+from anycowork.server.uvicorn_server import tune_gc
+from anycowork.store.sqlite.database import Database, open_store
+from anycowork.tools.execute_command import ExecuteCommand
 from anycowork.tools.toolbox import built_in_tools
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.pack import Pack
-from anycowork.workspace.sandbox import Sandbox
-from anycowork.workspace.snapshots import PackedSnapshots
-from anycowork.workspace.stage import Staging
-from anycowork.workspace.workspaces import LocalWorkspaces
 from measuring import Ground, Leg, NotMeasured
 from workplace import PERSON
 
@@ -86,17 +86,20 @@ def _around_updates(ground: Ground, tree: Path) -> dict[str, float]:
 async def _updates(data: Path, tree: Path) -> dict[str, float]:
     """What the rows cost is the difference to the same changes without them: the call itself is recorded in any case."""
     spent, plain = [], []
-    tool, hands = built_in_tools(None, 60.0).find("update_file"), Hands(Folder(str(tree)), frozenset(Permission))
+    tool, tool_context = (
+        built_in_tools(None, 60.0).find("update_file"),
+        ToolContext(Folder(str(tree)), frozenset(Permission)),
+    )
     assert tool is not None
     async with _Keeping(data, tree) as keeping:
         for number in range(UPDATES):
             (tree / "worked_on.py").write_text(TEXT)
             edit = {"find": "def answer_7(", "replace": f"def answer_{number}_of_7("}
-            prepared = await tool.prepare({"path": "worked_on.py", "edits": [edit]}, hands)
+            prepared = await tool.prepare({"path": "worked_on.py", "edits": [edit]}, tool_context)
             call, started = _call(), time.process_time()
             before = await keeping.before(call, prepared.touched)
             spent.append(time.process_time() - started)
-            await tool.run(prepared, hands)
+            await tool.run(prepared, tool_context)
             started = time.process_time()
             await keeping.after(before)
             spent[-1] += time.process_time() - started
@@ -109,7 +112,7 @@ async def _updates(data: Path, tree: Path) -> dict[str, float]:
 
 def _around_commands(ground: Ground, tree: Path) -> dict[str, float]:
     """All of a command that changes three files: sandbox, shell, delta, check, images, commit. Nothing is taken off."""
-    found = look_for_bubblewrap()
+    found = find_bubblewrap()
     if found is None or not (found.works and found.overlay):
         raise NotMeasured("there is no bubblewrap that works here and knows --overlay")
     with ground.fresh("data") as data:
@@ -127,11 +130,11 @@ async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, f
             async def intend(intent: Intent, taken: list[Snapshot] = taken) -> None:
                 taken.append(await keeping.before(_call(), [item.path for item in intent.paths]))
 
-            hands = Hands(Folder(str(tree)), frozenset(Permission), intend=intend)
+            tool_context = ToolContext(Folder(str(tree)), frozenset(Permission), intend=intend)
             command = (
                 f"for file in worked_on.py 000/000000/file1.py 000/000020/file21.py; do echo '# {number}' > $file; done"
             )
-            await tool.run(await tool.prepare({"command": command}, hands), hands)
+            await tool.run(await tool.prepare({"command": command}, tool_context), tool_context)
             for before in taken:
                 await keeping.after(before)
             if len(taken) != 1:
@@ -140,7 +143,7 @@ async def _commands(data: Path, tree: Path, tool: ExecuteCommand) -> dict[str, f
 
 
 def _run(work: Coroutine[None, None, dict[str, float]]) -> dict[str, float]:
-    settle_memory()
+    tune_gc()
     with asyncio.Runner(loop_factory=uvloop.Loop) as runner:  # as the server runs
         return runner.run(work)
 
@@ -161,7 +164,7 @@ async def _restore_now(data: Path, tree: Path, changed: int) -> dict[str, float]
             await keeping.after(before)
         assert first is not None
         started = time.process_time()
-        answer = await keeping.desk.restore(PERSON, CHAT, first.id, RollbackWish())
+        answer = await keeping.desk.restore(PERSON, CHAT, first.id, RollbackRequest())
         spent = time.process_time() - started
     if len(answer.done.restored) != changed:
         raise AssertionError("not every file came back")
@@ -187,7 +190,7 @@ class _Keeping:
         self._tree = tree
         self._folder = Folder(str(tree))
         store = self._database.store
-        self.desk = RollbackDesk(
+        self.desk = RollbackService(
             journal=self._database.journal,
             store=store,
             rows=store,
@@ -217,7 +220,7 @@ class _Keeping:
     async def record(self, call: Call, *taken: Snapshot) -> None:
         """As the tool runner records a call's intent, and later its result."""
         await self._database.journal.write(
-            Change(CHAT, (call, *taken), (announce.tool_call(call), *map(announce.snapshot, taken)))
+            Change(CHAT, (call, *taken), (event_factory.tool_call(call), *map(event_factory.snapshot, taken)))
         )
 
 

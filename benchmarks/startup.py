@@ -36,7 +36,7 @@ def served(data: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[st
     """A server of ours with this data folder, ready; and its address."""
     workspace = data / "workspace"
     workspace.mkdir(parents=True, exist_ok=True)
-    words = ["-m", "anycowork.cli", "serve", "--port", "0", "--no-open", "--data-dir", f"{data}/data"]
+    words = ["-m", "anycowork.cli.main", "serve", "--port", "0", "--no-open", "--data-dir", f"{data}/data"]
     with running([*words, "--workspace", str(workspace)], **environment) as process:
         line_with(process, "ready")
         url = json.loads((data / "data" / "server.json").read_text())["url"]

@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anycowork.app import build_agent
-from anycowork.chats.desk import FrontDesk
-from anycowork.chats.settling import Settler
-from anycowork.chats.turns import TurnKeeper
-from anycowork.chats.turnstile import Turnstile
-from anycowork.clock import SystemClock
-from anycowork.domain.asking import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_service import ChatService
+from anycowork.chats.turn_recovery import TurnRecovery
+from anycowork.chats.turn_scheduler import TurnScheduler
+from anycowork.checkpoints.pack import Pack
+from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain.chats import Chat, ChatConfig, Limits
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
-from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.model import Chunk, Finished, ModelOptions, ModelRequest, Provider, TextChunk, UsageChunk
+from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Parameters, Status, ToolResult, ToolSpec
 from anycowork.events.hub import Hub
-from anycowork.permissions.roles import RoleBook
-from anycowork.prompts.book import PromptBook
-from anycowork.serving import settle_memory
-from anycowork.store.opening import Database, open_store
-from anycowork.tools.toolbox import Toolbox, built_in_tools
-from anycowork.workflows.registry import WorkflowBook
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.prompt_service import PromptService
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.clock import SystemClock
+from anycowork.server.uvicorn_server import tune_gc
+from anycowork.store.sqlite.database import Database, open_store
+from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.runner import WorkflowRunner
-from anycowork.workspace.pack import Pack
-from anycowork.workspace.snapshots import PackedSnapshots
-from anycowork.workspace.workspaces import LocalWorkspaces
+from anycowork.workflows.workflow_service import WorkflowService
 
 PERSON = Principal(id="owner", kind=PrincipalKind.PERSON, name="Owner")
 LOOK_UP = "look_up"
@@ -100,10 +100,10 @@ class LookUp:
     def problems(self, parameters: Parameters) -> list[str]:
         return [] if isinstance(parameters.get("word"), str) else ["'word' must be text"]
 
-    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         return Prepared(LOOK_UP, parameters, resource=str(parameters["word"]))
 
-    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         return ToolResult(Status.OK, looked_up(prepared.resource))
 
 
@@ -131,7 +131,7 @@ async def new_chat(database: Database) -> str:
 class Workplace:
     database: Database
     hub: Hub
-    desk: FrontDesk
+    desk: ChatService
     resting: "Resting"
 
     async def open_chat(self) -> Chat:
@@ -172,9 +172,9 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     resting = Resting(hub)
     database = open_store(folder / "anycowork.db", clock, resting.publish)
     built_in = built_in_tools(None, 60.0)
-    toolbox = Toolbox([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
-    journal, store, roles = database.journal, database.store, RoleBook([])
-    prompts = PromptBook(database.system_prompts, toolbox)
+    toolbox = ToolRegistry([LookUp(), *(tool for spec in built_in.specs() if (tool := built_in.find(spec.name)))])
+    journal, store, roles = database.journal, database.store, RoleRegistry([])
+    prompts = PromptService(database.system_prompts, toolbox)
     workspaces = LocalWorkspaces(lambda root: database.leases.take(root, owner="bench"))
     snapshots = PackedSnapshots(Pack(folder / "snapshots"), database.retention, clock, quota_bytes=1 << 31)
     providers = OneProvider(provider)
@@ -206,7 +206,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
         clock=clock,
         limits=limits,
     )
-    settler = Settler(
+    recovery = TurnRecovery(
         journal=journal,
         store=store,
         rows=store,
@@ -217,9 +217,9 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     )
     try:
         async with asyncio.TaskGroup() as tasks:
-            keeper = TurnKeeper(
+            scheduler = TurnScheduler(
                 agent=agent,
-                settler=settler,
+                recovery=recovery,
                 journal=journal,
                 store=store,
                 workspaces=workspaces,
@@ -229,18 +229,18 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
                 tasks=tasks,
                 find_workspace=find_workspace,
             )
-            desk = FrontDesk(
-                turnstile=Turnstile(journal=journal, store=store, keeper=keeper),
+            desk = ChatService(
+                chat_lock=ChatLock(journal=journal, store=store, scheduler=scheduler),
                 store=store,
                 roles=roles,
                 prompts=prompts,
-                workflows=WorkflowBook(files=NoFiles(), toolbox=toolbox, roles=roles),
+                workflows=WorkflowService(files=NoFiles(), toolbox=toolbox, roles=roles),
                 providers=providers,
                 clock=clock,
                 find_workspace=find_workspace,
                 image_bytes=database.blobs,
             )
-            settle_memory()
+            tune_gc()
             yield Workplace(database, hub, desk, resting)
     finally:
         await database.aclose()

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from webui import WEB, BuildFailed, NoNetwork, NoNode, write_types  # the lines above make these importable
 
-from support.house import at_home
+from support.live_server import live_server
 
 TYPES = WEB / "src" / "wire" / "api.gen.ts"
 
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 async def described(folder: Path) -> object:
-    async with at_home(folder) as guest:
+    async with live_server(folder) as guest:
         return await guest.ask("GET", "/openapi.json")
 
 

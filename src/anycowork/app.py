@@ -9,68 +9,68 @@ from functools import partial
 from starlette.types import ASGIApp
 
 from anycowork import __version__
-from anycowork.agent.asking import Asking
-from anycowork.agent.checking import Checker
+from anycowork.agent.file_mentions import FileMentions
 from anycowork.agent.loop import Agent
-from anycowork.agent.recorder import Recorder
-from anycowork.agent.referring import Referrer
-from anycowork.agent.toolrunner import ToolRunner
-from anycowork.api.build import create_api
-from anycowork.api.rooms import Rooms, Sessions
-from anycowork.browser_sessions import BrowserSessions
-from anycowork.chats.actual import PlanAudit
-from anycowork.chats.deciding import DecisionDesk
-from anycowork.chats.desk import FrontDesk
-from anycowork.chats.rollback import RollbackDesk
-from anycowork.chats.rules import RuleDesk
-from anycowork.chats.settling import Settler
-from anycowork.chats.trust import TrustDesk
-from anycowork.chats.turns import TurnKeeper, settle_after_crash, waiting_stages
-from anycowork.chats.turnstile import Turnstile
-from anycowork.clock import SystemClock
-from anycowork.containment import Containment, Room, find_containment
-from anycowork.daemon import DaemonInfo, hold_data_folder, load_or_create_token
+from anycowork.agent.model_caller import ModelCaller
+from anycowork.agent.plan_checks import PlanChecker
+from anycowork.agent.tool_runner import ToolRunner
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.api.application import create_api
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.chat_service import ChatService
+from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.plan_audit import PlanAudit
+from anycowork.chats.rollback_service import RollbackService
+from anycowork.chats.rule_service import RuleService
+from anycowork.chats.services import Services, Sessions
+from anycowork.chats.trust_service import TrustService
+from anycowork.chats.turn_recovery import TurnRecovery
+from anycowork.chats.turn_scheduler import TurnScheduler, settle_after_crash, waiting_stages
+from anycowork.checkpoints.pack import Pack
+from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.approvals import AskWhen
-from anycowork.domain.asking import Providers
 from anycowork.domain.chats import Limits
+from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
-from anycowork.drawer import Drawer, provider_configs
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
-from anycowork.grounds import Grounds
-from anycowork.model_connections import ModelConnections
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
-from anycowork.permissions.roles import RoleBook
-from anycowork.prompts.book import PromptBook
-from anycowork.provider_keys import ProviderKeys
-from anycowork.providers.completion_stream import Timeouts
-from anycowork.providers.discovery import Lookout
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.prompt_service import PromptService
+from anycowork.providers.discovery import LocalServerWatcher
+from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
-from anycowork.providers.local.pulling import Pulling
 from anycowork.providers.local.supervisor import Supervisor
-from anycowork.providers.passthrough import Passthrough
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.passthrough import Passthrough
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.serving import Place, serve_app, settle_memory
-from anycowork.settings import BadSettings, Settings
-from anycowork.stalls import StallWatch
-from anycowork.storage import storage
-from anycowork.store.opening import Database, open_store
-from anycowork.supplies import Supplies, custom_roles
-from anycowork.tools.plugins.housing import Housing
-from anycowork.tools.plugins.keeping import Plugins
-from anycowork.tools.toolbox import Toolbox, built_in_tools
-from anycowork.upkeep import Upkeep
-from anycowork.workflows.registry import WorkflowBook
+from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.network import Network
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.server.browser_sessions import BrowserSessions
+from anycowork.server.clock import SystemClock
+from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_data_folder
+from anycowork.server.disk_usage import disk_usage
+from anycowork.server.live_settings import LiveSettings, provider_configs
+from anycowork.server.maintenance import Maintenance
+from anycowork.server.model_connections import ModelConnections
+from anycowork.server.provider_keys import ProviderKeys
+from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
+from anycowork.server.stall_watchdog import StallWatch
+from anycowork.server.trusted_files import TrustedFileStore, custom_roles
+from anycowork.server.uvicorn_server import ListenAddress, serve_app, tune_gc
+from anycowork.server.workspace_roots import WorkspaceRoots
+from anycowork.store.sqlite.database import Database, open_store
+from anycowork.tools.plugins.manager import PluginManager
+from anycowork.tools.plugins.runtime import PluginRuntime
+from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from anycowork.workflows.runner import WorkflowRunner
-from anycowork.workspace.egress import Egress
-from anycowork.workspace.outside import Outside
-from anycowork.workspace.pack import Pack
-from anycowork.workspace.snapshots import PackedSnapshots
-from anycowork.workspace.stage import Staging
-from anycowork.workspace.workspaces import LocalWorkspaces
+from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
 """Makes a one-time sign-in code that is good for so many seconds."""
@@ -79,25 +79,25 @@ PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answe
 
 
 @value
-class OpenHouse:
+class RunningServer:
     """Everything open and at work, until the block that opened it ends."""
 
-    settings: Drawer
+    settings: LiveSettings
     database: Database
     providers: ProviderRegistry
-    keeper: TurnKeeper
-    desk: FrontDesk
+    scheduler: TurnScheduler
+    desk: ChatService
     local: LocalModels
-    upkeep: Upkeep
-    rooms: Rooms
+    maintenance: Maintenance
+    services: Services
     app: ASGIApp
     stopping: asyncio.Event
 
 
 @asynccontextmanager
-async def open_house(
-    settings: Settings, clock: Clock | None = None, *, token: str, outside: Outside | None = None
-) -> AsyncIterator[OpenHouse]:
+async def start_services(
+    settings: Settings, clock: Clock | None = None, *, token: str, outside: Network | None = None
+) -> AsyncIterator[RunningServer]:
     """Opens every room and settles what the last server left; the doors open after that. `outside` is the network that commands reach.
 
     Raises: StorageFault, BadWorkspace, BadSettings.
@@ -122,7 +122,7 @@ async def open_house(
     stalls = StallWatch()
     try:
         async with asyncio.TaskGroup() as tasks:
-            house = await _furnish(
+            services = await _furnish(
                 settings,
                 clock,
                 token,
@@ -134,18 +134,18 @@ async def open_house(
                 egress=Egress(outside),
                 stalls=stalls,
             )
-            watches = [tasks.create_task(house.local.watch()), tasks.create_task(house.upkeep.keep_up())]
+            watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
             if settings.probe_local_servers:
-                watches.append(tasks.create_task(Lookout(providers).keep_looking()))
+                watches.append(tasks.create_task(LocalServerWatcher(providers).keep_looking()))
             try:
                 with stalls.watching(asyncio.get_running_loop()):
-                    yield house
+                    yield services
             finally:
-                house.stopping.set()
+                services.stopping.set()
                 for watch in watches:
                     watch.cancel()
-                await house.keeper.interrupt_all()
-                await house.local.aclose()
+                await services.scheduler.interrupt_all()
+                await services.local.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
@@ -167,11 +167,11 @@ async def _furnish(
     tasks: asyncio.TaskGroup,
     egress: Egress,
     stalls: StallWatch,
-) -> OpenHouse:
+) -> RunningServer:
     shared = await _share(settings, clock, database, providers, egress)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
-    settler = Settler(
+    recovery = TurnRecovery(
         journal=journal,
         store=store,
         rows=store,
@@ -180,108 +180,116 @@ async def _furnish(
         toolbox=shared.toolbox,
         clock=clock,
     )
-    rollback = RollbackDesk(
+    rollback = RollbackService(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
-    keeper = _keep_turns(shared, clock, database, providers, settler, tasks)
-    await _settle_what_was_left(shared.contained.staging, database, rollback, settler, keeper)
-    turnstile = Turnstile(journal=journal, store=store, keeper=keeper)
-    upkeep = Upkeep(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
-    workflows = WorkflowBook(files=shared.supplies, toolbox=shared.toolbox, roles=shared.roles)
-    desk = FrontDesk(
-        turnstile=turnstile,
+    scheduler = _keep_turns(shared, clock, database, providers, recovery, tasks)
+    await _settle_what_was_left(shared.contained.staging, database, rollback, recovery, scheduler)
+    chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
+    workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
+    desk = ChatService(
+        chat_lock=chat_lock,
         store=store,
         roles=shared.roles,
         prompts=shared.prompts,
         workflows=workflows,
         providers=providers,
         clock=clock,
-        find_workspace=shared.grounds.find,
+        find_workspace=shared.workspace_roots.find,
         image_bytes=database.blobs,
-        removed=upkeep.soon,
+        removed=maintenance.soon,
         holds_commands=shared.contained.sandbox is not None,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
-    rooms = Rooms(
+    services = Services(
         desk=desk,
-        decisions=DecisionDesk(turnstile=turnstile, store=store, clock=clock),
+        decisions=DecisionService(chat_lock=chat_lock, store=store, clock=clock),
         rules=_rule_desk(shared, clock, database),
         rollback=rollback,
-        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.drawer.cost),
+        plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
         store=store,
         image_bytes=database.blobs,
         keys=database.principals,
         sessions=BrowserSessions(settings.data_dir, token, clock),
         ledger=database.ledger,
         receipts=database.idempotency,
-        roots=shared.grounds,
-        supplies=shared.supplies,
-        trust=TrustDesk(
-            files=shared.supplies, journal=journal, store=store, clock=clock, find_workspace=shared.grounds.find
+        roots=shared.workspace_roots,
+        trusted_files=shared.trusted_files,
+        trust=TrustService(
+            files=shared.trusted_files,
+            journal=journal,
+            store=store,
+            clock=clock,
+            find_workspace=shared.workspace_roots.find,
         ),
         workflows=workflows,
-        find_workspace=shared.grounds.find,
+        find_workspace=shared.workspace_roots.find,
         streams=Streams(store, hub),
         roles=shared.roles,
         prompts=shared.prompts,
         providers=providers,
-        connections=ModelConnections(shared.drawer, providers, provider_keys),
+        connections=ModelConnections(shared.live_settings, providers, provider_keys),
         local=local,
         upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
-        settings=shared.drawer,
+        settings=shared.live_settings,
         clock=clock,
         token=token,
         numbers=partial(_numbers, database, stalls),
-        storage=partial(asyncio.to_thread, storage, settings, shared.contained.staging),
+        storage=partial(asyncio.to_thread, disk_usage, settings, shared.contained.staging),
         host=settings.host,
         allowed_hosts=settings.allowed_hosts,
         request_limit_bytes=settings.request_limit_bytes,
         stopping=asyncio.Event(),
     )
-    app = create_api(rooms)
-    return OpenHouse(shared.drawer, database, providers, keeper, desk, local, upkeep, rooms, app, rooms.stopping)
+    app = create_api(services)
+    return RunningServer(
+        shared.live_settings, database, providers, scheduler, desk, local, maintenance, services, app, services.stopping
+    )
 
 
 @value
 class _Shared:
     """What several rooms work with, made before any of them."""
 
-    roles: RoleBook
-    grounds: Grounds
-    contained: Containment
+    roles: RoleRegistry
+    workspace_roots: WorkspaceRoots
+    contained: SandboxSetup
     workspaces: LocalWorkspaces
     snapshots: PackedSnapshots
-    toolbox: Toolbox
-    drawer: Drawer
-    supplies: Supplies
-    prompts: PromptBook
+    toolbox: ToolRegistry
+    live_settings: LiveSettings
+    trusted_files: TrustedFileStore
+    prompts: PromptService
 
 
 async def _share(
     settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
 ) -> _Shared:
-    grounds = Grounds(database, settings)
-    await grounds.register_default()
-    contained = await asyncio.to_thread(find_containment, settings.data_dir, Room.of(settings), settings.sandbox_paths)
+    workspace_roots = WorkspaceRoots(database, settings)
+    await workspace_roots.register_default()
+    contained = await asyncio.to_thread(
+        set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
+    )
     toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
-    housing = Housing(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
-    plugins = Plugins(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
+    housing = PluginRuntime(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
+    plugins = PluginManager(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
     await plugins.switch_on(settings.plugins)
-    supplies = Supplies(roots=database.roots, data_dir=settings.data_dir)
+    trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder)
     return _Shared(
-        roles=RoleBook(custom_roles(settings.data_dir)),
-        grounds=grounds,
+        roles=RoleRegistry(custom_roles(settings.data_dir)),
+        workspace_roots=workspace_roots,
         contained=contained,
         workspaces=LocalWorkspaces(
             lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
-        drawer=Drawer(settings, providers, contained, plugins),
-        supplies=supplies,
-        prompts=PromptBook(database.system_prompts, toolbox, supplies),
+        live_settings=LiveSettings(settings, providers, contained, plugins),
+        trusted_files=trusted_files,
+        prompts=PromptService(database.system_prompts, toolbox, trusted_files),
     )
 
 
@@ -290,9 +298,9 @@ def _keep_turns(
     clock: Clock,
     database: Database,
     providers: ProviderRegistry,
-    settler: Settler,
+    recovery: TurnRecovery,
     tasks: asyncio.TaskGroup,
-) -> TurnKeeper:
+) -> TurnScheduler:
     agent = build_agent(
         database,
         providers=providers,
@@ -302,9 +310,9 @@ def _keep_turns(
         roles=shared.roles,
         prompts=shared.prompts,
         clock=clock,
-        limits=shared.drawer.limits,
-        ask_when=shared.drawer.ask_when,
-        cost_of=shared.drawer.cost,
+        limits=shared.live_settings.limits,
+        ask_when=shared.live_settings.ask_when,
+        cost_of=shared.live_settings.cost,
     )
     runner = WorkflowRunner(
         journal=database.journal,
@@ -314,11 +322,11 @@ def _keep_turns(
         toolrunner=agent.toolrunner,
         agent_with=agent.with_recorder,
         clock=clock,
-        limits=shared.drawer.limits,
+        limits=shared.live_settings.limits,
     )
-    return TurnKeeper(
+    return TurnScheduler(
         agent=agent,
-        settler=settler,
+        recovery=recovery,
         journal=database.journal,
         store=database.store,
         workspaces=shared.workspaces,
@@ -326,32 +334,32 @@ def _keep_turns(
         toolbox=shared.toolbox,
         workflows=runner,
         tasks=tasks,
-        find_workspace=shared.grounds.find,
+        find_workspace=shared.workspace_roots.find,
     )
 
 
 async def _settle_what_was_left(
-    staging: Staging, database: Database, rollback: RollbackDesk, settler: Settler, keeper: TurnKeeper
+    staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, scheduler: TurnScheduler
 ) -> None:
     """Before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
     left = await asyncio.to_thread(staging.left_behind)  # before a turn that is due begins anew
-    await settle_after_crash(database.store, settler, keeper)
+    await settle_after_crash(database.store, recovery, scheduler)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 
-def _rule_desk(shared: _Shared, clock: Clock, database: Database) -> RuleDesk:
+def _rule_desk(shared: _Shared, clock: Clock, database: Database) -> RuleService:
     toolbox, store, rules = shared.toolbox, database.store, database.rules
-    return RuleDesk(
+    return RuleService(
         rules=rules,
         store=store,
-        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.drawer.ask_when),
+        gate=Gate(toolbox=toolbox, store=store, rules=rules, clock=clock, ask_when=shared.live_settings.ask_when),
         toolbox=toolbox,
         roles=shared.roles,
         workspaces=shared.workspaces,
         clock=clock,
-        find_workspace=shared.grounds.find,
+        find_workspace=shared.workspace_roots.find,
     )
 
 
@@ -359,18 +367,18 @@ def build_agent(
     database: Database,
     *,
     providers: Providers,
-    toolbox: Toolbox,
+    toolbox: ToolRegistry,
     workspaces: Workspaces,
     snapshots: Snapshots,
-    roles: RoleBook,
-    prompts: PromptBook,
+    roles: RoleRegistry,
+    prompts: PromptService,
     clock: Clock,
     limits: Callable[[], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
 ) -> Agent:
     journal, store = database.journal, database.store
-    recorder = Recorder(journal=journal, clock=clock)
+    recorder = TurnRecorder(journal=journal, clock=clock)
     gate = Gate(toolbox=toolbox, store=store, rules=database.rules, clock=clock, ask_when=ask_when)
     toolrunner = ToolRunner(
         gate=gate,
@@ -386,12 +394,12 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=Asking(
+        asking=ModelCaller(
             journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
         ),
         toolrunner=toolrunner,
-        checker=Checker(recorder=recorder, toolrunner=toolrunner),
-        referrer=Referrer(recorder=recorder, toolrunner=toolrunner),
+        checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
+        referrer=FileMentions(recorder=recorder, toolrunner=toolrunner),
         clock=clock,
         limits=limits,
     )
@@ -404,7 +412,7 @@ def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio
         idle_seconds=settings.local_idle_seconds,
         threads=settings.local_threads,
     )
-    return LocalModels(folder, Pulling(folder, providers.pool), supervisor, providers, tasks)
+    return LocalModels(folder, ModelDownload(folder, providers.pool), supervisor, providers, tasks)
 
 
 # --- serving
@@ -413,7 +421,7 @@ def local_models(settings: Settings, providers: ProviderRegistry, tasks: asyncio
 async def serve(
     settings: Settings,
     *,
-    ready: Callable[[DaemonInfo, NewCode], None] | None = None,
+    ready: Callable[[ServerInfo, NewCode], None] | None = None,
     heed_signals: bool = False,
 ) -> None:
     """Runs the one daemon of the data folder until it is told to end. `ready` gets a maker of one-time sign-in codes.
@@ -421,13 +429,13 @@ async def serve(
     Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
     """
     clock = SystemClock()
-    place = Place(settings.host, settings.port, settings.shutdown_seconds)
-    with hold_data_folder(settings.data_dir) as folder:
+    place = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
+    with lock_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
 
         def announce(sessions: Sessions, port: int) -> None:
             host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            info = DaemonInfo(
+            info = ServerInfo(
                 pid=os.getpid(),
                 url=f"http://{host}:{port}",
                 host=settings.host,
@@ -439,7 +447,7 @@ async def serve(
             if ready:
                 ready(info, lambda seconds: sessions.offer(seconds)[0])
 
-        async with open_house(settings, clock, token=token) as house:
-            settle_memory()
-            known = partial(announce, house.rooms.sessions)
-            await serve_app(house.app, place, stopping=house.stopping, ready=known, heed_signals=heed_signals)
+        async with start_services(settings, clock, token=token) as services:
+            tune_gc()
+            known = partial(announce, services.services.sessions)
+            await serve_app(services.app, place, stopping=services.stopping, ready=known, heed_signals=heed_signals)

@@ -6,8 +6,8 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork import containment
-from support.house import Chat, Guest, at_home
+from anycowork.server import sandbox_setup
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -38,14 +38,14 @@ ALWAYS = {
 }
 
 
-async def chat_at(guest: Guest, level: str, **given: Any) -> Chat:
+async def chat_at(guest: LiveServer, level: str, **given: Any) -> LiveChat:
     chat = await guest.chat(**given)
     await guest.ask("PATCH", chat.path, {"autonomy": level}, expect=200)
     return chat
 
 
 async def state_after(tmp_path: Path, level: str, reply: str, *rules: dict[str, str], **given: Any) -> str:
-    async with at_home(tmp_path, replies=[reply, *["Done."] * 4], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[reply, *["Done."] * 4], files=FILES) as guest:
         for rule in rules:
             await guest.ask("POST", "/rules", {"scope": "global", **rule}, expect=201)
         chat = await chat_at(guest, level, **given)
@@ -83,7 +83,7 @@ async def test_rules_that_ask_or_deny_and_the_role_are_stronger(tmp_path: Path) 
 @proves("APR-9", "APR-10")
 async def test_autonomy_chosen_after_a_denial_does_not_run_the_call(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(call("create_file", path=name, content="x")) for name in ("no.txt", "yes.txt")])
-    async with at_home(tmp_path, replies=[batch, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
         chat = await guest.chat()
         await chat.send("go")
         ids = {item["resource"]: item["id"] for item in await chat.approvals()}
@@ -97,7 +97,7 @@ async def test_autonomy_chosen_after_a_denial_does_not_run_the_call(tmp_path: Pa
 
 @proves("APR-9")
 async def test_change_is_recorded_shown_and_holds_at_once_and_after_a_restart(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[EDITS["create"], "Done."]) as guest:
+    async with live_server(tmp_path, replies=[EDITS["create"], "Done."]) as guest:
         chat = await guest.chat()
         assert (await chat.show())["config"]["autonomy"] == "ask"
         await guest.ask("PATCH", chat.path, {"autonomy": "all"}, expect=422)
@@ -106,8 +106,8 @@ async def test_change_is_recorded_shown_and_holds_at_once_and_after_a_restart(tm
         assert (await chat.last())["payload"] == {"old_autonomy": "ask", "new_autonomy": "edits"}
         await chat.send("go")
         assert (await chat.results())[0]["facts"]["allowed_by"] == "autonomy:edits"
-    async with at_home(tmp_path, replies=[call("create_file", path="c.txt", content="x"), "Done."]) as guest:
-        again = Chat(guest, await guest.ask("GET", chat.path))
+    async with live_server(tmp_path, replies=[call("create_file", path="c.txt", content="x"), "Done."]) as guest:
+        again = LiveChat(guest, await guest.ask("GET", chat.path))
         assert (await again.send("go"))["state"] == "idle"
         await guest.ask("PATCH", chat.path, {"autonomy": "ask"})
         assert (await again.show())["config"]["autonomy"] == "ask"
@@ -118,7 +118,7 @@ async def test_changes_of_a_command_to_control_files_and_secrets_are_held(tmp_pa
     for number, path in enumerate(("AGENTS.md", "made.pem")):
         (at := tmp_path / str(number)).mkdir()
         script = f"open({path!r}, 'w').write('x')\n"
-        async with at_home(at, replies=[RUN_SCRIPT, "Done."], files={"make.py": script}) as guest:
+        async with live_server(at, replies=[RUN_SCRIPT, "Done."], files={"make.py": script}) as guest:
             chat = await chat_at(guest, "sandboxed")
             assert (await chat.send("go"))["state"] == "awaiting_approval"
             assert (await chat.approvals())[0]["held"] and not (guest.workspace / path).exists()
@@ -126,8 +126,8 @@ async def test_changes_of_a_command_to_control_files_and_secrets_are_held(tmp_pa
 
 @proves("APR-9")
 async def test_sandboxed_is_not_offered_without_a_full_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containment, "look_for_bubblewrap", lambda: None)
-    async with at_home(tmp_path, replies=[RUN["ls"], "Done."]) as guest:
+    monkeypatch.setattr(sandbox_setup, "find_bubblewrap", lambda: None)
+    async with live_server(tmp_path, replies=[RUN["ls"], "Done."]) as guest:
         chat = await guest.chat()
         refused = await guest.ask("PATCH", chat.path, {"autonomy": "sandboxed"}, expect=409)
         assert "sandbox level is not 'full'" in refused["error"]["message"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.permissions.commands import parse
+from anycowork.permissions.shell.parser import parse
 from support.bash_differential import BASH, compare, compare_texts, run_in_bash
 from support.spec import proves
 
@@ -62,7 +62,7 @@ def test_bash_runs_nothing_that_the_analyser_has_not_seen(tmp_path: Path, seed: 
 @pytest.mark.parametrize("text", HIDES_RM)
 def test_what_hides_a_command_is_not_understood(tmp_path: Path, text: str) -> None:
     assert ("rm", "x") in run_in_bash([text], tmp_path)[0], "bash does not run it, so that this proves nothing"
-    assert parse(text).unjudgeable
+    assert parse(text).unanalyzable
 
 
 @pytest.mark.parametrize("text", KEPT)

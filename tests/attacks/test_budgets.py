@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -22,7 +22,7 @@ A, B = (call("create_file", path=f"{name}.txt", content=name) for name in "ab")
 RUN = call("execute_command", command="touch c.txt")
 
 
-async def approve(guest: Guest, chat: Chat) -> str:
+async def approve(guest: LiveServer, chat: LiveChat) -> str:
     proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": PLAN}, expect=201)
     await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", expect=202)
     return str(proposed["message_id"])
@@ -43,7 +43,7 @@ async def approve(guest: Guest, chat: Chat) -> str:
 async def test_beyond_its_budget_a_plan_gives_nothing(
     tmp_path: Path, replies: list[str], settings: dict[str, str]
 ) -> None:
-    async with at_home(tmp_path, replies=[*replies, "Done."], **settings) as guest:
+    async with live_server(tmp_path, replies=[*replies, "Done."], **settings) as guest:
         chat = await guest.chat()
         await approve(guest, chat)
         assert (await chat.rest())["state"] == "awaiting_approval"
@@ -53,7 +53,7 @@ async def test_beyond_its_budget_a_plan_gives_nothing(
 
 
 async def test_a_plan_that_the_run_proposes_itself_gives_it_no_new_budget(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[A, MORE, B, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[A, MORE, B, "Done."]) as guest:
         chat = await guest.chat()
         await approve(guest, chat)
         await chat.rest()
@@ -62,7 +62,7 @@ async def test_a_plan_that_the_run_proposes_itself_gives_it_no_new_budget(tmp_pa
 
 
 async def test_a_spent_plan_cannot_be_approved_again(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[A, B]) as guest:
+    async with live_server(tmp_path, replies=[A, B]) as guest:
         chat = await guest.chat()
         plan = await approve(guest, chat)
         await chat.rest()

@@ -6,8 +6,8 @@ from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Intent
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.resources import Touched, touched_by
-from anycowork.permissions.rules import Decided, RuleIndex, decide
+from anycowork.permissions.resources import AccessedResources, resources_of
+from anycowork.permissions.rules import RuleDecision, RuleIndex, decide
 from support.spec import proves
 from support.toolspecs import SPECS
 
@@ -211,10 +211,10 @@ def _rule(effect: Effect, pattern: str) -> Rule:
     return Rule(f"{effect} {pattern}", "execute_command", pattern, effect, RuleScope.GLOBAL)
 
 
-def _command(text: str) -> Touched:
+def _command(text: str) -> AccessedResources:
     prepared = Prepared("execute_command", {}, f"command:{text}", Intent(command=text))
-    return touched_by(prepared, SPECS["execute_command"], ROOT)
+    return resources_of(prepared, SPECS["execute_command"], ROOT)
 
 
-def _decide(text: str, *rules: Rule) -> Decided:
-    return decide(_command(text), RuleIndex(rules), default=Decided(Effect.ASK, None, "No rule covers it."))
+def _decide(text: str, *rules: Rule) -> RuleDecision:
+    return decide(_command(text), RuleIndex(rules), default=RuleDecision(Effect.ASK, None, "No rule covers it."))

@@ -17,10 +17,10 @@ import pytest
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import ToolResult
-from anycowork.workspace.stage import Layer
-from support.boxes import running
-from support.hands import Bench, tree
+from anycowork.sandbox.stage import Layer
+from support.sandboxes import running
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 SECRET = "the secret of the neighbour"
 in_both_layers = pytest.mark.parametrize("layer", Layer, ids=str)
@@ -120,7 +120,7 @@ def _knocked(it: socket.socket, kind: int) -> bool:
 
 
 @pytest.fixture
-def neighbours(bench: Bench) -> Iterator[Neighbours]:
+def neighbours(bench: ToolWorkspace) -> Iterator[Neighbours]:
     found = Neighbours()
     with found.things:
         found.open(bench.root.parent)
@@ -128,7 +128,7 @@ def neighbours(bench: Bench) -> Iterator[Neighbours]:
 
 
 @pytest.fixture
-def prey(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def prey(bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch) -> ToolWorkspace:
     """A repository with another in it, a neighbour with secrets, and a server with a token in its environment."""
     for folder in ("secret", "home/.ssh/id_ed25519", "home/.netrc", "data/token"):
         target = bench.outside / folder
@@ -151,11 +151,11 @@ def prey(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 async def attempt(
-    prey: Bench, command: str, permissions: frozenset[Permission] | None = None, timeout: float = 10.0
+    prey: ToolWorkspace, command: str, permissions: frozenset[Permission] | None = None, timeout: float = 10.0
 ) -> ToolResult | None:
-    hands = prey.hands() if permissions is None else prey.hands(permissions=permissions)
+    tool_context = prey.tool_context() if permissions is None else prey.tool_context(permissions=permissions)
     try:
-        return await prey.call("execute_command", hands, command=command, timeout=timeout)
+        return await prey.call("execute_command", tool_context, command=command, timeout=timeout)
     except AnyCoworkError:
         return None
 
@@ -164,7 +164,7 @@ def changed(before: dict[str, object], after: dict[str, object]) -> set[str]:
     return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
 
 
-def everything(prey: Bench) -> dict[str, object]:
+def everything(prey: ToolWorkspace) -> dict[str, object]:
     """The workspace: content, links, kinds and modes."""
     content = tree(prey.root)
     return {path: (what, (prey.root / path).lstat().st_mode) for path, what in content.items()}
@@ -280,7 +280,7 @@ ESCAPES = [
 
 @proves("TOOL-4")
 @pytest.mark.parametrize("tried", ESCAPES, ids=str)
-async def test_a_command_gets_nowhere(prey: Bench, tried: Attempt) -> None:
+async def test_a_command_gets_nowhere(prey: ToolWorkspace, tried: Attempt) -> None:
     outside, workspace, around = tree(prey.outside), everything(prey), machine()
     result = await attempt(prey, tried.command)
     assert result is not None
@@ -290,7 +290,7 @@ async def test_a_command_gets_nowhere(prey: Bench, tried: Attempt) -> None:
     assert sorted(path.name for path in prey.root.parent.iterdir()) == ["data", "outside", "workspace"]
 
 
-NETWORK: list[tuple[str, Callable[[Neighbours, Bench], str]]] = [
+NETWORK: list[tuple[str, Callable[[Neighbours, ToolWorkspace], str]]] = [
     ("TCP on loopback", lambda n, b: connect("AF_INET", "SOCK_STREAM", f"('127.0.0.1', {n.port})")),
     ("TCP by name", lambda n, b: connect("AF_INET", "SOCK_STREAM", f"('localhost', {n.port})")),
     ("TCP to any address", lambda n, b: connect("AF_INET", "SOCK_STREAM", f"('0.0.0.0', {n.port})")),
@@ -310,7 +310,7 @@ NETWORK: list[tuple[str, Callable[[Neighbours, Bench], str]]] = [
 @proves("TOOL-4", "SEC-5")
 @pytest.mark.parametrize(("name", "command"), NETWORK, ids=[name for name, _ in NETWORK])
 async def test_a_command_reaches_no_service(
-    prey: Bench, neighbours: Neighbours, name: str, command: Callable[[Neighbours, Bench], str]
+    prey: ToolWorkspace, neighbours: Neighbours, name: str, command: Callable[[Neighbours, ToolWorkspace], str]
 ) -> None:
     result = await attempt(prey, command(neighbours, prey))
     assert result is not None and "GOT" not in result.content.split("\n")
@@ -336,7 +336,7 @@ FLOODS = [
 
 @proves("TOOL-4")
 @pytest.mark.parametrize("tried", FLOODS, ids=str)
-async def test_a_flood_is_dammed(prey: Bench, tried: Attempt) -> None:
+async def test_a_flood_is_dammed(prey: ToolWorkspace, tried: Attempt) -> None:
     workspace = everything(prey)
     result = await attempt(prey, tried.command, timeout=tried.timeout)
     assert result is not None and "GOT" not in result.content.split("\n")
@@ -357,7 +357,7 @@ SURVIVORS = [
 
 @proves("TOOL-4")
 @pytest.mark.parametrize(("name", "command"), SURVIVORS, ids=[name for name, _ in SURVIVORS])
-async def test_no_process_outlives_its_command(prey: Bench, name: str, command: str) -> None:
+async def test_no_process_outlives_its_command(prey: ToolWorkspace, name: str, command: str) -> None:
     number = str(secrets.randbelow(10**9))
     assert await attempt(prey, command.format(number), timeout=1.0) is not None
     assert running(f"300.{number}") == []
@@ -422,7 +422,7 @@ SMUGGLED = [
 @proves("SNAP-4", "PER-4")
 @pytest.mark.parametrize("tried", SMUGGLED, ids=str)
 @in_both_layers
-async def test_nothing_is_smuggled_into_the_workspace(prey: Bench, tried: Attempt) -> None:
+async def test_nothing_is_smuggled_into_the_workspace(prey: ToolWorkspace, tried: Attempt) -> None:
     outside, workspace = tree(prey.outside), everything(prey)
     result = await attempt(prey, f"echo plain > plain.txt; {tried.command}")
     assert result is not None and result.facts["dropped"] == tried.dropped, result.content
@@ -432,7 +432,7 @@ async def test_nothing_is_smuggled_into_the_workspace(prey: Bench, tried: Attemp
 @proves("ROL-5", "SNAP-4")
 @pytest.mark.parametrize("tried", SMUGGLED[::4], ids=str)
 @in_both_layers
-async def test_a_tester_brings_nothing_home_at_all(prey: Bench, tried: Attempt) -> None:
+async def test_a_tester_brings_nothing_home_at_all(prey: ToolWorkspace, tried: Attempt) -> None:
     workspace = everything(prey)
     result = await attempt(prey, f"rm -rf docs; echo plain > a.txt; {tried.command}", TESTER)
     assert result is not None and result.facts["dropped"] == "role"
@@ -471,7 +471,7 @@ BROUGHT = [
 @proves("SNAP-4", "TOOL-4")
 @pytest.mark.parametrize("tried", BROUGHT, ids=str)
 @in_both_layers
-async def test_what_is_brought_home_is_only_that(prey: Bench, tried: Attempt) -> None:
+async def test_what_is_brought_home_is_only_that(prey: ToolWorkspace, tried: Attempt) -> None:
     outside, workspace, around = tree(prey.outside), everything(prey), machine()
     result = await attempt(prey, tried.command)
     assert result is not None and "dropped" not in result.facts, result.content

@@ -4,23 +4,23 @@ import itertools
 
 import pytest
 
-from anycowork.domain.control_files import ControlClass, ControlName, control_names, is_build_script, path_steers
+from anycowork.domain.control_files import ControlClass, ControlName, control_names, is_build_script, is_control_file
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Call, Intent, PathIntent
 from anycowork.permissions.grants import granted_by, names_file
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.resources import touched_by
-from anycowork.permissions.risk import judge
-from anycowork.permissions.rules import Decided, RuleIndex, decide, weigh
-from anycowork.workspace.pathclass import PathClass, class_of
-from support.hands import Bench
+from anycowork.permissions.resources import resources_of
+from anycowork.permissions.risk import assess_risk
+from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, decide
+from anycowork.sandbox.path_class import PathClass, class_of
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace
 from support.toolspecs import SPECS
 
 ROOT = "/home/ann/project"
-ASK = Decided(Effect.ASK, None, "No rule covers it.")
+ASK = RuleDecision(Effect.ASK, None, "No rule covers it.")
 NAMES = [name for name in control_names() if name.control_class is not ControlClass.SCRIPT]
 SCRIPTS = [name for name in control_names() if name.control_class is ControlClass.SCRIPT]
 # What an attacker found to pass, as it stood in the report.
@@ -46,7 +46,7 @@ def planned(path: str) -> Plan:
 
 def decision(path: str, *resources: str) -> Effect:
     rules = [Rule(str(at), "create_file", text, Effect.ALLOW, RuleScope.GLOBAL) for at, text in enumerate(resources)]
-    return decide(touched_by(changing(path), SPECS["create_file"], ROOT), RuleIndex(rules), default=ASK).effect
+    return decide(resources_of(changing(path), SPECS["create_file"], ROOT), RuleIndex(rules), default=ASK).effect
 
 
 def test_the_list_has_every_class_and_a_source_for_each_name() -> None:
@@ -65,7 +65,7 @@ def test_no_rule_for_a_folder_covers_a_control_file(path: str) -> None:
         assert class_of(tuple(full.split("/"))) is PathClass.ASKED
         assert (
             full
-            not in weigh(
+            not in check_changes(
                 [PathIntent(full, None, "x")],
                 RuleIndex([Rule("1", "create_file", "**", Effect.ALLOW, RuleScope.GLOBAL)]),
             ).named
@@ -88,7 +88,7 @@ def test_no_plan_covers_a_control_file_that_it_does_not_name(path: str) -> None:
 @proves("PER-3")
 @pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
 def test_always_proposes_the_very_file(path: str) -> None:
-    proposed = proposed_rule(touched_by(changing(f"docs/{path}"), SPECS["create_file"], ROOT), ROOT)
+    proposed = proposed_rule(resources_of(changing(f"docs/{path}"), SPECS["create_file"], ROOT), ROOT)
     assert proposed is not None and proposed["resource"] == f"/docs/{path}"
 
 
@@ -103,12 +103,12 @@ def spellings(name: str) -> list[str]:
 def test_no_spelling_of_a_name_gets_by(name: ControlName) -> None:
     parts = [part.replace("*", "x") for part in name.parts]
     for spelt in itertools.islice(itertools.product(*map(spellings, parts)), 60):
-        assert path_steers("/".join(spelt)), spelt
+        assert is_control_file("/".join(spelt)), spelt
 
 
 @pytest.mark.parametrize("short", ["vscode~1/tasks.json", "MCP~1.JSO", "devcon~1/x", "AGENTS~1.md", "lefthook.yml"])
 def test_short_names_of_ntfs_count(short: str) -> None:
-    assert path_steers(short) or short == "AGENTS~1.md"
+    assert is_control_file(short) or short == "AGENTS~1.md"
 
 
 @proves("PER-3")
@@ -116,7 +116,7 @@ def test_short_names_of_ntfs_count(short: str) -> None:
 def test_a_build_script_is_warned_of_and_needs_no_word_of_its_own(path: str) -> None:
     assert is_build_script(path) and decision(f"docs/{path}", "/docs/**") is Effect.ALLOW
     call = Call("1", "c", "t", "b", 0, "create_file", {})
-    _, reasons = judge(SPECS["create_file"], call, f"/{path}")
+    _, reasons = assess_risk(SPECS["create_file"], call, f"/{path}")
     assert any("build tools" in reason for reason in reasons)
 
 
@@ -128,7 +128,7 @@ def test_a_build_script_is_warned_of_and_needs_no_word_of_its_own(path: str) -> 
     ],
 )
 def test_ordinary_files_are_no_control_files(path: str) -> None:
-    assert not path_steers(path)
+    assert not is_control_file(path)
 
 
 @proves("PER-3", "SNAP-4")
@@ -142,16 +142,16 @@ def test_ordinary_files_are_no_control_files(path: str) -> None:
         "ln -s /tmp .vscode",
     ],
 )
-async def test_a_command_changes_no_control_file_unseen(bench: Bench, words: str) -> None:
+async def test_a_command_changes_no_control_file_unseen(bench: ToolWorkspace, words: str) -> None:
     result = await bench.call("execute_command", command=words)
     assert result.facts.get("dropped") == "needs_a_persons_word", result.content
 
 
 @proves("PER-3")
-async def test_a_moved_folder_names_every_control_file_in_it(bench: Bench) -> None:
+async def test_a_moved_folder_names_every_control_file_in_it(bench: ToolWorkspace) -> None:
     """Beyond the few files that stand for a large folder too."""
     for number in range(60):
         bench.write(f"x/a/{number}.txt", "x")
     bench.write("x/workflows/ci.yml", "on: push")
     prepared = await bench.prepare("move_file", path="x", to=".github")
-    assert "/.github/workflows/ci.yml" in touched_by(prepared, SPECS["move_file"], ROOT).paths
+    assert "/.github/workflows/ci.yml" in resources_of(prepared, SPECS["move_file"], ROOT).paths

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -22,7 +22,7 @@ BOTH = json.dumps([json.loads(call("delete_file", path=name)) for name in FILES]
 ANYTHING = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
 
 
-async def decide(guest: Guest, chat: Chat, *decisions: tuple[str, str], at_once: bool = True) -> None:
+async def decide(guest: LiveServer, chat: LiveChat, *decisions: tuple[str, str], at_once: bool = True) -> None:
     """`(resource, decision)` each, in this order; in one request or one after the other."""
     ids = {item["resource"]: item["id"] for item in await chat.approvals()}
     told = [{"id": ids[resource], "decision": decision} for resource, decision in decisions]
@@ -38,7 +38,7 @@ async def decide(guest: Guest, chat: Chat, *decisions: tuple[str, str], at_once:
 async def test_rule_made_by_a_neighbour_does_not_run_a_denied_call(
     tmp_path: Path, denied_first: bool, allowed: str, at_once: bool
 ) -> None:
-    async with at_home(tmp_path, replies=[BOTH, "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[BOTH, "Done."], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("delete both")
         order: Sequence[tuple[str, str]] = [("/keep.txt", "deny"), ("/junk.txt", allowed)]
@@ -51,7 +51,7 @@ async def test_rule_made_by_a_neighbour_does_not_run_a_denied_call(
 
 @proves("APR-10")
 async def test_rule_made_by_hand_before_the_last_decision_does_not_run_a_denied_call(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[BOTH, "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[BOTH, "Done."], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("delete both")
         pending = {item["resource"]: item["id"] for item in await chat.approvals()}
@@ -64,14 +64,14 @@ async def test_rule_made_by_hand_before_the_last_decision_does_not_run_a_denied_
 
 @proves("APR-10")
 async def test_denial_holds_over_a_restart_between_the_decisions(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[BOTH], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[BOTH], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("delete both")
         pending = {item["resource"]: item["id"] for item in await chat.approvals()}
         deny = {"decisions": [{"id": pending["/keep.txt"], "decision": "deny"}]}
         await guest.ask("POST", f"{chat.path}/approvals", deny)
-    async with at_home(tmp_path, replies=["Done."]) as guest:
-        again = Chat(guest, await guest.ask("GET", chat.path))
+    async with live_server(tmp_path, replies=["Done."]) as guest:
+        again = LiveChat(guest, await guest.ask("GET", chat.path))
         await decide(guest, again, ("/junk.txt", "allow_always"))
         assert (guest.workspace / "keep.txt").exists() and not (guest.workspace / "junk.txt").exists()
 
@@ -79,7 +79,7 @@ async def test_denial_holds_over_a_restart_between_the_decisions(tmp_path: Path)
 @proves("APR-10")
 async def test_approved_plan_does_not_run_a_denied_call(tmp_path: Path) -> None:
     """The plan grants the call, a rule asks for it, the person denies it, and the rule goes before the turn goes on."""
-    async with at_home(tmp_path, replies=[BOTH, "Done.", "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[BOTH, "Done.", "Done."], files=FILES) as guest:
         asks = {"tool": "delete_file", "resource": "*", "effect": "ask", "scope": "global"}
         rule = await guest.ask("POST", "/rules", asks, expect=201)
         chat = await guest.chat()
@@ -101,7 +101,7 @@ async def test_approved_plan_does_not_run_a_denied_call(tmp_path: Path) -> None:
 async def test_rule_does_not_make_held_changes_that_were_denied(tmp_path: Path, restart: bool) -> None:
     """The command has run in its own layer; the person denies its changes, and a rule allows everything meanwhile."""
     replies = [call("execute_command", command="rm keep.txt"), "Done."]
-    async with at_home(tmp_path, replies=replies, files=FILES, ask="at_commit") as guest:
+    async with live_server(tmp_path, replies=replies, files=FILES, ask="at_commit") as guest:
         chat = await guest.chat()
         await chat.send("delete it")
         (approval,) = await chat.approvals()
@@ -110,16 +110,16 @@ async def test_rule_does_not_make_held_changes_that_were_denied(tmp_path: Path, 
             await guest.ask("POST", "/rules", ANYTHING, expect=201)
             await chat.decide("deny")
     if restart:
-        async with at_home(tmp_path, replies=["Done."], ask="at_commit") as guest:
+        async with live_server(tmp_path, replies=["Done."], ask="at_commit") as guest:
             await guest.ask("POST", "/rules", ANYTHING, expect=201)
-            await Chat(guest, await guest.ask("GET", chat.path)).decide("deny")
+            await LiveChat(guest, await guest.ask("GET", chat.path)).decide("deny")
     assert (tmp_path / "workspace/keep.txt").exists()
 
 
 @proves("APR-10")
 async def test_same_change_in_another_call_is_asked_again(tmp_path: Path) -> None:
     again = call("delete_file", path="./keep.txt")
-    async with at_home(tmp_path, replies=[BOTH, again, "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[BOTH, again, "Done."], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("delete both")
         await decide(guest, chat, ("/keep.txt", "deny"), ("/junk.txt", "allow_session"))
@@ -198,7 +198,7 @@ async def _live_through(folder: Path, history: History) -> None:
     chosen: dict[str, Any] = {"ask": "at_commit"} if history.at_commit else {}
     denied: set[str] = set()
     async with AsyncExitStack() as stack:
-        guest = await stack.enter_async_context(at_home(folder, replies=replies, files=files, **chosen))
+        guest = await stack.enter_async_context(live_server(folder, replies=replies, files=files, **chosen))
         asks = {"tool": "*", "resource": "*", "effect": "ask", "scope": "global"}
         rule = await guest.ask("POST", "/rules", asks, expect=201) if history.plan else None
         chat = await guest.chat()
@@ -224,8 +224,8 @@ async def _live_through(folder: Path, history: History) -> None:
                     rule = None
                 case "restart":
                     await stack.aclose()
-                    guest = await stack.enter_async_context(at_home(folder, replies=["Done."] * 8, **chosen))
-                    chat = Chat(guest, await guest.ask("GET", chat.path))
+                    guest = await stack.enter_async_context(live_server(folder, replies=["Done."] * 8, **chosen))
+                    chat = LiveChat(guest, await guest.ask("GET", chat.path))
             body = {"decisions": [{"id": item["id"], "decision": decision}]}
             await guest.ask("POST", f"{chat.path}/approvals", body)
             if not await chat.approvals():
@@ -239,7 +239,7 @@ async def _live_through(folder: Path, history: History) -> None:
             assert "secret" in (folder / "workspace" / name(kinds[number], number)).read_text(), history
 
 
-async def _begin(guest: Guest, chat: Chat, history: History) -> None:
+async def _begin(guest: LiveServer, chat: LiveChat, history: History) -> None:
     if not history.plan:
         await chat.send("go")
         return

@@ -13,15 +13,15 @@ from anycowork.domain.errors import Invalid, ToolFault
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Status
 from anycowork.permissions.patterns import _as_loose_regex, _is_loose, path_matches, require_path_pattern
-from anycowork.permissions.shelves import Shelf
-from anycowork.workspace.limits import CommandLimits
-from anycowork.workspace.removing import remove_folder
-from anycowork.workspace.stage import Layer
+from anycowork.permissions.rule_matcher import RuleMatcher
+from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.stage import Layer
+from anycowork.workspace.remove_folder import remove_folder
 from support.asgi import Client
-from support.boxes import MOST_CACHED
 from support.disks import as_root, mounted
-from support.hands import Bench, tree
+from support.sandboxes import MOST_CACHED
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 DEEP = 5_000
 in_both_layers = pytest.mark.parametrize("layer", Layer, ids=str)
@@ -39,13 +39,15 @@ def dig(folder: Path, levels: int) -> None:
 
 
 @pytest.fixture
-def stages(bench: Bench) -> Path:
+def stages(bench: ToolWorkspace) -> Path:
     return bench.root.parent / "data/staging/runs"
 
 
 @proves("TOOL-4")
 @in_both_layers
-async def test_folders_deeper_than_any_path_are_dropped_and_nothing_of_them_is_left(bench: Bench, stages: Path) -> None:
+async def test_folders_deeper_than_any_path_are_dropped_and_nothing_of_them_is_left(
+    bench: ToolWorkspace, stages: Path
+) -> None:
     digging = f"import os\nfor _ in range({DEEP}):\n    os.mkdir('d'); os.chdir('d')"
     result = await bench.call("execute_command", command=f'python3 -c "{digging}"', timeout=30)
     assert result.status is Status.ERROR and "more than 200 deep" in result.content
@@ -53,7 +55,7 @@ async def test_folders_deeper_than_any_path_are_dropped_and_nothing_of_them_is_l
 
 
 @proves("OPS-2")
-def test_what_a_killed_server_left_is_swept_however_deep_it_is(bench: Bench, stages: Path) -> None:
+def test_what_a_killed_server_left_is_swept_however_deep_it_is(bench: ToolWorkspace, stages: Path) -> None:
     upper = stages / "0123456789abcdef/upper"
     upper.mkdir(parents=True)
     dig(upper, DEEP)
@@ -65,7 +67,7 @@ def test_what_a_killed_server_left_is_swept_however_deep_it_is(bench: Bench, sta
 
 @proves("TOOL-4")
 @in_both_layers
-async def test_a_workspace_that_is_too_deep_is_told_and_stays_as_it_is(bench: Bench, layer: Layer) -> None:
+async def test_a_workspace_that_is_too_deep_is_told_and_stays_as_it_is(bench: ToolWorkspace, layer: Layer) -> None:
     dig(bench.root, 1_200)  # more than Python's stack, and not so many that removing them takes long
     try:
         result = await bench.call("execute_command", command="rm -rf d", timeout=30)
@@ -79,7 +81,7 @@ async def test_a_workspace_that_is_too_deep_is_told_and_stays_as_it_is(bench: Be
     assert not bench.root.exists()
 
 
-async def test_no_file_tool_makes_folders_without_end(bench: Bench) -> None:
+async def test_no_file_tool_makes_folders_without_end(bench: ToolWorkspace) -> None:
     with pytest.raises(ToolFault, match="more than 200 folders deep"):
         await bench.call("create_file", path="d/" * 1_000 + "x", content="x")
     bench.write("x")
@@ -91,9 +93,9 @@ async def test_no_file_tool_makes_folders_without_end(bench: Bench) -> None:
 @proves("TOOL-4")
 @in_both_layers
 async def test_files_that_are_nothing_but_holes_are_not_read_through(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anycowork.workspace.delta.MOST_BYTES", 40 << 20)
+    monkeypatch.setattr("anycowork.sandbox.delta.MOST_BYTES", 40 << 20)
     result = await bench.call("execute_command", command="for i in 1 2 3; do truncate -s 15M hole$i; done")
     assert result.status is Status.ERROR and "too many to be looked at" in result.content
     assert tree(bench.root) == {}
@@ -105,7 +107,7 @@ async def test_a_disk_that_can_take_no_more_files_stops_the_command(tmp_path: Pa
     for name in ("workspace", "outside", "data"):
         (tmp_path / name).mkdir()
     with mounted(tmp_path / "data", "-t", "tmpfs", "-o", "nr_inodes=2000", "tmpfs"):
-        bench = Bench(tmp_path / "workspace", tmp_path / "outside")
+        bench = ToolWorkspace(tmp_path / "workspace", tmp_path / "outside")
         bench.sandbox.limits = CommandLimits(free_space=0)
         command = "while :; do i=$((i + 1)); : > f$i; done 2>/dev/null"
         result = await bench.call("execute_command", command=command, timeout=60)
@@ -163,7 +165,7 @@ async def test_no_rule_for_many_tools_takes_long_to_compare_either(client: Clien
 def test_no_pattern_for_a_foreign_resource_takes_long() -> None:
     rule = Rule("1", "server_tool", "*a" * 40 + "b", Effect.DENY, RuleScope.GLOBAL, created_by="person:owner")
     used = time.thread_time()
-    assert Shelf([rule]).other("a" * 20_000) is None
+    assert RuleMatcher([rule]).other("a" * 20_000) is None
     assert time.thread_time() - used < 2.0
 
 
@@ -188,14 +190,14 @@ def test_no_pattern_for_a_foreign_resource_takes_long() -> None:
         ),
     ],
 )
-async def test_no_command_fills_the_disk_through_its_cache(bench: Bench, filling: str) -> None:
+async def test_no_command_fills_the_disk_through_its_cache(bench: ToolWorkspace, filling: str) -> None:
     assert (await bench.call("execute_command", command=filling)).status is Status.OK
     seen = await bench.call("execute_command", command="du -sk ~/.cache")
     assert int(seen.content.split()[0]) * 1024 <= MOST_CACHED
 
 
 @proves("TOOL-4", "SNAP-4")
-async def test_a_cache_that_points_elsewhere_takes_nothing_with_it(bench: Bench) -> None:
+async def test_a_cache_that_points_elsewhere_takes_nothing_with_it(bench: ToolWorkspace) -> None:
     (bench.outside / "large").write_bytes(b"x" * (MOST_CACHED + 1))
     planted = f"cd ~/.cache && ln -s {bench.outside} out && ln -s / all && head -c 9000000 /dev/urandom > x"
     assert (await bench.call("execute_command", command=planted)).status is Status.OK

@@ -9,7 +9,7 @@ import pytest
 from anycowork.domain.metering import Price
 from anycowork.providers.config import ProviderConfig
 from support.asgi import Client
-from support.house import TOKEN, Guest, at_home
+from support.live_server import TOKEN, LiveServer, live_server
 from support.raw_http import Exchange, exchanged
 from support.scripted_model import Hang, Reply
 from support.spec import proves
@@ -25,22 +25,22 @@ async def guest(tmp_path, monkeypatch, migrated):
     monkeypatch.setenv("SCRIPTED_KEY", SECRET)
     (tmp_path / "data").mkdir(mode=0o700)
     shutil.copy(migrated, tmp_path / "data")
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         connect(guest)
         guest.model.mind = lambda body: USED
         yield guest
 
 
-def connect(guest: Guest, **prices: Price) -> None:
+def connect(guest: LiveServer, **prices: Price) -> None:
     entry = ProviderConfig("scripted", base_url=guest.model.base_url, api_key_env="SCRIPTED_KEY", prices=prices)
     guest.house.providers.put(entry)
 
 
-async def key_of(guest: Guest, **limits: object) -> str:
+async def key_of(guest: LiveServer, **limits: object) -> str:
     return (await guest.ask("POST", "/keys", {"name": "stolen", "limits": limits}, expect=201))["key"]
 
 
-async def program(guest: Guest, **limits: object) -> Client:
+async def program(guest: LiveServer, **limits: object) -> Client:
     return Client(guest.house.app, token=await key_of(guest, **limits))
 
 

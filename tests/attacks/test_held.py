@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.workspace.sandbox import Sandbox
-from anycowork.workspace.stage import Layer
-from support.house import Chat, Guest, Refused, at_home
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Layer
+from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -22,7 +22,7 @@ AS_IT_WAS = {"a.txt": "old\n", "gone.txt": "bye\n"}
 class Waiting:
     """A chat whose changes wait, and where they do."""
 
-    def __init__(self, guest: Guest, chat: Chat, data: Path) -> None:
+    def __init__(self, guest: LiveServer, chat: LiveChat, data: Path) -> None:
         self.guest = guest
         self.chat = chat
         self.root = guest.workspace
@@ -62,7 +62,7 @@ def layer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> La
 
 @pytest.fixture
 async def waiting(tmp_path: Path, layer: Layer) -> AsyncIterator[Waiting]:
-    async with at_home(tmp_path, replies=[WISH, "I see.", "I see.", "I see."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[WISH, "I see.", "I see.", "I see."], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("do it")
         await chat.decide()
@@ -125,7 +125,7 @@ async def test_what_was_changed_while_it_waited_is_not_made(waiting: Waiting, na
 @proves("APR-8", "SNAP-4")
 async def test_what_a_command_closed_to_its_owner_is_made_as_it_was_shown(tmp_path: Path, layer: Layer) -> None:
     closed = "echo obey > AGENTS.md; mkdir shut; echo x > shut/f; chmod 000 shut/f; chmod 000 shut"
-    async with at_home(tmp_path, replies=[call("execute_command", command=closed), "I see."]) as guest:
+    async with live_server(tmp_path, replies=[call("execute_command", command=closed), "I see."]) as guest:
         chat = await guest.chat()
         await chat.send("do it")
         await chat.decide()
@@ -206,7 +206,7 @@ async def test_a_rule_that_denies_meanwhile_is_stronger_than_the_yes(
 @proves("PER-4", "APR-8")
 async def test_switching_to_a_role_that_may_not_change_files_drops_them(waiting: Waiting) -> None:
     yes = await waiting.yes()
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         await waiting.chat.switch("planner")
     await waiting.chat.switch("planner", confirm=True)
     assert await waiting.answer(f"{waiting.chat.path}/approvals", yes) == 409

@@ -6,8 +6,8 @@ from typing import Any  # a test's own words
 import pytest
 
 from anycowork.tools.ripgrep import globs_below
-from anycowork.workspace.paths import Place
-from support.house import at_home
+from anycowork.workspace.paths import WorkspacePath
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -44,7 +44,7 @@ def rule(resource: str, tool: str = "read_file") -> dict[str, str]:
 
 async def told(tmp_path: Path, tool: str, parameters: dict[str, Any], *, denied: list[str]) -> str:
     """What the model is told, in the result and in its facts."""
-    async with at_home(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
         for resource in denied:
             await guest.ask("POST", "/rules", rule(resource), expect=201)
         chat = await guest.chat(role="planner")
@@ -91,4 +91,4 @@ async def test_a_search_of_a_file_that_may_not_be_read_is_denied(tmp_path: Path)
     ],
 )
 def test_patterns_of_whole_folders_narrow_the_search_itself(pattern: str, place: str, globs: list[str]) -> None:
-    assert globs_below(pattern, Place(tuple(place.split("/")) if place else ())) == globs
+    assert globs_below(pattern, WorkspacePath(tuple(place.split("/")) if place else ())) == globs

@@ -5,8 +5,8 @@ from base64 import b64encode
 import pytest
 
 from support.asgi import Client
-from support.house import at_home
 from support.images import bomb, gif, given, png
+from support.live_server import live_server
 from support.spec import proves
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -49,7 +49,7 @@ async def test_what_is_no_image_is_refused_and_nothing_is_kept(client, chat_id, 
 
 @proves("SEC-2")
 async def test_a_page_behind_an_image_stays_an_image(tmp_path):
-    async with at_home(tmp_path, replies=["Seen."]) as guest:
+    async with live_server(tmp_path, replies=["Seen."]) as guest:
         chat = await guest.chat()
         body = {"content": "Look.", "images": [given(png(after=HTML), name='"><script>alert(1)</script>.html')]}
         sent = await guest.ask("POST", f"{chat.path}/messages", body, expect=202)
@@ -65,7 +65,7 @@ async def test_a_page_behind_an_image_stays_an_image(tmp_path):
 
 @proves("SEC-2", "GW-1")
 async def test_an_image_is_shown_to_nobody_else(tmp_path):
-    async with at_home(tmp_path, replies=["Seen."]) as guest:
+    async with live_server(tmp_path, replies=["Seen."]) as guest:
         chat, other = await guest.chat(), await guest.chat()
         body = {"content": "Look.", "images": [given(png())]}
         sent = await guest.ask("POST", f"{chat.path}/messages", body, expect=202)

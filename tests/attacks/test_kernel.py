@@ -20,10 +20,10 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.roles import Role
 from anycowork.permissions.roles import BUILT_IN
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.holding import changing, is_held, reading
 from anycowork.workspace.landlock import Access, landlock_abi
-from support.hands import Bench, tree
+from anycowork.workspace.landlock_threads import changing, is_held, reading
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 pytestmark = pytest.mark.skipif(not is_held(Access.REFER), reason="this kernel does not offer Landlock")
 
@@ -128,17 +128,17 @@ anywhere = pytest.mark.parametrize("where", ["inside", "outside"])
 
 
 @pytest.fixture
-def furnished(bench: Bench) -> Bench:
+def furnished(bench: ToolWorkspace) -> ToolWorkspace:
     furnish(bench.root)
     furnish(bench.outside)
     return bench
 
 
-def folder_at(bench: Bench, where: str) -> Path:
+def folder_at(bench: ToolWorkspace, where: str) -> Path:
     return bench.root if where == "inside" else bench.outside
 
 
-async def refused(bench: Bench, role: str, attempt: Attempt, at: Path) -> bool:
+async def refused(bench: ToolWorkspace, role: str, attempt: Attempt, at: Path) -> bool:
     """Whether the kernel stops this role's thread from doing it, and nothing at all has changed."""
     before = tree(bench.root), tree(bench.outside)
     try:
@@ -153,7 +153,7 @@ async def refused(bench: Bench, role: str, attempt: Attempt, at: Path) -> bool:
 @each_attempt
 @anywhere
 async def test_on_a_thread_that_nobody_holds_the_attempt_succeeds(
-    furnished: Bench, attempt: Attempt, where: str
+    furnished: ToolWorkspace, attempt: Attempt, where: str
 ) -> None:
     try:
         await asyncio.to_thread(attempt.do, folder_at(furnished, where))
@@ -164,13 +164,13 @@ async def test_on_a_thread_that_nobody_holds_the_attempt_succeeds(
 @proves("PER-4", "ROL-5")
 @each_attempt
 @anywhere
-async def test_a_planner_changes_nothing_anywhere(furnished: Bench, attempt: Attempt, where: str) -> None:
+async def test_a_planner_changes_nothing_anywhere(furnished: ToolWorkspace, attempt: Attempt, where: str) -> None:
     assert await refused(furnished, Role.PLANNER, attempt, folder_at(furnished, where))
 
 
 @proves("PER-4")
 @each_attempt
-async def test_looking_changes_nothing_whatever_the_role(furnished: Bench, attempt: Attempt) -> None:
+async def test_looking_changes_nothing_whatever_the_role(furnished: ToolWorkspace, attempt: Attempt) -> None:
     before = tree(furnished.root)
     with pytest.raises(OSError) as caught:
         await reading(lambda: attempt.do(furnished.root))
@@ -179,7 +179,7 @@ async def test_looking_changes_nothing_whatever_the_role(furnished: Bench, attem
 
 @proves("ROL-5")
 @pytest.mark.parametrize("attempt", [*CHANGES_OF_WHAT_IS_THERE, *NEW_KINDS], ids=str)
-async def test_a_designer_changes_nothing_that_is_there(furnished: Bench, attempt: Attempt) -> None:
+async def test_a_designer_changes_nothing_that_is_there(furnished: ToolWorkspace, attempt: Attempt) -> None:
     assert await refused(furnished, Role.DESIGNER, attempt, furnished.root)
 
 
@@ -187,13 +187,13 @@ async def test_a_designer_changes_nothing_that_is_there(furnished: Bench, attemp
 @each_attempt
 @pytest.mark.parametrize("role", [Role.DESIGNER, Role.ACTOR])
 async def test_a_role_that_changes_files_does_so_in_its_workspace_alone(
-    furnished: Bench, role: str, attempt: Attempt
+    furnished: ToolWorkspace, role: str, attempt: Attempt
 ) -> None:
     assert await refused(furnished, role, attempt, furnished.outside)
 
 
 @pytest.mark.parametrize("role", [Role.DESIGNER, Role.ACTOR])
-async def test_nothing_is_carried_over_the_workspaces_edge(furnished: Bench, role: str) -> None:
+async def test_nothing_is_carried_over_the_workspaces_edge(furnished: ToolWorkspace, role: str) -> None:
     out = Attempt("link out", lambda at: (at / "stolen").hardlink_to(furnished.root / "old"))
     into = Attempt("link in", lambda at: (furnished.root / "planted").hardlink_to(at / "old"))
     for attempt in (out, into):
@@ -201,7 +201,7 @@ async def test_nothing_is_carried_over_the_workspaces_edge(furnished: Bench, rol
 
 
 @pytest.mark.skipif(landlock_abi() < 4, reason="this kernel's Landlock does not know the network")
-async def test_a_held_thread_reaches_no_network(bench: Bench) -> None:
+async def test_a_held_thread_reaches_no_network(bench: ToolWorkspace) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = server.getsockname()
         for work in (lambda: socket.create_connection(address, 5), lambda: socket.create_server(("127.0.0.1", 0))):
@@ -227,12 +227,12 @@ CALLS: list[tuple[str, dict[str, JsonValue]]] = [
 @pytest.mark.parametrize("tool, parameters", CALLS)
 @pytest.mark.parametrize("role", READERS)
 async def test_a_tool_that_gets_past_the_door_is_stopped_by_the_kernel(
-    furnished: Bench, role: str, tool: str, parameters: dict[str, JsonValue]
+    furnished: ToolWorkspace, role: str, tool: str, parameters: dict[str, JsonValue]
 ) -> None:
     before = tree(furnished.root)
     prepared = await furnished.prepare(tool, None, **parameters)
     with pytest.raises(ToolFault, match="operating system does not allow"):
-        await furnished.run(prepared, furnished.hands(permissions=ROLES[role]))
+        await furnished.run(prepared, furnished.tool_context(permissions=ROLES[role]))
     assert tree(furnished.root) == before
     await furnished.run(prepared)  # who may, can
     assert tree(furnished.root) != before
@@ -241,12 +241,12 @@ async def test_a_tool_that_gets_past_the_door_is_stopped_by_the_kernel(
 @proves("ROL-5")
 @pytest.mark.parametrize("tool, parameters", [call for call in CALLS if call[0] != "create_file"])
 async def test_a_designer_past_the_door_can_still_only_create(
-    furnished: Bench, tool: str, parameters: dict[str, JsonValue]
+    furnished: ToolWorkspace, tool: str, parameters: dict[str, JsonValue]
 ) -> None:
     before = tree(furnished.root)
     prepared = await furnished.prepare(tool, None, **parameters)
     with pytest.raises(ToolFault, match="operating system does not allow"):
-        await furnished.run(prepared, furnished.hands(permissions=ROLES[Role.DESIGNER]))
+        await furnished.run(prepared, furnished.tool_context(permissions=ROLES[Role.DESIGNER]))
     after = tree(furnished.root)
     # A file that may be made and not written is made, empty, before its opening is refused: creating is what a designer may.
     assert {name: after.get(name) for name in before} == before
@@ -254,7 +254,9 @@ async def test_a_designer_past_the_door_can_still_only_create(
 
 @proves("ROL-5")
 @pytest.mark.parametrize("path", ["new.md", "sub/new.md", "docs/deep/new.md"])
-async def test_a_designer_creates_files_and_their_folders(furnished: Bench, path: str) -> None:
-    await furnished.call("create_file", furnished.hands(permissions=ROLES[Role.DESIGNER]), path=path, content="# New\n")
+async def test_a_designer_creates_files_and_their_folders(furnished: ToolWorkspace, path: str) -> None:
+    await furnished.call(
+        "create_file", furnished.tool_context(permissions=ROLES[Role.DESIGNER]), path=path, content="# New\n"
+    )
     assert (furnished.root / path).read_text() == "# New\n"
     assert (furnished.root / path).stat().st_nlink == 1

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anycowork.permissions.command_risk import may_reach_secrets
-from anycowork.permissions.commands import parse
-from support.house import at_home
+from anycowork.permissions.shell.parser import parse
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -38,7 +38,7 @@ SEARCHES: list[tuple[str, dict[str, Any]]] = [
 async def told(tmp_path: Path, tool: str, parameters: dict[str, Any], *rules: dict[str, str]) -> dict[str, Any]:
     """The result of a planner's call that nobody was asked for."""
     tmp_path.mkdir(exist_ok=True)
-    async with at_home(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
         for rule in rules:
             await guest.ask("POST", "/rules", {"effect": "allow", "scope": "global", **rule}, expect=201)
         chat = await guest.chat(role="planner")
@@ -80,7 +80,7 @@ async def test_key_file_asks_although_a_rule_allows_its_folder_and_always_names_
     tmp_path: Path, tool: str
 ) -> None:
     parameters = {"path": ".env", **({"pattern": "P"} if tool == "grep" else {})}
-    async with at_home(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[call(tool, **parameters), "Done."], files=FILES) as guest:
         rule = {"tool": tool, "resource": "/*", "effect": "allow", "scope": "global"}
         await guest.ask("POST", "/rules", rule, expect=201)
         chat = await guest.chat(role="planner")
@@ -106,7 +106,7 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS)
 async def test_command_that_may_name_a_key_file_asks_before_it_runs(tmp_path: Path, command: str) -> None:
     replies = [call("execute_command", command=command), "Done."]
-    async with at_home(tmp_path, replies=replies, files=FILES, ask="at_commit") as guest:
+    async with live_server(tmp_path, replies=replies, files=FILES, ask="at_commit") as guest:
         chat = await guest.chat()
         assert (await chat.send("run it"))["state"] == "awaiting_approval"
         assert (await chat.approvals())[0]["held"] is False and SECRET not in str(await chat.messages())

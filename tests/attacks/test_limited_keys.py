@@ -14,7 +14,7 @@ from anycowork.domain.metering import Price
 from anycowork.providers.config import ProviderConfig
 from support.asgi import Client
 from support.billing_model import INPUT, OUTPUT, TOLD_ONLY_HERE, BillingModel, Tells
-from support.house import Guest, at_home
+from support.live_server import LiveServer, live_server
 from support.scripted_model import Hang
 from support.spec import proves
 
@@ -28,18 +28,18 @@ HI = [{"role": "user", "content": "hi"}]
 async def guest(tmp_path, migrated):
     (tmp_path / "data").mkdir(mode=0o700)
     shutil.copy(migrated, tmp_path / "data")
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         yield guest
 
 
-async def program(guest: Guest, model: BillingModel, **limits: Any) -> Client:
+async def program(guest: LiveServer, model: BillingModel, **limits: Any) -> Client:
     prices = {"dear": Price(INPUT, OUTPUT)}
     guest.house.providers.put(ProviderConfig("scripted", base_url=model.base_url, models=("dear",), prices=prices))
     made = await guest.ask("POST", "/keys", {"name": "limited", "limits": limits}, expect=201)
     return Client(guest.house.app, token=made["key"])
 
 
-async def spend(guest: Guest) -> float:
+async def spend(guest: LiveServer) -> float:
     return (await guest.ask("GET", "/keys"))["keys"][0]["today"]["spend"]
 
 

@@ -11,20 +11,20 @@ from typing import Any  # a test's own words
 import pytest
 
 from anycowork.domain.errors import DeniedByRule
-from anycowork.domain.ports import Hands, Hidden
+from anycowork.domain.ports import Hidden, ToolContext
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Status, ToolResult
 from anycowork.permissions.rules import RuleIndex
-from anycowork.workspace import masks
-from anycowork.workspace.copies import CannotCopy
-from anycowork.workspace.delta import UnusableDelta
+from anycowork.sandbox import masks
+from anycowork.sandbox.delta import UnusableDelta
+from anycowork.sandbox.masks import find_masks
+from anycowork.sandbox.private_copy import CannotCopy
+from anycowork.sandbox.stage import Layer
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.masks import find_masks
-from anycowork.workspace.stage import Layer
-from support.hands import Bench, tree
-from support.house import Guest, at_home
+from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 from support.toolspecs import SPECS
 
 SECRET = "hunter2"
@@ -43,8 +43,8 @@ def hidden(*patterns: str) -> Hidden:
     return RuleIndex(rules).hidden_from(SPECS["execute_command"])
 
 
-def hands(bench: Bench, *patterns: str) -> Hands:
-    return bench.hands(hidden=hidden(*(patterns or DENIED)))
+def hands(bench: ToolWorkspace, *patterns: str) -> ToolContext:
+    return bench.tool_context(hidden=hidden(*(patterns or DENIED)))
 
 
 @pytest.fixture(params=list(Layer), ids=[layer.value for layer in Layer])
@@ -53,21 +53,21 @@ def layer(request: pytest.FixtureRequest) -> Layer:
 
 
 @pytest.fixture
-def filled(bench: Bench) -> Bench:
+def filled(bench: ToolWorkspace) -> ToolWorkspace:
     for path, content in FILES.items():
         bench.write(path, content)
     return bench
 
 
-def furnished(at: Path) -> Bench:
+def furnished(at: Path) -> ToolWorkspace:
     (at / "workspace").mkdir()
-    bench = Bench(at / "workspace", at)
+    bench = ToolWorkspace(at / "workspace", at)
     for path, content in FILES.items():
         bench.write(path, content)
     return bench
 
 
-async def run(bench: Bench, command: str, *patterns: str) -> ToolResult:
+async def run(bench: ToolWorkspace, command: str, *patterns: str) -> ToolResult:
     return await bench.call("execute_command", hands(bench, *patterns), command=command)
 
 
@@ -101,7 +101,7 @@ READS = {
 
 @proves("APR-2", "TOOL-4")
 @pytest.mark.parametrize("way", READS)
-async def test_a_command_cannot_read_what_a_rule_denies(filled: Bench, way: str) -> None:
+async def test_a_command_cannot_read_what_a_rule_denies(filled: ToolWorkspace, way: str) -> None:
     result = await run(filled, READS[way])
     assert SECRET not in result.content and SECRET not in (result.diff or "")
     after = tree(filled.root)
@@ -112,7 +112,7 @@ async def test_a_command_cannot_read_what_a_rule_denies(filled: Bench, way: str)
 
 
 @proves("APR-2")
-async def test_what_covers_is_no_change_and_what_else_was_changed_is_kept(filled: Bench) -> None:
+async def test_what_covers_is_no_change_and_what_else_was_changed_is_kept(filled: ToolWorkspace) -> None:
     before = tree(filled.root)
     assert (await run(filled, "true")).facts["files"] == []
     assert tree(filled.root) == before
@@ -122,7 +122,7 @@ async def test_what_covers_is_no_change_and_what_else_was_changed_is_kept(filled
     assert tree(filled.root) == {**before, "src/new.txt": b"new\n", "notes.txt": b"nothing\nmore\n"}
 
 
-async def test_a_private_copy_whose_covered_folder_was_renamed_is_dropped(filled: Bench, layer: Layer) -> None:
+async def test_a_private_copy_whose_covered_folder_was_renamed_is_dropped(filled: ToolWorkspace, layer: Layer) -> None:
     """Under another name no rule would hide it from the next command."""
     before = tree(filled.root)
     result = await run(filled, "mv src lib && echo moved")
@@ -136,7 +136,7 @@ async def test_a_private_copy_whose_covered_folder_was_renamed_is_dropped(filled
 
 @proves("APR-2")
 @pytest.mark.parametrize("anew", ["mkdir -p src/keys", "mkdir -p src/keys; touch src/keys/one", "mkdir src", "true"])
-async def test_a_folder_that_is_covered_goes_nowhere_with_the_one_above_it(filled: Bench, anew: str) -> None:
+async def test_a_folder_that_is_covered_goes_nowhere_with_the_one_above_it(filled: ToolWorkspace, anew: str) -> None:
     """Not even if something else is put where it was."""
     filled.write("src/keys/one", "the key")
     await run(filled, f"mv src lib; {anew}", "/src/keys/**")
@@ -157,7 +157,7 @@ async def test_what_came_too_late_to_be_covered_is_not_taken_away(tmp_path: Path
             transaction.look()
 
 
-async def test_what_may_not_be_read_may_be_made(filled: Bench) -> None:
+async def test_what_may_not_be_read_may_be_made(filled: ToolWorkspace) -> None:
     result = await run(filled, "echo mine > new.key; mkdir secrets2; echo mine > secrets2/x")
     assert result.status is Status.OK
     assert (filled.root / "new.key").read_text() == "mine\n"
@@ -173,7 +173,7 @@ async def test_a_private_copy_is_covered_as_it_was_copied(tmp_path: Path) -> Non
         assert {mask.place.path for mask in transaction.masks} == {"src/local.key"}
 
 
-async def test_a_closed_folder_that_a_command_could_open_is_covered_whole(filled: Bench) -> None:
+async def test_a_closed_folder_that_a_command_could_open_is_covered_whole(filled: ToolWorkspace) -> None:
     filled.write("closed/in.key", SECRET)
     (filled.root / "closed").chmod(0)
     try:
@@ -185,12 +185,12 @@ async def test_a_closed_folder_that_a_command_could_open_is_covered_whole(filled
     assert SECRET not in told
 
 
-async def test_without_a_rule_everything_is_read_as_before(filled: Bench) -> None:
+async def test_without_a_rule_everything_is_read_as_before(filled: ToolWorkspace) -> None:
     result = await filled.call("execute_command", command="cat src/local.key secrets/plain.txt")
     assert result.content.count(SECRET) == 2
 
 
-async def test_what_git_keeps_of_a_file_is_its_own_and_needs_a_rule_of_its_own(filled: Bench) -> None:
+async def test_what_git_keeps_of_a_file_is_its_own_and_needs_a_rule_of_its_own(filled: ToolWorkspace) -> None:
     """A limit, told in docs/security.md: a rule about a path says nothing about git's copies of what it once held."""
     name = ("-c", "user.name=x", "-c", "user.email=x@example.org")
     for words in (("init", "-q"), ("add", "-f", "."), ("commit", "-qm", "x")):
@@ -203,7 +203,7 @@ async def test_what_git_keeps_of_a_file_is_its_own_and_needs_a_rule_of_its_own(f
 # --- what is covered
 
 
-def covered(bench: Bench, *patterns: str) -> set[str]:
+def covered(bench: ToolWorkspace, *patterns: str) -> set[str]:
     found = find_masks(Folder(str(bench.root)).jail, hidden(*patterns))
     return {mask.place.path + ("/" if mask.is_folder else "") for mask in found}
 
@@ -244,7 +244,11 @@ async def test_patterns_cover_what_they_match_and_no_more(
     ],
 )
 async def test_more_than_can_be_covered_refuses_the_command(
-    filled: Bench, monkeypatch: pytest.MonkeyPatch, fill: Callable[[Bench], object], limit: str, words: str
+    filled: ToolWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    fill: Callable[[ToolWorkspace], object],
+    limit: str,
+    words: str,
 ) -> None:
     fill(filled)
     monkeypatch.setattr(masks, limit, 10)
@@ -256,7 +260,7 @@ async def test_more_than_can_be_covered_refuses_the_command(
 # --- by whatever else the model is told
 
 
-async def deny(guest: Guest, *patterns: str) -> None:
+async def deny(guest: LiveServer, *patterns: str) -> None:
     for pattern in patterns:
         rule = {"tool": "read_file", "resource": pattern, "effect": "deny", "scope": "global"}
         await guest.ask("POST", "/rules", rule, expect=201)
@@ -281,7 +285,9 @@ ASKS: list[tuple[str, dict[str, Any]]] = [
 @proves("APR-2")
 @pytest.mark.parametrize(("tool", "parameters"), ASKS)
 async def test_no_tool_tells_of_it_in_its_answer(tmp_path: Path, tool: str, parameters: dict[str, Any]) -> None:
-    async with at_home(tmp_path, replies=[call(tool, **parameters), "I may not.", "I may not."], files=FILES) as guest:
+    async with live_server(
+        tmp_path, replies=[call(tool, **parameters), "I may not.", "I may not."], files=FILES
+    ) as guest:
         await deny(guest, *DENIED)
         chat = await guest.chat()
         await chat.send("go on")
@@ -302,7 +308,7 @@ async def test_no_tool_tells_of_it_in_its_answer(tmp_path: Path, tool: str, para
 
 @proves("APR-2")
 async def test_the_files_that_a_turn_begins_with_are_without_it(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["Hello."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=["Hello."], files=FILES) as guest:
         await deny(guest, *DENIED)
         chat = await guest.chat()
         await chat.send("hello")
@@ -313,7 +319,7 @@ async def test_the_files_that_a_turn_begins_with_are_without_it(tmp_path: Path) 
 
 @proves("APR-2")
 async def test_naming_it_with_an_at_sign_does_not_read_it(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["Hello."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=["Hello."], files=FILES) as guest:
         await deny(guest, *DENIED)
         chat = await guest.chat()
         await chat.send('what is in @src/local.key and @"secrets/plain.txt" and @notes.txt?')
@@ -323,7 +329,7 @@ async def test_naming_it_with_an_at_sign_does_not_read_it(tmp_path: Path) -> Non
 @proves("APR-2")
 async def test_the_check_of_a_plan_reads_it_no_more_than_any_command(tmp_path: Path) -> None:
     step = {"action": "look", "commands": ["cat src/local.key"], "check": "cat src/local.key"}
-    async with at_home(tmp_path, replies=["Done.", "Done.", "Done."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=["Done.", "Done.", "Done."], files=FILES) as guest:
         await deny(guest, *DENIED)
         chat = await guest.chat()
         plan = {"plan": {"goal": "look", "steps": [step]}}
@@ -340,7 +346,7 @@ async def test_changes_that_are_shown_to_the_model_leave_it_out(tmp_path: Path) 
     """It was changed when nobody denied it yet."""
     change = call("update_file", path="src/local.key", edits=[{"find": SECRET, "replace": f"{SECRET}!"}])
     other = call("update_file", path="notes.txt", edits=[{"find": "nothing", "replace": "something"}])
-    async with at_home(tmp_path, replies=[change, other, "Done.", "Reviewed."], files=FILES) as guest:
+    async with live_server(tmp_path, replies=[change, other, "Done.", "Reviewed."], files=FILES) as guest:
         chat = await guest.chat()
         await chat.send("change them")
         while await chat.approvals():

@@ -17,29 +17,30 @@ from pydantic import JsonValue
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination
 from anycowork.domain.roles import Permission
-from anycowork.tools import contained, ripgrep
-from anycowork.workspace import checking, folder, holding, jail, proxy, sandbox
-from anycowork.workspace.egress import Egress
+from anycowork.sandbox import delta_check, proxy, sandbox
+from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.stage import Layer
+from anycowork.tools import ripgrep, sandboxed_program
+from anycowork.workspace import folder, jail, landlock_threads
 from anycowork.workspace.folder import Folder
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.landlock import Access
-from anycowork.workspace.stage import Layer
 from anycowork.workspace.syscalls import has_openat2
-from support import boxes
-from support.hands import EVERYTHING, Bench
+from support import sandboxes
+from support.fake_network import FakeNetwork, FakeService, serving
 from support.mechanisms import Mechanism, Off, require_needed, without
-from support.outsides import PretendedOutside, Service, serving
 from support.spec import proves
+from support.tool_workspace import EVERYTHING, ToolWorkspace
 
 SECRET = "the secret of the neighbour"
 Attack = Callable[[Path], Awaitable[bool]]
 
 
-def bench_in(at: Path, egress: Egress | None = None) -> Bench:
+def bench_in(at: Path, egress: Egress | None = None) -> ToolWorkspace:
     (at / "workspace").mkdir()
     (at / "outside").mkdir()
     (at / "outside" / "secret").write_text(SECRET)
-    return Bench(at / "workspace", at / "outside", egress=egress)
+    return ToolWorkspace(at / "workspace", at / "outside", egress=egress)
 
 
 # --- the file tools
@@ -52,12 +53,12 @@ def link_swapped_in(*, use_openat2: bool) -> Attack:
         bench = bench_in(at)
         bench.write("sub/secret", "own words\n")
         inside = Folder(str(bench.root), jail=Jail(str(bench.root), use_openat2=use_openat2))
-        hands = replace(bench.hands(), workspace=inside)
-        prepared = await bench.prepare("read_file", hands, path="sub/secret")
+        tool_context = replace(bench.tool_context(), workspace=inside)
+        prepared = await bench.prepare("read_file", tool_context, path="sub/secret")
         (bench.root / "sub").rename(bench.root / "was")
         (bench.root / "sub").symlink_to(bench.outside)
         try:
-            return SECRET in (await bench.run(prepared, hands)).content
+            return SECRET in (await bench.run(prepared, tool_context)).content
         except AnyCoworkError:
             return False
 
@@ -89,9 +90,9 @@ async def overwrite_what_a_person_saved(at: Path) -> bool:
     return (bench.root / "a.txt").read_text() != "the person's words\n"
 
 
-async def done(bench: Bench, tool: str, **parameters: JsonValue) -> bool:
+async def done(bench: ToolWorkspace, tool: str, **parameters: JsonValue) -> bool:
     try:
-        await bench.call(tool, bench.hands(user_text="x"), **parameters)
+        await bench.call(tool, bench.tool_context(user_text="x"), **parameters)
     except AnyCoworkError:
         return False
     return True
@@ -187,9 +188,9 @@ def content(path: Path) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-async def ran(bench: Bench, words: str, permissions: frozenset[Permission] = EVERYTHING) -> str:
-    hands = bench.hands(permissions=permissions)
-    return (await bench.call("execute_command", hands, command=words, timeout=10.0)).content
+async def ran(bench: ToolWorkspace, words: str, permissions: frozenset[Permission] = EVERYTHING) -> str:
+    tool_context = bench.tool_context(permissions=permissions)
+    return (await bench.call("execute_command", tool_context, command=words, timeout=10.0)).content
 
 
 def python(code: str) -> str:
@@ -224,21 +225,21 @@ async def overwrite_what_a_person_saved_meanwhile(at: Path) -> bool:
         file.write_text("the person's words\n")
 
     with pytest.MonkeyPatch.context() as meanwhile:
-        real = contained.run_child
+        real = sandboxed_program.run_child
 
         async def run_child(*argv: Any, **options: Any) -> Any:
             ended = await real(*argv, **options)
             save()
             return ended
 
-        meanwhile.setattr(contained, "run_child", run_child)
+        meanwhile.setattr(sandboxed_program, "run_child", run_child)
         await ran(bench, "echo new > a.txt")
     return file.read_text() != "the person's words\n"
 
 
 def given_words(change: Callable[[list[str]], list[str]]) -> Off:
     """bubblewrap is started with other words."""
-    real = sandbox.bwrap_words
+    real = sandbox.bubblewrap_arguments
 
     def bwrap_words(*arguments: Any, **options: Any) -> list[str]:
         return change(real(*arguments, **options))
@@ -313,7 +314,7 @@ ALL_BUT_THE_NETWORK = ("--unshare-ipc", "--unshare-pid", "--unshare-uts", "--uns
 TRACED = python("import ctypes\nif ctypes.CDLL(None).ptrace(0, 0, 0, 0) >= 0: print('GOT')")
 TESTER = frozenset({Permission.READ_FILES, Permission.EXECUTE_COMMANDS})
 DESIGNER = TESTER | {Permission.CREATE_FILES}
-LARGE = replace(boxes.SMALL, file_size=1 << 30)
+LARGE = replace(sandboxes.SMALL, file_size=1 << 30)
 SANDBOX = [
     Mechanism("a network of its own", knock_at_a_service, swapped("--unshare-all", *ALL_BUT_THE_NETWORK)),
     Mechanism("processes of its own", command(f"kill -0 {os.getpid()} && echo GOT"), given_words(shared_processes)),
@@ -323,7 +324,7 @@ SANDBOX = [
         swapped("--cap-drop", "--cap-add"),
     ),
     Mechanism("filtered system calls", command(TRACED), swapped("--seccomp", takes=1)),
-    Mechanism("an empty environment", read_the_servers_environment, started_with(contained, own_environment)),
+    Mechanism("an empty environment", read_the_servers_environment, started_with(sandboxed_program, own_environment)),
     Mechanism("a read-only system", command("touch /planted && echo GOT"), given_words(writable_system)),
     Mechanism(
         "a layer over the workspace",
@@ -334,25 +335,27 @@ SANDBOX = [
     Mechanism(
         "limits on files",
         command("head -c 20M /dev/zero > big && echo GOT"),
-        without(boxes.sandbox_in, "__defaults__", (LARGE, Layer.OVERLAY)),
+        without(sandboxes.sandbox_in, "__defaults__", (LARGE, Layer.OVERLAY)),
     ),
     Mechanism(
         "paths that no command may change",
         brought_home("mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit", ".git/hooks/pre-commit"),
-        without(checking, "_never", nothing_found),
+        without(delta_check, "_never", nothing_found),
     ),
     Mechanism(
         "paths that need a person's word",
         brought_home("echo obey > AGENTS.md", "AGENTS.md"),
-        without(checking, "_needs_word", nothing_found),
+        without(delta_check, "_needs_word", nothing_found),
     ),
     Mechanism(
         "the role's word on the changes",
         brought_home("echo new > a.txt", "a.txt", DESIGNER),
-        without(checking, "_role", nothing_found),
+        without(delta_check, "_role", nothing_found),
     ),
     Mechanism(
-        "looking for conflicts", overwrite_what_a_person_saved_meanwhile, without(checking, "_conflict", nothing_found)
+        "looking for conflicts",
+        overwrite_what_a_person_saved_meanwhile,
+        without(delta_check, "_conflict", nothing_found),
     ),
 ]
 
@@ -364,16 +367,16 @@ def led_to(destination: str, *allowed: str, named: bool = False) -> Attack:
     """Succeeds if a service that stands where this leads was spoken to."""
 
     async def attack(at: Path) -> bool:
-        async with serving(Service()) as service:
-            outside = PretendedOutside()
+        async with serving(FakeService()) as service:
+            outside = FakeNetwork()
             outside.put("evil.example", 80, service)
             outside.put("inner.example", 80, service, "127.0.0.1")
             bench = bench_in(at, Egress(None if named else outside))
             url = destination.format(port=service.port)
             hosts = [host.format(port=service.port) for host in allowed]
-            hands = bench.hands(named_network=tuple(map(read_destination, hosts)) if named else ())
+            tool_context = bench.tool_context(named_network=tuple(map(read_destination, hosts)) if named else ())
             words = f"curl -sS http://{url}/"
-            await bench.call("execute_command", hands, command=words, timeout=10.0, network=list(hosts))
+            await bench.call("execute_command", tool_context, command=words, timeout=10.0, network=list(hosts))
             return bool(service.received)
 
     return attack
@@ -407,7 +410,7 @@ async def change_a_file_past_the_door(at: Path) -> bool:
     bench.write("a.txt", "old\n")
     prepared = await bench.prepare("update_file", path="a.txt", edits=[{"find": "old", "replace": "new"}])
     try:
-        await bench.run(prepared, bench.hands(permissions=frozenset({Permission.READ_FILES})))
+        await bench.run(prepared, bench.tool_context(permissions=frozenset({Permission.READ_FILES})))
     except AnyCoworkError:
         pass
     return (bench.root / "a.txt").read_text() == "new\n"
@@ -416,7 +419,7 @@ async def change_a_file_past_the_door(at: Path) -> bool:
 async def write_while_looking(at: Path) -> bool:
     bench = bench_in(at)
     try:
-        await holding.reading(lambda: (bench.outside / "planted").write_text("x"))
+        await landlock_threads.reading(lambda: (bench.outside / "planted").write_text("x"))
     except OSError:
         pass
     return (bench.outside / "planted").exists()
@@ -424,8 +427,8 @@ async def write_while_looking(at: Path) -> bool:
 
 def no_landlock(patch: pytest.MonkeyPatch) -> None:
     """Plain threads, as on a kernel without it; those that are held already are not used again."""
-    patch.setattr(holding, "is_held", lambda access=holding.NOTHING: False)
-    patch.setattr(holding, "_pools", cache(holding._Pools))
+    patch.setattr(landlock_threads, "is_held", lambda access=landlock_threads.NOTHING: False)
+    patch.setattr(landlock_threads, "_pools", cache(landlock_threads._Pools))
 
 
 KERNEL = [
@@ -435,7 +438,7 @@ KERNEL = [
 
 
 @proves("PER-4")
-@pytest.mark.skipif(not holding.is_held(Access.REFER), reason="this kernel does not offer Landlock")
+@pytest.mark.skipif(not landlock_threads.is_held(Access.REFER), reason="this kernel does not offer Landlock")
 @pytest.mark.parametrize("mechanism", KERNEL, ids=str)
 async def test_without_the_kernels_hold_a_file_tool_changes_what_it_may_not(
     mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,12 +10,12 @@ import pytest
 
 from anycowork.domain.ports import Hidden
 from anycowork.permissions import gate
-from anycowork.tools import contained
-from anycowork.tools.plugins import declaring, housing, keeping, tool
-from anycowork.workspace import sandbox
+from anycowork.sandbox import sandbox
+from anycowork.tools import sandboxed_program
+from anycowork.tools.plugins import manager, manifest, runtime, tool
 from attacks.test_plugins import bind_below
 from support.distributions import PluginBench, install
-from support.house import at_home
+from support.live_server import live_server
 from support.mechanisms import Mechanism, require_needed, without
 from support.scripted_model import call
 from support.spec import proves
@@ -60,7 +60,7 @@ def trying(name: str, code: str, **more: Any) -> Attack:
         bench = await bench_in(at)
         with pytest.MonkeyPatch.context() as environment:
             environment.setenv("ANYCOWORK_TOKEN", SECRET)
-            result = await bench.call(name, bench.hands(**more), code=code.format(data=bench.data))
+            result = await bench.call(name, bench.tool_context(**more), code=code.format(data=bench.data))
         return SECRET in str(result) or (bench.root / "a.txt").read_text() != "old\n"
 
     return attack
@@ -109,7 +109,7 @@ def answering(code: str, called: str, **parameters: Any) -> Attack:
     async def attack(at: Path) -> bool:
         install(at / "data" / "plugins", "evil", code)
         replies = [call(called, **parameters), "Done."]
-        async with at_home(at, replies=replies, files={"a.txt": "old"}, plugins=("evil",)) as guest:
+        async with live_server(at, replies=replies, files={"a.txt": "old"}, plugins=("evil",)) as guest:
             chat = await guest.chat()
             await chat.send("go")
             return "FORGED" in str(await chat.of_type("tool_result"))
@@ -141,7 +141,7 @@ def all_unix_sockets(real: Any) -> Callable[..., bytes]:
 
 def with_all_permissions(real: Any) -> Callable[..., Any]:
     """The hands as the role has them, not as the tool said that it needs them."""
-    return lambda hands, **narrower: hands
+    return lambda tool_context, **narrower: tool_context
 
 
 def no_clashes(tools: Any, taken: Any) -> tuple[list[Any], dict[str, list[str]]]:
@@ -149,12 +149,14 @@ def no_clashes(tools: Any, taken: Any) -> tuple[list[Any], dict[str, list[str]]]
 
 
 def ours_replaced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(keeping, "without_clashes", no_clashes)
-    patch.setattr(keeping.Toolbox, "put_beside", lambda self, tools: self._all.update({t.spec.name: t for t in tools}))
+    patch.setattr(manager, "without_clashes", no_clashes)
+    patch.setattr(
+        manager.ToolRegistry, "put_beside", lambda self, tools: self._all.update({t.spec.name: t for t in tools})
+    )
 
 
 def loosened(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(declaring, "replace", lambda spec, **change: spec)
+    patch.setattr(manifest, "replace", lambda spec, **change: spec)
 
 
 HIDDEN = Hidden(("/denied.txt",), lambda path: path == "denied.txt")
@@ -165,12 +167,12 @@ MECHANISMS = [
     Mechanism(
         "a workspace that is read-only",
         trying("look", "Path('other.txt').rename('a.txt')"),
-        without(sandbox, "bwrap_words", writable(sandbox.bwrap_words)),
+        without(sandbox, "bwrap_words", writable(sandbox.bubblewrap_arguments)),
     ),
     Mechanism(
         "an empty environment",
         trying("make", "[p.read_bytes() for p in Path('/proc').glob('[0-9]*/environ')]"),
-        without(contained, "run_child", own_environment(contained.run_child)),
+        without(sandboxed_program, "run_child", own_environment(sandboxed_program.run_child)),
     ),
     Mechanism(
         "masks over what rules deny",
@@ -190,7 +192,7 @@ MECHANISMS = [
     Mechanism(
         "no pipes in the workspace",
         speak_into_a_pipe_in_the_workspace,
-        without(housing, "_begin", lambda *, held: [housing._BEGIN]),
+        without(runtime, "_begin", lambda *, held: [runtime._BEGIN]),
     ),
     Mechanism(
         "no more than the tool said",

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import ToolFault
-from anycowork.workspace.mounts import LONGEST_OPTIONS, Overlay
-from support.hands import Bench, tree
+from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 SECRET = "the secret of the folder above"
 
 
-def bench_at(root: Path, tmp_path: Path) -> Bench:
+def bench_at(root: Path, tmp_path: Path) -> ToolWorkspace:
     """Its stages lie on a short path, as those of a server do."""
     (tmp_path / "w").mkdir()
     (tmp_path / "outside").mkdir()
-    bench = Bench(tmp_path / "w", tmp_path / "outside")
+    bench = ToolWorkspace(tmp_path / "w", tmp_path / "outside")
     root.mkdir(parents=True, exist_ok=True)
     bench.root = root
     return bench

@@ -16,11 +16,11 @@ import pytest
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.network import Destination, read_destination, wanted_destinations
 from anycowork.domain.tools import ToolResult
-from anycowork.workspace.egress import Egress
-from anycowork.workspace.proxy import Proxy, ProxyLimits, Reach
-from support.hands import Bench
-from support.outsides import PUBLIC, PretendedOutside, Service, serving
+from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.proxy import ProxyLimits, Reach, SandboxProxy
+from support.fake_network import PUBLIC, FakeNetwork, FakeService, serving
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace
 
 PATIENCE = 10.0
 
@@ -29,17 +29,19 @@ PATIENCE = 10.0
 class World:
     """`good.example` is allowed; `evil.example` is not; `inner` are services of this machine and its neighbourhood."""
 
-    bench: Bench
-    outside: PretendedOutside
-    good: Service
-    evil: Service
-    inner: Service
+    bench: ToolWorkspace
+    outside: FakeNetwork
+    good: FakeService
+    evil: FakeService
+    inner: FakeService
 
     async def run(
         self, command: str, *hosts: str, named: tuple[Destination, ...] = (), timeout: float = PATIENCE
     ) -> ToolResult:
-        hands = self.bench.hands(named_network=named)
-        return await self.bench.call("execute_command", hands, command=command, timeout=timeout, network=list(hosts))
+        tool_context = self.bench.tool_context(named_network=named)
+        return await self.bench.call(
+            "execute_command", tool_context, command=command, timeout=timeout, network=list(hosts)
+        )
 
     async def ask(self, words: str, *hosts: str) -> str:
         """The same words to the same proxy, without the sandbox between them: what it answers."""
@@ -47,7 +49,9 @@ class World:
         with socket.create_server(("127.0.0.1", 0)) as listening:
             listening.setblocking(False)
             async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-                serving = tasks.create_task(Proxy(reach, self.outside, ProxyLimits(head_seconds=1)).serve(listening))
+                serving = tasks.create_task(
+                    SandboxProxy(reach, self.outside, ProxyLimits(head_seconds=1)).serve(listening)
+                )
                 reader, writer = await asyncio.open_connection(*listening.getsockname())
                 writer.write(words.encode("latin-1"))
                 heard = await _all_of(reader)
@@ -70,10 +74,10 @@ async def _all_of(reader: asyncio.StreamReader) -> bytes:
 async def world_in(folder: Path, limits: ProxyLimits | None = None) -> AsyncIterator[World]:
     (folder / "workspace").mkdir()
     (folder / "outside").mkdir()
-    outside = PretendedOutside()
-    bench = Bench(folder / "workspace", folder / "outside", egress=Egress(outside, limits))
+    outside = FakeNetwork()
+    bench = ToolWorkspace(folder / "workspace", folder / "outside", egress=Egress(outside, limits))
     async with AsyncExitStack() as stack:
-        good, evil, inner = [await stack.enter_async_context(serving(Service())) for _ in range(3)]
+        good, evil, inner = [await stack.enter_async_context(serving(FakeService())) for _ in range(3)]
         outside.put("good.example", 80, good)
         outside.put("good.example", 443, good)
         outside.put("evil.example", 80, evil, "151.101.1.1")
@@ -397,7 +401,7 @@ async def test_a_call_that_wants_everywhere_is_no_call(world: World) -> None:
     for hosts in (["*"], ["*:443"], ["http://good.example"], ["0x7f000001"], ["good.example:0"], ["a b"], ["x"] * 50):
         assert tool.problems({"command": "true", "network": list(hosts)}) != []
     with pytest.raises(AnyCoworkError):
-        await tool.prepare({"command": "true", "network": ["*"]}, world.bench.hands())
+        await tool.prepare({"command": "true", "network": ["*"]}, world.bench.tool_context())
 
 
 @proves("TOOL-4")

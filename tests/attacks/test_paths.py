@@ -14,48 +14,48 @@ from pydantic import JsonValue
 
 from anycowork.domain.errors import AnyCoworkError, OutsideWorkspace
 from anycowork.domain.tools import Status
-from support.hands import Bench, tree
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 SECRET = "the secret of the neighbour"
 
 
-def nothing(bench: Bench) -> None:
+def nothing(bench: ToolWorkspace) -> None:
     """An attempt that needs no preparation."""
 
 
-def link_to_file(bench: Bench) -> None:
+def link_to_file(bench: ToolWorkspace) -> None:
     (bench.root / "link").symlink_to(bench.outside / "secret")
 
 
-def link_to_folder(bench: Bench) -> None:
+def link_to_folder(bench: ToolWorkspace) -> None:
     (bench.root / "link").symlink_to(bench.outside)
 
 
-def relative_link(bench: Bench) -> None:
+def relative_link(bench: ToolWorkspace) -> None:
     (bench.root / "link").symlink_to("../outside")
 
 
-def chain_of_links(bench: Bench) -> None:
+def chain_of_links(bench: ToolWorkspace) -> None:
     (bench.root / "sub").mkdir()
     (bench.root / "sub/first").symlink_to("../second")
     (bench.root / "second").symlink_to("sub/../../outside")
     (bench.root / "link").symlink_to("sub/first")
 
 
-def dangling_link(bench: Bench) -> None:
+def dangling_link(bench: ToolWorkspace) -> None:
     (bench.root / "link").symlink_to(bench.outside / "planted")
 
 
-def magic_link(bench: Bench) -> None:
+def magic_link(bench: ToolWorkspace) -> None:
     (bench.root / "link").symlink_to("/proc/self/root")
 
 
-def hard_link(bench: Bench) -> None:
+def hard_link(bench: ToolWorkspace) -> None:
     os.link(bench.outside / "secret", bench.root / "link")
 
 
-def repository(bench: Bench) -> None:
+def repository(bench: ToolWorkspace) -> None:
     bench.write(".git/config", "[core]\n")
     bench.write(".git/HEAD", "ref: refs/heads/main\n")
     bench.write("sub/.git/config", "[core]\n")
@@ -63,7 +63,7 @@ def repository(bench: Bench) -> None:
     (bench.root / "alias").symlink_to(".git")
 
 
-def pipe(bench: Bench) -> None:
+def pipe(bench: ToolWorkspace) -> None:
     os.mkfifo(bench.root / "pipe")
 
 
@@ -72,7 +72,7 @@ class Attempt:
     name: str
     tool: str
     parameters: dict[str, JsonValue]
-    first: Callable[[Bench], None] = nothing
+    first: Callable[[ToolWorkspace], None] = nothing
 
     def __str__(self) -> str:
         return self.name
@@ -81,7 +81,7 @@ class Attempt:
 EDIT: list[JsonValue] = [{"find": "secret", "replace": "changed"}]
 
 
-def by_every_tool(name: str, path: str, first: Callable[[Bench], None] = nothing) -> list[Attempt]:
+def by_every_tool(name: str, path: str, first: Callable[[ToolWorkspace], None] = nothing) -> list[Attempt]:
     return [
         Attempt(f"{name}: read", "read_file", {"path": path}, first),
         Attempt(f"{name}: info", "get_file_info", {"path": path}, first),
@@ -97,7 +97,7 @@ def by_every_tool(name: str, path: str, first: Callable[[Bench], None] = nothing
     ]
 
 
-def changing(name: str, path: str, first: Callable[[Bench], None] = nothing) -> list[Attempt]:
+def changing(name: str, path: str, first: Callable[[ToolWorkspace], None] = nothing) -> list[Attempt]:
     tools = ("create_file", "update_file", "delete_file", "move_file")
     return [attempt for attempt in by_every_tool(name, path, first) if attempt.tool in tools]
 
@@ -142,14 +142,14 @@ ATTEMPTS = [
 
 
 @pytest.fixture
-def prey(bench: Bench) -> Bench:
+def prey(bench: ToolWorkspace) -> ToolWorkspace:
     (bench.outside / "secret").write_text(SECRET)
     (bench.outside / "secret").chmod(0o600)
     bench.write("own.txt", "own secret\n")
     return bench
 
 
-async def attempt_it(bench: Bench, attempt: Attempt) -> str:
+async def attempt_it(bench: ToolWorkspace, attempt: Attempt) -> str:
     """Everything a model would see of it."""
     tool = bench.toolbox.find(attempt.tool)
     assert tool is not None
@@ -157,8 +157,8 @@ async def attempt_it(bench: Bench, attempt: Attempt) -> str:
         return " ".join(problems)
     async with asyncio.timeout(5):
         try:
-            prepared = await tool.prepare(attempt.parameters, bench.hands(user_text="x"))
-            result = await tool.run(prepared, bench.hands(user_text="x"))
+            prepared = await tool.prepare(attempt.parameters, bench.tool_context(user_text="x"))
+            result = await tool.run(prepared, bench.tool_context(user_text="x"))
         except AnyCoworkError as error:
             return error.message
     return f"DONE {result.content} {result.diff}"
@@ -166,7 +166,7 @@ async def attempt_it(bench: Bench, attempt: Attempt) -> str:
 
 @proves("TOOL-3")
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
-async def test_no_attempt_leads_out(prey: Bench, attempt: Attempt) -> None:
+async def test_no_attempt_leads_out(prey: ToolWorkspace, attempt: Attempt) -> None:
     attempt.first(prey)
     outside, inside = tree(prey.outside), tree(prey.root)
     seen = await attempt_it(prey, attempt)
@@ -176,7 +176,7 @@ async def test_no_attempt_leads_out(prey: Bench, attempt: Attempt) -> None:
 
 @proves("TOOL-3")
 @pytest.mark.skipif(not Path("/dev/zero").is_char_device() or os.geteuid() != 0, reason="only root makes device files")
-async def test_a_device_is_not_opened(prey: Bench) -> None:
+async def test_a_device_is_not_opened(prey: ToolWorkspace) -> None:
     os.mknod(prey.root / "zero", 0o20666, os.makedev(1, 5))
     for attempt in by_every_tool("device", "zero")[:1] + by_every_tool("device", "zero")[2:]:
         assert not (await attempt_it(prey, attempt)).startswith("DONE")
@@ -199,7 +199,7 @@ async def test_a_device_is_not_opened(prey: Bench) -> None:
     ],
 )
 async def test_a_link_swapped_in_between_preparing_and_running_leads_nowhere(
-    prey: Bench, tool: str, parameters: dict[str, JsonValue]
+    prey: ToolWorkspace, tool: str, parameters: dict[str, JsonValue]
 ) -> None:
     prey.write("sub/secret", "own secret\n")
     prepared = await prey.prepare(tool, **parameters)
@@ -213,7 +213,7 @@ async def test_a_link_swapped_in_between_preparing_and_running_leads_nowhere(
 
 
 @proves("TOOL-3")
-async def test_a_file_swapped_for_a_link_is_replaced_itself_or_left_alone(prey: Bench) -> None:
+async def test_a_file_swapped_for_a_link_is_replaced_itself_or_left_alone(prey: ToolWorkspace) -> None:
     prey.write("a.txt", SECRET)
     prepared = await prey.prepare("update_file", path="a.txt", edits=[{"find": "neighbour", "replace": "attacker"}])
     (prey.root / "a.txt").unlink()
@@ -246,7 +246,7 @@ def flipping(one: Path, other: Path) -> Iterator[None]:
 
 
 @proves("TOOL-3")
-async def test_a_racing_exchange_of_folder_and_link_never_leaks_or_writes_outside(prey: Bench) -> None:
+async def test_a_racing_exchange_of_folder_and_link_never_leaks_or_writes_outside(prey: ToolWorkspace) -> None:
     prey.write("sub/secret", "own words\n")
     (prey.root / "evil").symlink_to(prey.outside)
     outside, won = tree(prey.outside), 0
@@ -266,7 +266,7 @@ async def test_a_racing_exchange_of_folder_and_link_never_leaks_or_writes_outsid
 
 
 @proves("TOOL-3", "TOOL-5")
-async def test_a_racing_exchange_never_shows_outside_lines_in_a_search(prey: Bench) -> None:
+async def test_a_racing_exchange_never_shows_outside_lines_in_a_search(prey: ToolWorkspace) -> None:
     prey.write("sub/deep/secret", "own words, no more\n")
     (prey.outside / "deep").mkdir()
     (prey.outside / "deep/secret").write_text(SECRET)
@@ -292,7 +292,7 @@ async def test_a_racing_exchange_never_shows_outside_lines_in_a_search(prey: Ben
         ("grep", {"pattern": "secret", "path": "--pre=evil.sh"}),
     ],
 )
-async def test_searching_executes_nothing(prey: Bench, tool: str, parameters: dict[str, JsonValue]) -> None:
+async def test_searching_executes_nothing(prey: ToolWorkspace, tool: str, parameters: dict[str, JsonValue]) -> None:
     prey.write("evil.sh", "#!/bin/sh\ntouch ../outside/executed\n").chmod(0o755)
     prey.write("--pre=evil.sh", "secret\n")
     inside = tree(prey.root)
@@ -303,7 +303,7 @@ async def test_searching_executes_nothing(prey: Bench, tool: str, parameters: di
 
 @proves("TOOL-5")
 async def test_a_configuration_of_ripgrep_in_the_environment_is_not_heeded(
-    prey: Bench, monkeypatch: pytest.MonkeyPatch
+    prey: ToolWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = prey.write("evil.sh", "#!/bin/sh\ntouch ../outside/executed\n")
     script.chmod(0o755)
@@ -314,7 +314,7 @@ async def test_a_configuration_of_ripgrep_in_the_environment_is_not_heeded(
 
 
 @proves("TOOL-3", "TOOL-5")
-async def test_a_search_follows_no_links(prey: Bench) -> None:
+async def test_a_search_follows_no_links(prey: ToolWorkspace) -> None:
     link_to_folder(prey)
     (prey.root / "file-link").symlink_to(prey.outside / "secret")
     (prey.root / ".gitignore").symlink_to(prey.outside / "secret")
@@ -327,7 +327,7 @@ async def test_a_search_follows_no_links(prey: Bench) -> None:
     "pattern",
     ["(a*)*b", "(a|a)*$b", "a{1000}{1000}", "(((a{100}){100}){100}){100}", "(?:a?){300}a{300}", "\\p{L}{900}{900}"],
 )
-async def test_a_regular_expression_bomb_is_bounded(prey: Bench, pattern: str) -> None:
+async def test_a_regular_expression_bomb_is_bounded(prey: ToolWorkspace, pattern: str) -> None:
     prey.write("a.txt", "a" * 200_000 + "\n")
     await attempt_it(prey, Attempt("bomb", "grep", {"pattern": pattern}))
     result = await prey.call("grep", pattern="own", path="own.txt")
@@ -335,7 +335,7 @@ async def test_a_regular_expression_bomb_is_bounded(prey: Bench, pattern: str) -
 
 
 @proves("TOOL-3")
-async def test_an_outside_path_is_refused_for_good_and_kindly(prey: Bench) -> None:
+async def test_an_outside_path_is_refused_for_good_and_kindly(prey: ToolWorkspace) -> None:
     with pytest.raises(OutsideWorkspace) as refused:
         await prey.prepare("read_file", path="../outside/secret")
     assert not refused.value.retryable and "workspace" in refused.value.message

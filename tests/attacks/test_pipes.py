@@ -13,7 +13,7 @@ import pytest
 
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.roles import Permission
-from anycowork.workspace.stage import Layer
+from anycowork.sandbox.stage import Layer
 from attacks.test_plugins import bind_below
 from support.distributions import PluginBench
 from support.spec import proves
@@ -144,7 +144,7 @@ async def test_a_command_speaks_to_nobody(
     try:
         told = (
             await prey.call(
-                "execute_command", prey.hands(permissions=role), command=f"python3 -c {shlex.quote(script)}"
+                "execute_command", prey.tool_context(permissions=role), command=f"python3 -c {shlex.quote(script)}"
             )
         ).content
     except AnyCoworkError as refused:
@@ -172,7 +172,7 @@ async def test_a_planners_tools_neither_speak_nor_listen(
     speaking = os.open(prey.root / "pipe", os.O_WRONLY | os.O_NONBLOCK)
     os.write(speaking, b"for its owner")
     try:
-        await prey.call(tool, prey.hands(permissions=PLANNER), **parameters)
+        await prey.call(tool, prey.tool_context(permissions=PLANNER), **parameters)
     except AnyCoworkError as refused:
         assert "pipe" in refused.message
     os.close(speaking)

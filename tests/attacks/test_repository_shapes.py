@@ -14,8 +14,8 @@ import pytest
 
 from anycowork.domain.errors import OutsideWorkspace, ToolFault
 from anycowork.domain.tools import Status
-from support.hands import Bench, tree
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 HEAD = "ref: refs/heads/main\n"
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = {worktree}\n\tfsmonitor = {trap}\n"
@@ -136,7 +136,9 @@ def test_each_shape_makes_git_run_a_program(shape: Shape, trap: Path, tmp_path: 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place or "root")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("order", ["as written", "backwards", "by moving"])
-async def test_file_tools_make_no_repository(bench: Bench, trap: Path, shape: Shape, place: str, order: str) -> None:
+async def test_file_tools_make_no_repository(
+    bench: ToolWorkspace, trap: Path, shape: Shape, place: str, order: str
+) -> None:
     refused = 0
     paths = list(shape.files) if order != "backwards" else list(reversed(shape.files))
     for number, path in enumerate(paths):
@@ -152,7 +154,7 @@ async def test_file_tools_make_no_repository(bench: Bench, trap: Path, shape: Sh
 
 
 @proves("SNAP-4", "TOOL-3")
-async def test_no_folder_is_moved_so_that_a_repository_results(bench: Bench, trap: Path) -> None:
+async def test_no_folder_is_moved_so_that_a_repository_results(bench: ToolWorkspace, trap: Path) -> None:
     for path, content in {"x/HEAD": HEAD, "x/config": config(), "o/objects/x": "x", "o/refs/x": "x"}.items():
         bench.write(path, content.replace("{trap}", str(trap)))
     await bench.call("move_file", path="o/objects", to="x/objects")
@@ -168,7 +170,7 @@ async def test_no_folder_is_moved_so_that_a_repository_results(bench: Bench, tra
 @proves("SNAP-4")
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place or "root")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-async def test_a_command_makes_no_repository(bench: Bench, trap: Path, shape: Shape, place: str) -> None:
+async def test_a_command_makes_no_repository(bench: ToolWorkspace, trap: Path, shape: Shape, place: str) -> None:
     result = await bench.call("execute_command", command="; ".join(as_commands(shape, place, trap)))
     assert result.facts["dropped"] == "never_path", result.content
     assert tree(bench.root) == {} and sprung(trap, bench.root) == []
@@ -176,7 +178,7 @@ async def test_a_command_makes_no_repository(bench: Bench, trap: Path, shape: Sh
 
 @proves("SNAP-4")
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-async def test_several_commands_make_no_repository_together(bench: Bench, trap: Path, shape: Shape) -> None:
+async def test_several_commands_make_no_repository_together(bench: ToolWorkspace, trap: Path, shape: Shape) -> None:
     outcomes = [await bench.call("execute_command", command=words) for words in as_commands(shape, "d/", trap)]
     assert any(outcome.facts.get("dropped") == "never_path" for outcome in outcomes)
     assert sprung(trap, bench.root) == []
@@ -184,7 +186,7 @@ async def test_several_commands_make_no_repository_together(bench: Bench, trap: 
 
 @proves("SNAP-4")
 @pytest.mark.parametrize("by_hand", [*itertools.combinations(["HEAD", "objects/x", "refs/x"], 2)], ids=str)
-async def test_what_is_there_already_counts(bench: Bench, trap: Path, by_hand: tuple[str, str]) -> None:
+async def test_what_is_there_already_counts(bench: ToolWorkspace, trap: Path, by_hand: tuple[str, str]) -> None:
     """A person's own files make two thirds of a repository; neither a command nor a file tool adds the last."""
     contents = {"HEAD": HEAD, "objects/x": "x", "refs/x": "x"}
     for path in by_hand:
@@ -199,7 +201,7 @@ async def test_what_is_there_already_counts(bench: Bench, trap: Path, by_hand: t
 
 
 @proves("SNAP-4", "TOOL-3")
-async def test_a_repository_that_was_there_is_held_like_a_git_folder(bench: Bench, trap: Path) -> None:
+async def test_a_repository_that_was_there_is_held_like_a_git_folder(bench: ToolWorkspace, trap: Path) -> None:
     git(bench.root, trap.parent, "init", "-q", "--bare", "backup.git")
     for words in (
         "echo x >> backup.git/config",
@@ -275,7 +277,7 @@ PLAIN = {
 
 
 @pytest.fixture
-def project(bench: Bench, trap: Path) -> Bench:
+def project(bench: ToolWorkspace, trap: Path) -> ToolWorkspace:
     """A repository with two commits."""
     git(bench.root, trap.parent, "init", "-q", "-b", "main")
     for number in "12":
@@ -291,7 +293,7 @@ WHO = "git() { command git -c user.name=t -c user.email=t -c safe.directory='*' 
 
 @proves("SNAP-4")
 @pytest.mark.parametrize("words", NEVER.values(), ids=NEVER)
-async def test_what_git_takes_orders_from_is_never_committed(project: Bench, words: str) -> None:
+async def test_what_git_takes_orders_from_is_never_committed(project: ToolWorkspace, words: str) -> None:
     before = tree(project.root / ".git")
     result = await project.call("execute_command", command=WHO + words)
     assert result.facts.get("dropped") == "never_path", result.content
@@ -300,14 +302,14 @@ async def test_what_git_takes_orders_from_is_never_committed(project: Bench, wor
 
 @proves("SNAP-4")
 @pytest.mark.parametrize("words", ASKED.values(), ids=ASKED)
-async def test_other_state_of_git_needs_a_persons_word(project: Bench, words: str) -> None:
+async def test_other_state_of_git_needs_a_persons_word(project: ToolWorkspace, words: str) -> None:
     result = await project.call("execute_command", command=WHO + words)
     assert result.facts.get("dropped") == "needs_a_persons_word", result.content
 
 
 @proves("SNAP-4")
 @pytest.mark.parametrize("words", PLAIN.values(), ids=PLAIN)
-async def test_ordinary_work_with_git_needs_no_word(project: Bench, words: str) -> None:
+async def test_ordinary_work_with_git_needs_no_word(project: ToolWorkspace, words: str) -> None:
     result = await project.call("execute_command", command=WHO + words)
     assert result.status is Status.OK and "dropped" not in result.facts, result.content
 
@@ -335,7 +337,7 @@ open('.git/index', 'wb').write(data + hashlib.sha1(data).digest())
 @pytest.mark.parametrize(
     ("forgery", "says"), [(FORGED_STATE, "'a.txt'"), (FORGED_TREE, "'src'")], ids=["state", "tree"]
 )
-async def test_a_forged_index_needs_a_persons_word(project: Bench, forgery: str, says: str) -> None:
+async def test_a_forged_index_needs_a_persons_word(project: ToolWorkspace, forgery: str, says: str) -> None:
     project.write("forge.py", forgery)
     words = "echo 9 > a.txt; python3 forge.py" if forgery is FORGED_STATE else "python3 forge.py"
     result = await project.call("execute_command", command=words)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.chats.rollback import RollbackWish
+from anycowork.chats.rollback_service import RollbackRequest
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import NotAllowed, NotKept, OutsideWorkspace, RestoreConflict, ToolFault
 from anycowork.domain.journal import AddChat, Change
@@ -127,7 +127,7 @@ async def test_only_a_person_goes_back(tmp_path: Path, kind: PrincipalKind) -> N
         (house.root / "a.txt").write_text("old")
         before = await house.change(["a.txt"], lambda: (house.root / "a.txt").write_text("new"))
         with pytest.raises(NotAllowed):
-            await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackWish())
+            await house.desk.restore(Principal("x", kind, "X"), CHAT, before.id, RollbackRequest())
         assert (house.root / "a.txt").read_text() == "new"
 
 

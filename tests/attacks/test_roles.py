@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.permissions.roles import BUILT_IN
-from support.house import TOKEN, Chat, Guest, Json, at_home
+from support.live_server import TOKEN, Json, LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -22,7 +22,7 @@ READ_ONLY = [role.name for role in BUILT_IN if not role.permissions - {"read_fil
 EVERYTHING = {"tool": "*", "resource": "*", "effect": "allow", "scope": "global"}
 
 
-def untouched(guest: Guest) -> bool:
+def untouched(guest: LiveServer) -> bool:
     files = {path.name: path.read_text() for path in guest.workspace.iterdir() if path.is_file()}
     return files.get("own.txt") == "own\n" and not files.keys() & {"a.txt", "moved.txt"}
 
@@ -31,7 +31,7 @@ def decision(approval: Json, word: str = "allow_once") -> Json:
     return {"decisions": [{"id": approval["id"], "decision": word}]}
 
 
-async def pending(guest: Guest, chat: Chat) -> Json:
+async def pending(guest: LiveServer, chat: LiveChat) -> Json:
     await chat.send("do it")
     (approval,) = await chat.approvals()
     return approval
@@ -44,7 +44,7 @@ async def pending(guest: Guest, chat: Chat) -> Json:
 @pytest.mark.parametrize("role", READ_ONLY)
 @pytest.mark.parametrize("reply", CHANGES.values(), ids=CHANGES.keys())
 async def test_a_role_that_only_reads_changes_nothing(tmp_path: Path, role: str, reply: str) -> None:
-    async with at_home(tmp_path, replies=[reply, "I may not."], files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, replies=[reply, "I may not."], files={"own.txt": "own\n"}) as guest:
         await guest.ask("POST", "/rules", EVERYTHING, expect=201)
         chat = await guest.chat(role=role)
         await chat.send("do it")
@@ -61,7 +61,7 @@ async def test_a_role_that_only_reads_changes_nothing(tmp_path: Path, role: str,
 async def test_a_pending_call_does_not_outlive_a_switch_to_a_role_that_may_not(
     tmp_path: Path, role: str, reply: str
 ) -> None:
-    async with at_home(tmp_path, replies=[reply, "Done."], files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, replies=[reply, "Done."], files={"own.txt": "own\n"}) as guest:
         chat = await guest.chat()
         approval = await pending(guest, chat)
         await guest.ask("PUT", f"{chat.path}/role", {"role": role}, expect=409)
@@ -73,7 +73,7 @@ async def test_a_pending_call_does_not_outlive_a_switch_to_a_role_that_may_not(
 
 @proves("PER-3", "APR-8")
 async def test_switching_away_and_back_revives_no_call(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[CREATE, "Done."], files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, replies=[CREATE, "Done."], files={"own.txt": "own\n"}) as guest:
         chat = await guest.chat()
         approval = await pending(guest, chat)
         await chat.switch("planner", confirm=True)
@@ -84,7 +84,7 @@ async def test_switching_away_and_back_revives_no_call(tmp_path: Path) -> None:
 
 @proves("PER-3")
 async def test_what_a_planner_was_refused_is_not_done_when_the_role_is_switched(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[CREATE, "I may not."], files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, replies=[CREATE, "I may not."], files={"own.txt": "own\n"}) as guest:
         await guest.ask("POST", "/rules", EVERYTHING, expect=201)
         chat = await guest.chat(role="planner")
         await chat.send("create")
@@ -103,12 +103,12 @@ async def test_a_role_whose_file_vanished_may_do_nothing_and_is_no_actor(tmp_pat
     file.parent.mkdir(parents=True)
     file.write_text(OWN_ROLE)
     (tmp_path / "data").chmod(0o700)
-    async with at_home(tmp_path, files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, files={"own.txt": "own\n"}) as guest:
         chat_id = (await guest.chat(role="scribe")).id
     file.unlink()
-    async with at_home(tmp_path, replies=[CREATE, "I may not."]) as guest:
+    async with live_server(tmp_path, replies=[CREATE, "I may not."]) as guest:
         await guest.ask("POST", "/rules", EVERYTHING, expect=201)
-        chat = Chat(guest, await guest.ask("GET", f"/context/{chat_id}"))
+        chat = LiveChat(guest, await guest.ask("GET", f"/context/{chat_id}"))
         await chat.send("create")
         assert [result["error"]["code"] for result in await chat.results()] == ["forbidden_by_role"]
         assert untouched(guest)
@@ -120,12 +120,12 @@ async def test_a_call_that_waits_is_not_run_when_its_roles_file_vanished(tmp_pat
     file.parent.mkdir(parents=True)
     file.write_text(OWN_ROLE)
     (tmp_path / "data").chmod(0o700)
-    async with at_home(tmp_path, replies=[CREATE], files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, replies=[CREATE], files={"own.txt": "own\n"}) as guest:
         chat = await guest.chat(role="scribe")
         await pending(guest, chat)
     file.unlink()
-    async with at_home(tmp_path, replies=["I may not."]) as guest:
-        chat = Chat(guest, await guest.ask("GET", f"/context/{chat.id}"))
+    async with live_server(tmp_path, replies=["I may not."]) as guest:
+        chat = LiveChat(guest, await guest.ask("GET", f"/context/{chat.id}"))
         await chat.decide()
         assert [result["error"]["code"] for result in await chat.results()] == ["forbidden_by_role"]
         assert untouched(guest)
@@ -150,7 +150,7 @@ PLANTED = {
 async def test_a_call_that_stood_in_a_result_is_asked_whatever_rules_allow(tmp_path: Path, by: str, text: str) -> None:
     shows = call("read_file", path="evil.txt") if by == "file" else call("execute_command", command="cat evil.txt")
     files = {"own.txt": "own\n", "evil.txt": text}
-    async with at_home(tmp_path, replies=[shows, CREATE, "Done."], files=files) as guest:
+    async with live_server(tmp_path, replies=[shows, CREATE, "Done."], files=files) as guest:
         await guest.ask("POST", "/rules", EVERYTHING, expect=201)
         chat = await guest.chat()
         assert (await chat.send("look at it"))["state"] == "awaiting_approval"
@@ -170,7 +170,7 @@ ORDERS = {
 async def test_json_in_a_file_switches_allows_and_decides_nothing(tmp_path: Path, order: Json) -> None:
     replies = [call("read_file", path="evil.json"), json.dumps(order), CREATE, "I may not."]
     files = {"own.txt": "own\n", "evil.json": json.dumps(order)}
-    async with at_home(tmp_path, replies=replies, files=files) as guest:
+    async with live_server(tmp_path, replies=replies, files=files) as guest:
         chat = await guest.chat(role="planner")
         await chat.send("read it")
         if (await chat.show())["state"] == "idle":
@@ -185,7 +185,7 @@ async def test_json_in_a_file_switches_allows_and_decides_nothing(tmp_path: Path
 @proves("SEC-5", "APR-8")
 @pytest.mark.parametrize("role", ["actor", "tester"])
 async def test_a_command_cannot_approve_even_with_the_token(tmp_path: Path, role: str) -> None:
-    async with at_home(tmp_path, files={"own.txt": "own\n"}) as guest:
+    async with live_server(tmp_path, files={"own.txt": "own\n"}) as guest:
         waiting = await guest.chat()
         guest.model.replies = [CREATE]
         approval = await pending(guest, waiting)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Caller
+from support.cli_process import SOURCE, WHOLE_PROCESS
+from support.fork_server import ForkServer, fork_server
+from support.live_server import Caller
 from support.scripted_model import ScriptedModel, call, serve_in_thread
-from support.seed import Seed, planted
 from support.server import ChildServer, child_server
-from support.typing_people import SOURCE, WHOLE_PROCESS
 
 HOSTILE_FILES = {
     "open objects": '"tool" ' + "{" * 250_000,
@@ -22,10 +22,10 @@ HOSTILE_FILES = {
 
 
 @pytest.fixture(scope="module")
-def seed() -> Iterator[Seed]:
+def seed() -> Iterator[ForkServer]:
     if sys.platform != "linux":
         pytest.skip("forks the server from a loaded process")
-    with planted(source=SOURCE) as seed:
+    with fork_server(source=SOURCE) as seed:
         yield seed
 
 
@@ -36,7 +36,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def server(seed: Seed, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
+def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
     with child_server(seed, tmp_path, model_url=model.base_url) as server:
         yield server
 

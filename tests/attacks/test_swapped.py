@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.store.importing import Importer
-from support.house import Chat, Guest, Refused, at_home
+from anycowork.store.sqlite.importer import Importer
+from support.live_server import LiveChat, LiveServer, RequestRefused, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -27,14 +27,14 @@ def neighbour(tmp_path: Path) -> Path:
     return folder
 
 
-async def allow_all(chat: Chat) -> None:
+async def allow_all(chat: LiveChat) -> None:
     for _ in range(3):
         if (await chat.show())["state"] != "awaiting_approval":
             return
         await chat.decide("allow_once")
 
 
-def was_shown(guest: Guest) -> bool:
+def was_shown(guest: LiveServer) -> bool:
     return any(SECRET in json.dumps(request) for request in guest.model.requests)
 
 
@@ -43,7 +43,7 @@ def was_shown(guest: Guest) -> bool:
 async def test_a_link_put_in_the_place_of_the_workspace_leads_no_approved_call_out(tmp_path: Path, change: str) -> None:
     """As another agent could, whose workspace holds this one."""
     outside = neighbour(tmp_path)
-    async with at_home(tmp_path, replies=[CHANGES[change]], files={"inner/secret": "own secret"}) as guest:
+    async with live_server(tmp_path, replies=[CHANGES[change]], files={"inner/secret": "own secret"}) as guest:
         guest.model.replies += ["I could not."] * 3
         chat = await guest.chat(workspace=str(guest.workspace / "inner"))
         await chat.send("go")
@@ -59,7 +59,7 @@ async def test_a_link_put_in_the_place_of_the_workspace_leads_no_approved_call_o
 async def test_an_agent_that_replaces_an_inner_workspace_by_a_link_opens_no_other_folder(tmp_path: Path) -> None:
     outside = neighbour(tmp_path)
     swap = call("execute_command", command=f"mv inner away && ln -s {outside} inner")
-    async with at_home(tmp_path, replies=[swap, "Done."], files={"inner/a.txt": "a"}) as guest:
+    async with live_server(tmp_path, replies=[swap, "Done."], files={"inner/a.txt": "a"}) as guest:
         inner = str(guest.workspace / "inner")
         await guest.ask("POST", "/workspaces", {"root": inner}, expect=201)
         inside = await guest.chat(workspace=inner)
@@ -70,7 +70,7 @@ async def test_an_agent_that_replaces_an_inner_workspace_by_a_link_opens_no_othe
         guest.model.replies = [call("read_file", path="secret"), call("execute_command", command="cat secret"), "Done."]
         await inside.send("read it")
         assert not was_shown(guest) and await inside.results() == []
-        with pytest.raises(Refused, match="422"):
+        with pytest.raises(RequestRefused, match="422"):
             await guest.chat(workspace=inner)
 
 
@@ -84,14 +84,14 @@ async def test_an_imported_chat_works_in_no_folder_that_nobody_registered(
     named = {"unregistered": str(outside), "/": "/", "home": str(outside), "data": str(tmp_path / "data")}[where]
     if where == "home":
         monkeypatch.setenv("HOME", str(outside))
-    async with at_home(tmp_path, replies=[call("grep", pattern="secret"), "Done."]) as guest:
+    async with live_server(tmp_path, replies=[call("grep", pattern="secret"), "Done."]) as guest:
         database = guest.house.database
-        importer = Importer(database.writer, guest.house.rooms.clock, str(guest.workspace), "person:owner")
+        importer = Importer(database.writer, guest.house.services.clock, str(guest.workspace), "person:owner")
         source = {"id": "01890000-0000-7000-8000-000000000001", "workspace": named, "messages": []}
         report = await importer.load(json.dumps(source).encode())
         assert report.chats == 1 and not report.problems
         listed = (await guest.ask("GET", "/context"))["contexts"]
-        chat = Chat(guest, next(item for item in listed if item["workspace"] == named))
+        chat = LiveChat(guest, next(item for item in listed if item["workspace"] == named))
         await chat.send("look around")
         assert (await chat.show())["state"] == "idle"
         assert not was_shown(guest) and await chat.results() == []

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import Status
-from anycowork.workspace.git_identity import git_identity
-from anycowork.workspace.stage import Staging
-from anycowork.workspace.toolchains import Toolchains, find_toolchains
-from support.hands import Bench, tree
+from anycowork.sandbox.git_identity import git_identity
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.toolchains import Toolchains, find_toolchains
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace, tree
 
 SECRET = "the secret of the person"
 SECRETS = (
@@ -33,7 +33,7 @@ class Home:
     """`path` is the PATH of whoever starts the server there."""
 
     folder: Path
-    bench: Bench
+    bench: ToolWorkspace
 
     def program(self, place: str, says: str) -> Path:
         file = self.folder / place
@@ -61,7 +61,7 @@ class Home:
 
 
 @pytest.fixture
-def home(bench: Bench, tmp_path: Path) -> Home:
+def home(bench: ToolWorkspace, tmp_path: Path) -> Home:
     made = Home(tmp_path / "person", bench)
     for place in SECRETS:
         (made.folder / place).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Guest, at_home
+from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 from support.workflows import BUILT_IN, HEAD, faults, listed, names, progress, started, supplied, trust, written
@@ -18,7 +18,7 @@ def evil(head: str = "") -> str:
     return EVIL.replace("{head}", head)
 
 
-async def allow_everything(guest: Guest) -> None:
+async def allow_everything(guest: LiveServer) -> None:
     """So that nothing but the attacked check can stand in the way."""
     await guest.ask("POST", "/rules", EVERYTHING, expect=201)
 
@@ -29,7 +29,7 @@ async def allow_everything(guest: Guest) -> None:
 @proves("SEC-4")
 @pytest.mark.parametrize("name", BUILT_IN)
 async def test_a_workspace_cannot_take_the_place_of_a_built_in_one(tmp_path: Path, name: str) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         supplied(guest.workspace, **{name: evil()})
         assert (await listed(guest, name))["source"] == "built_in"
         (fault,) = await faults(guest)
@@ -39,7 +39,7 @@ async def test_a_workspace_cannot_take_the_place_of_a_built_in_one(tmp_path: Pat
 @proves("SEC-4")
 async def test_a_file_of_another_name_cannot_call_itself_a_built_in_one(tmp_path: Path) -> None:
     written(tmp_path, mine=evil('name = "explain_code"\n'))
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         supplied(guest.workspace, theirs=evil('name = "explain_code"\n'))
         assert (await listed(guest, "explain_code"))["source"] == "built_in" and len(await faults(guest)) == 2
 
@@ -47,7 +47,7 @@ async def test_a_file_of_another_name_cannot_call_itself_a_built_in_one(tmp_path
 @proves("SEC-4")
 async def test_an_untrusted_file_hides_nothing_that_a_person_wrote(tmp_path: Path) -> None:
     written(tmp_path, mine=HEAD + "Go.\n", ship=HEAD + "```workflow\nmine\n```\n")
-    async with at_home(tmp_path, replies=["a", "b"]) as guest:
+    async with live_server(tmp_path, replies=["a", "b"]) as guest:
         await allow_everything(guest)
         supplied(guest.workspace, mine=HEAD + "```workflow\nexplain_code path=x\n```\n")
         chat = await guest.chat(role="planner")
@@ -60,7 +60,7 @@ async def test_an_untrusted_file_hides_nothing_that_a_person_wrote(tmp_path: Pat
 @proves("SEC-4")
 async def test_a_trusted_workflow_cannot_run_an_untrusted_one(tmp_path: Path) -> None:
     written(tmp_path, outer=HEAD + "```workflow\ntheirs\n```\n")
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         await allow_everything(guest)
         supplied(guest.workspace, theirs=evil())
         chat = await guest.chat()
@@ -72,7 +72,7 @@ async def test_a_trusted_workflow_cannot_run_an_untrusted_one(tmp_path: Path) ->
 async def test_links_are_not_followed_out_of_the_workspace_nor_inside_it(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "linked.md").write_text(evil())
-    async with at_home(tmp_path, files={"notes.md": evil()}) as guest:
+    async with live_server(tmp_path, files={"notes.md": evil()}) as guest:
         supplied(guest.workspace, real=evil())
         folder = guest.workspace / ".anycowork" / "workflows"
         (folder / "out.md").symlink_to(tmp_path / "outside" / "linked.md")
@@ -89,7 +89,7 @@ async def test_links_are_not_followed_out_of_the_workspace_nor_inside_it(tmp_pat
 async def test_a_linked_folder_supplies_nothing(tmp_path: Path, linked: str) -> None:
     outside = tmp_path / "outside"
     supplied(outside, theirs=evil())
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         (guest.workspace / linked).parent.mkdir(exist_ok=True)
         (guest.workspace / linked).symlink_to(outside / linked)
         assert "theirs" not in await names(guest)
@@ -99,7 +99,7 @@ async def test_a_linked_folder_supplies_nothing(tmp_path: Path, linked: str) -> 
 
 @proves("SEC-4")
 async def test_what_was_trusted_and_then_changed_does_not_run(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         await allow_everything(guest)
         supplied(guest.workspace, theirs=HEAD + "Go.\n")
         await trust(guest, guest.workspace, "theirs")
@@ -113,7 +113,7 @@ async def test_what_was_trusted_and_then_changed_does_not_run(tmp_path: Path) ->
 async def test_an_agent_cannot_make_its_own_workflow_trusted(tmp_path: Path) -> None:
     """Even one that may write everywhere: trust is a person's, and by content."""
     make = call("create_file", path=".anycowork/workflows/mine.md", content=evil())
-    async with at_home(tmp_path, replies=[make, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[make, "Done."]) as guest:
         chat = await guest.chat()
         await chat.send("write a workflow")
         await chat.decide()
@@ -122,7 +122,7 @@ async def test_an_agent_cannot_make_its_own_workflow_trusted(tmp_path: Path) -> 
 
 
 async def test_a_huge_file_is_told_and_not_read(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         supplied(guest.workspace, huge=evil() + "x" * 70_000, latin="")
         (guest.workspace / ".anycowork" / "workflows" / "latin.md").write_bytes(b"+++\n\xff\n+++\n")
         told = {Path(fault["path"]).stem: fault["reason"] for fault in await faults(guest)}
@@ -130,7 +130,7 @@ async def test_a_huge_file_is_told_and_not_read(tmp_path: Path) -> None:
 
 
 async def test_a_thousand_files_are_bounded_and_the_built_in_ones_still_answer(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         supplied(guest.workspace, **{f"w{number:04}": evil() for number in range(1000)})
         assert len(await names(guest)) == 200 + len(BUILT_IN)
         (fault,) = await faults(guest)
@@ -160,7 +160,7 @@ async def test_a_value_stays_text_whatever_it_looks_like(tmp_path: Path, kind: s
         tell='+++\ndescription = "x"\n[[parameters]]\nname = "who"\n+++\n## Go\n\nFor [{{who}}].\n'
         '## Keep\n```tool\n{"tool": "create_file", "parameters": {"path": "kept.txt", "content": "{{who}}"}}\n```\n',
     )
-    async with at_home(tmp_path, replies=["Fine."]) as guest:
+    async with live_server(tmp_path, replies=["Fine."]) as guest:
         await allow_everything(guest)
         chat = await guest.chat()
         await started(chat, "tell", who=value)
@@ -178,7 +178,7 @@ async def test_a_value_in_a_command_does_not_widen_a_rule(tmp_path: Path) -> Non
         show='+++\ndescription = "x"\n[[parameters]]\nname = "what"\n+++\n## Go\n'
         '```tool\n{"tool": "execute_command", "parameters": {"command": "echo {{what}}"}}\n```\n',
     )
-    async with at_home(tmp_path, files={"own.txt": "own"}) as guest:
+    async with live_server(tmp_path, files={"own.txt": "own"}) as guest:
         rule = {"tool": "execute_command", "resource": "echo *", "effect": "allow", "scope": "global"}
         await guest.ask("POST", "/rules", rule, expect=201)
         chat = await guest.chat()
@@ -198,7 +198,7 @@ async def test_no_run_gives_a_role_what_it_lacks(tmp_path: Path, role: str) -> N
         mine=evil("needs = []\n"),
         outer='+++\ndescription = "x"\nneeds = []\n+++\n## Go\n```workflow\nmine\n```\n',
     )
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         await allow_everything(guest)
         chat = await guest.chat(role=role)
         for name in ("mine", "outer"):
@@ -214,7 +214,7 @@ async def test_a_planners_prompt_step_cannot_write_though_everything_is_allowed(
         call("execute_command", command="touch evil.txt"),
         "No.",
     ]
-    async with at_home(tmp_path, replies=replies, files={"a.py": "x = 1\n"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.py": "x = 1\n"}) as guest:
         await allow_everything(guest)
         chat = await guest.chat(role="planner")
         await started(chat, "explain_code", path="a.py")
@@ -226,7 +226,7 @@ async def test_a_planners_prompt_step_cannot_write_though_everything_is_allowed(
 @proves("PER-4", "WFL-3")
 async def test_a_switch_while_a_run_is_parked_ends_it_and_its_approval(tmp_path: Path) -> None:
     written(tmp_path, mine=evil())
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         await started(chat, "mine")
         await chat.rest()
@@ -242,7 +242,7 @@ async def test_a_switch_while_a_run_is_parked_ends_it_and_its_approval(tmp_path:
 @proves("SWI-1")
 async def test_no_step_can_switch_the_role(tmp_path: Path) -> None:
     written(tmp_path, mine='+++\ndescription = "x"\nrole = "actor"\n+++\n## Go\nGo.\n')
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         (fault,) = await faults(guest)
         assert "role" in fault["reason"] and "mine" not in await names(guest)
 
@@ -259,7 +259,7 @@ async def test_no_step_can_switch_the_role(tmp_path: Path) -> None:
     ],
 )
 async def test_a_client_key_reaches_no_workflow_and_trusts_nothing(tmp_path: Path, method: str, path: str) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         key = (await guest.ask("POST", "/keys", {"name": "editor"}, expect=201))["key"]
         trusting = {"trust": {"workspace": str(guest.workspace), "path": "x", "sha256": "0" * 64}}
@@ -271,7 +271,7 @@ async def test_a_client_key_reaches_no_workflow_and_trusts_nothing(tmp_path: Pat
 
 @proves("LOOP-9")
 async def test_a_models_words_cannot_invoke_a_workflow(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["/create_project name=evil"]) as guest:
+    async with live_server(tmp_path, replies=["/create_project name=evil"]) as guest:
         await allow_everything(guest)
         chat = await guest.chat()
         await chat.send("hello")

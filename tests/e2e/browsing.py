@@ -14,8 +14,8 @@ from typing import Any
 
 from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 
-from anycowork.api.page import has_web_ui
-from support.house import TOKEN, Guest, at_home
+from anycowork.api.routes.page import has_web_ui
+from support.live_server import TOKEN, LiveServer, live_server
 from support.scripted_model import Script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,11 +35,11 @@ async def at_the_page(
     viewport: dict[str, int] = DESK,
     dark: bool = False,
     **more: Any,
-) -> AsyncIterator[tuple[Page, Guest]]:
+) -> AsyncIterator[tuple[Page, LiveServer]]:
     """Fails the test if the page logged an error or broke its content policy. With `guide` no model is configured at all."""
     settings = {"model": None, "providers": (), **more} if guide else more
     async with (
-        at_home(tmp_path, replies=replies, **settings) as guest,
+        live_server(tmp_path, replies=replies, **settings) as guest,
         a_browser() as browser,
         a_page(browser, guest.url, viewport=viewport, dark=dark) as page,
     ):

@@ -7,8 +7,8 @@ import pytest
 import pytest_asyncio
 
 from e2e.browsing import sharing_a_browser
+from support.cli_process import CommandLine, ServeProcess
 from support.scripted_model import ScriptedModel, serve_in_thread
-from support.typing_people import Desk, Served
 
 
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
@@ -32,7 +32,9 @@ def models() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel) -> Iterator[tuple[Desk, Served]]:
-    desk = Desk(tmp_path_factory.mktemp("shared"), models.base_url)
+def shared(
+    tmp_path_factory: pytest.TempPathFactory, models: ScriptedModel
+) -> Iterator[tuple[CommandLine, ServeProcess]]:
+    desk = CommandLine(tmp_path_factory.mktemp("shared"), models.base_url)
     with desk.serving() as server:
         yield desk, server

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from support.cli_process import CommandLine, ServeProcess
 from support.scripted_model import ScriptedModel
 from support.spec import proves
-from support.typing_people import Desk, Served
 
 RULES = "Use tabs.\n"
 HASH = sha256(RULES.encode()).hexdigest()
 
 
 @pytest.fixture
-def desk(shared: tuple[Desk, Served], models: ScriptedModel) -> Iterator[Desk]:
+def desk(shared: tuple[CommandLine, ServeProcess], models: ScriptedModel) -> Iterator[CommandLine]:
     """Its server runs; each command attaches to it. The folder has instructions that nobody trusted."""
     models.replies.clear()
     desk = shared[0]
@@ -28,7 +28,7 @@ def desk(shared: tuple[Desk, Served], models: ScriptedModel) -> Iterator[Desk]:
 
 
 @proves("SEC-4", "CLI-1")
-def test_they_are_shown_trusted_by_what_was_read_and_distrusted(desk: Desk, models: ScriptedModel) -> None:
+def test_they_are_shown_trusted_by_what_was_read_and_distrusted(desk: CommandLine, models: ScriptedModel) -> None:
     shown = desk.type("instructions")
     assert (shown.returncode, shown.stdout) == (0, RULES) and "Nobody has trusted it" in shown.stderr
     assert f"anycowork instructions --trust {HASH[:12]}" in shown.stderr
@@ -42,7 +42,7 @@ def test_they_are_shown_trusted_by_what_was_read_and_distrusted(desk: Desk, mode
 
 
 @proves("SEC-4")
-def test_a_run_says_that_it_ignored_them(desk: Desk, models: ScriptedModel) -> None:
+def test_a_run_says_that_it_ignored_them(desk: CommandLine, models: ScriptedModel) -> None:
     models.replies += ["Hello.", "Hello."]
     ran = desk.type("run", "hello")
     assert (ran.returncode, ran.stdout) == (0, "Hello.\n")
@@ -63,12 +63,14 @@ def test_a_run_says_that_it_ignored_them(desk: Desk, models: ScriptedModel) -> N
         (["--distrust"], 1, "trusted file"),
     ],
 )
-def test_what_cannot_be_trusted_is_refused_with_the_way_out(desk: Desk, words: list[str], code: int, told: str) -> None:
+def test_what_cannot_be_trusted_is_refused_with_the_way_out(
+    desk: CommandLine, words: list[str], code: int, told: str
+) -> None:
     done = desk.type("instructions", *words)
     assert done.returncode == code and told in done.stderr
 
 
-def test_a_folder_without_them_says_so(desk: Desk) -> None:
+def test_a_folder_without_them_says_so(desk: CommandLine) -> None:
     (desk.workspace / "AGENTS.md").unlink()
     done = desk.type("instructions", "--json")
     assert json.loads(done.stdout) == {"instructions": None}

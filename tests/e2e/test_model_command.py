@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from support.cli_process import CommandLine
 from support.scripted_model import HttpError, serve_in_thread
 from support.spec import proves
-from support.typing_people import Desk
 
 KEY = "sk-typed-0123456789abcdef"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
 
 
 @proves("MOD-1", "MOD-2", "SEC-2")
-def test_a_model_is_connected_used_and_removed_from_the_terminal(desk: Desk) -> None:
+def test_a_model_is_connected_used_and_removed_from_the_terminal(desk: CommandLine) -> None:
     with serve_in_thread(["OK", HttpError(401), "Good day."]) as model:
         done = desk.type("model", "connect", model.base_url, "--name", "office", "--key-stdin", piped=f"{KEY}\n")
         assert (done.returncode, "office is ready" in done.stdout) == (0, True), done.stderr
@@ -41,6 +41,6 @@ def test_a_model_is_connected_used_and_removed_from_the_terminal(desk: Desk) -> 
     ("words", "said"),
     [(("model", "connect", "opnai"), "known server"), (("model", "connect", "openai"), "--key-stdin")],
 )
-def test_what_cannot_be_connected_is_a_usage_error(desk: Desk, words: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_connected_is_a_usage_error(desk: CommandLine, words: tuple[str, ...], said: str) -> None:
     done = desk.type(*words, piped="")
     assert done.returncode == 2 and said in done.stderr

@@ -12,15 +12,15 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from support.cli_process import PATIENCE, WHOLE_PROCESS, CommandLine, ending
 from support.spec import proves
-from support.typing_people import PATIENCE, WHOLE_PROCESS, Desk, ending
 
 LINK = re.compile(r"http://127\.0\.0\.1:\d+/#code=([\w-]+)")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def desk(tmp_path: Path) -> CommandLine:
+    return CommandLine(tmp_path)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def redeem(link: str) -> int:
 
 @proves("SEC-1", "SEC-2")
 def test_the_browser_is_started_with_a_code_and_the_terminal_shows_no_token(
-    desk: Desk, opened: tuple[str, int]
+    desk: CommandLine, opened: tuple[str, int]
 ) -> None:
     browser, pipe = opened
     terminal, stdout = pty.openpty()
@@ -67,7 +67,7 @@ def test_the_browser_is_started_with_a_code_and_the_terminal_shows_no_token(
 
 
 @proves("SEC-1")
-def test_anycowork_open_makes_a_link_for_a_running_server(desk: Desk, opened: tuple[str, int]) -> None:
+def test_anycowork_open_makes_a_link_for_a_running_server(desk: CommandLine, opened: tuple[str, int]) -> None:
     browser, pipe = opened
     assert "No server runs" in desk.type("open").stderr
     with desk.serving() as server:

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.cli_process import CommandLine
 from support.spec import proves
-from support.typing_people import Desk
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -22,13 +22,13 @@ def walk() -> str:
 
 @proves("NEW-1")
 def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = CommandLine(tmp_path)
     home = tmp_path / "home"
     subprocess.run(["sh", str(ROOT / "scripts/first_workspace.sh"), str(home / "AnyCowork")], check=True)
     clone = tmp_path / "clone" / ".venv" / "bin"
     clone.mkdir(parents=True)
     command = clone / "anycowork"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m anycowork.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m anycowork.cli.main "$@"\n')
     command.chmod(0o755)
     with desk.serving("--workspace", str(home / "AnyCowork"), HOME=str(home)) as served:
         script = walk().replace("http://127.0.0.1:8484", served.url)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from support.cli_process import WHOLE_PROCESS, CommandLine, ServeProcess, ending
 from support.scripted_model import Hang, HttpError, ScriptedModel, call
 from support.spec import proves
-from support.typing_people import WHOLE_PROCESS, Desk, Served, ending
 
 STEP = {"action": "Write hello.txt", "tools_needed": ["create_file"], "paths": ["hello.txt"]}
 PLAN = {"goal": "Greet", "steps": [STEP]}
@@ -25,24 +25,24 @@ def model(models: ScriptedModel) -> ScriptedModel:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, model: ScriptedModel) -> Desk:
+def desk(tmp_path: Path, model: ScriptedModel) -> CommandLine:
     """A data folder of its own, without a server: each run brings one along."""
-    return Desk(tmp_path, model.base_url)
+    return CommandLine(tmp_path, model.base_url)
 
 
 @pytest.fixture
-def attached(shared: tuple[Desk, Served]) -> Desk:
+def attached(shared: tuple[CommandLine, ServeProcess]) -> CommandLine:
     """A data folder whose server runs: each run attaches to it."""
     return shared[0]
 
 
 @pytest.fixture
-def server(shared: tuple[Desk, Served]) -> Served:
+def server(shared: tuple[CommandLine, ServeProcess]) -> ServeProcess:
     return shared[1]
 
 
 @proves("CLI-1")
-def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(attached: Desk, model: ScriptedModel) -> None:
+def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(attached: CommandLine, model: ScriptedModel) -> None:
     (attached.workspace / "a.txt").write_text("the content")
     model.replies += [call("read_file", path="a.txt"), "It holds three words."]
     done = attached.type("run", "What is in a.txt?")
@@ -54,7 +54,7 @@ def test_the_answer_alone_goes_to_stdout_and_progress_to_stderr(attached: Desk, 
 
 
 @proves("CLI-1")
-def test_a_request_can_come_on_standard_input(attached: Desk, model: ScriptedModel) -> None:
+def test_a_request_can_come_on_standard_input(attached: CommandLine, model: ScriptedModel) -> None:
     model.replies += ["Read."]
     done = attached.type("run", "-", piped="What is in\na.txt?\n")
     assert (done.returncode, done.stdout) == (0, "Read.\n")
@@ -62,7 +62,7 @@ def test_a_request_can_come_on_standard_input(attached: Desk, model: ScriptedMod
 
 
 @proves("CLI-1")
-def test_json_gives_one_event_per_line_and_the_result_last(attached: Desk, model: ScriptedModel) -> None:
+def test_json_gives_one_event_per_line_and_the_result_last(attached: CommandLine, model: ScriptedModel) -> None:
     model.replies += ["Hello."]
     done = attached.type("run", "Say hello", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -75,7 +75,7 @@ def test_json_gives_one_event_per_line_and_the_result_last(attached: Desk, model
 
 
 @proves("CLI-1")
-def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: Desk, model: ScriptedModel) -> None:
+def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: CommandLine, model: ScriptedModel) -> None:
     model.replies += [call("create_file", path="new.txt", content="hi"), "Made it."]
     done = desk.type("run", "Make new.txt", "--json")
     result = json.loads(done.stdout.splitlines()[-1])
@@ -97,7 +97,7 @@ def test_what_needs_a_person_is_left_parked_and_can_be_decided_later(desk: Desk,
 
 
 @proves("CLI-1")
-def test_the_text_form_says_how_to_decide(attached: Desk, server: Served, model: ScriptedModel) -> None:
+def test_the_text_form_says_how_to_decide(attached: CommandLine, server: ServeProcess, model: ScriptedModel) -> None:
     model.replies += [call("create_file", path="new.txt", content="hi")]
     done = attached.type("run", "Make new.txt")
     assert (done.returncode, done.stdout) == (3, "")
@@ -107,7 +107,7 @@ def test_the_text_form_says_how_to_decide(attached: Desk, server: Served, model:
 
 
 @proves("CLI-1")
-def test_a_question_parks_the_run(attached: Desk, model: ScriptedModel) -> None:
+def test_a_question_parks_the_run(attached: CommandLine, model: ScriptedModel) -> None:
     options = [{"label": "Red", "value": "red"}, {"label": "Blue", "value": "blue"}]
     model.replies += [json.dumps({"type": "question", "question": "Which colour?", "options": options})]
     done = attached.type("run", "Paint it")
@@ -117,7 +117,7 @@ def test_a_question_parks_the_run(attached: Desk, model: ScriptedModel) -> None:
 
 
 @proves("CLI-1")
-def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: Desk, model: ScriptedModel) -> None:
+def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: CommandLine, model: ScriptedModel) -> None:
     model.replies += [json.dumps(PLAN)]
     planned = desk.type("run", "Plan a greeting", "--role", "planner")
     assert planned.returncode == 0
@@ -130,7 +130,9 @@ def test_a_planner_s_plan_on_stdout_is_what_approved_plan_takes(desk: Desk, mode
 
 
 @proves("CLI-1")
-def test_a_request_and_an_approved_plan_go_together(attached: Desk, model: ScriptedModel, server: Served) -> None:
+def test_a_request_and_an_approved_plan_go_together(
+    attached: CommandLine, model: ScriptedModel, server: ServeProcess
+) -> None:
     """The request says what the plan is for; the plan says what is done and allowed."""
     (attached.workspace / "plan.json").write_text(json.dumps(PLAN))
     model.replies += [call("create_file", path="hello.txt", content="Hello."), "Greeted."]
@@ -144,7 +146,7 @@ def test_a_request_and_an_approved_plan_go_together(attached: Desk, model: Scrip
 
 
 @proves("CLI-1")
-def test_a_provider_that_refuses_ends_with_code_five(attached: Desk, model: ScriptedModel) -> None:
+def test_a_provider_that_refuses_ends_with_code_five(attached: CommandLine, model: ScriptedModel) -> None:
     model.replies += [HttpError(401, {"error": {"message": "bad key"}})]
     done = attached.type("run", "Hello")
     assert (done.returncode, done.stdout) == (5, "")
@@ -152,7 +154,7 @@ def test_a_provider_that_refuses_ends_with_code_five(attached: Desk, model: Scri
 
 
 @proves("CLI-1")
-def test_too_many_steps_end_with_code_four(desk: Desk, model: ScriptedModel) -> None:
+def test_too_many_steps_end_with_code_four(desk: CommandLine, model: ScriptedModel) -> None:
     (desk.workspace / "a.txt").write_text("x")
     model.replies += [call("read_file", path="a.txt"), "never asked for"]
     done = desk.type("run", "Read", ANYCOWORK_MAX_STEPS="1")
@@ -161,7 +163,7 @@ def test_too_many_steps_end_with_code_four(desk: Desk, model: ScriptedModel) -> 
 
 
 @proves("CLI-1")
-def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: Desk, model: ScriptedModel) -> None:
+def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: CommandLine, model: ScriptedModel) -> None:
     """And that a turn has begun is seen before anything was answered."""
     model.replies += [Hang("Well")]
     done = attached.type("run", "Hello", "--timeout", "2")
@@ -170,7 +172,7 @@ def test_a_model_that_never_answers_does_not_make_the_run_hang(attached: Desk, m
 
 
 @proves("CLI-1")
-def test_a_cost_that_cannot_be_kept_ends_with_code_four(attached: Desk, model: ScriptedModel) -> None:
+def test_a_cost_that_cannot_be_kept_ends_with_code_four(attached: CommandLine, model: ScriptedModel) -> None:
     model.replies += ["Expensive words."]
     done = attached.type("run", "Hello", "--max-cost", "0.01")
     assert done.returncode == 4
@@ -178,13 +180,13 @@ def test_a_cost_that_cannot_be_kept_ends_with_code_four(attached: Desk, model: S
 
 
 @proves("CLI-1")
-def test_an_unknown_role_is_a_usage_error(attached: Desk) -> None:
+def test_an_unknown_role_is_a_usage_error(attached: CommandLine) -> None:
     done = attached.type("run", "Hello", "--role", "wizard")
     assert done.returncode == 2
     assert "wizard" in done.stderr
 
 
-def test_a_request_that_is_refused_leaves_no_empty_chat(attached: Desk, server: Served) -> None:
+def test_a_request_that_is_refused_leaves_no_empty_chat(attached: CommandLine, server: ServeProcess) -> None:
     before = server.get("/context")["contexts"]
     done = attached.type("run", "/no_such_workflow", "--json")
     assert (done.returncode, json.loads(done.stdout)["context_id"]) == (2, None)
@@ -193,7 +195,9 @@ def test_a_request_that_is_refused_leaves_no_empty_chat(attached: Desk, server: 
 
 
 @proves("CLI-1")
-def test_ctrl_c_stops_the_turn_and_ends_with_code_130(attached: Desk, server: Served, model: ScriptedModel) -> None:
+def test_ctrl_c_stops_the_turn_and_ends_with_code_130(
+    attached: CommandLine, server: ServeProcess, model: ScriptedModel
+) -> None:
     model.replies += [Hang("Well")]
     process = attached.start("run", "Hello", "--json")
     assert process.stdout is not None
@@ -207,7 +211,7 @@ def test_ctrl_c_stops_the_turn_and_ends_with_code_130(attached: Desk, server: Se
 
 
 def test_a_run_whose_output_nobody_reads_stops_its_turn_quietly(
-    attached: Desk, server: Served, model: ScriptedModel
+    attached: CommandLine, server: ServeProcess, model: ScriptedModel
 ) -> None:
     model.replies += [Hang("Well")]
     reading, writing = os.pipe()
@@ -221,7 +225,9 @@ def test_a_run_whose_output_nobody_reads_stops_its_turn_quietly(
 
 
 @proves("CLI-1")
-def test_a_run_uses_the_server_that_is_already_there(attached: Desk, server: Served, model: ScriptedModel) -> None:
+def test_a_run_uses_the_server_that_is_already_there(
+    attached: CommandLine, server: ServeProcess, model: ScriptedModel
+) -> None:
     model.replies += ["Hello."]
     done = attached.type("run", "Hello", "--json")
     chat = json.loads(done.stdout.splitlines()[-1])["context_id"]
@@ -229,14 +235,14 @@ def test_a_run_uses_the_server_that_is_already_there(attached: Desk, server: Ser
     assert server.get(f"/context/{chat}")["state"] == "idle"
 
 
-def test_a_second_server_on_the_same_folder_is_refused_by_name(attached: Desk, server: Served) -> None:
+def test_a_second_server_on_the_same_folder_is_refused_by_name(attached: CommandLine, server: ServeProcess) -> None:
     second = attached.type("serve", "--port", "0")
     assert second.returncode == 1
     assert server.url in second.stderr and f"pid {server.process.pid}" in second.stderr
     assert "Traceback" not in second.stderr
 
 
-def test_a_port_that_is_taken_is_named_with_the_way_out(desk: Desk) -> None:
+def test_a_port_that_is_taken_is_named_with_the_way_out(desk: CommandLine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = desk.type("serve", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 1
@@ -246,20 +252,20 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("host", ["203.0.113.9", "no-such-host.invalid"])
-def test_an_address_of_another_machine_is_named_with_the_way_out(desk: Desk, host: str) -> None:
+def test_an_address_of_another_machine_is_named_with_the_way_out(desk: CommandLine, host: str) -> None:
     done = desk.type("serve", "--host", host, "--token", "t", "--port", "0")
     assert done.returncode == 1
     assert f"'{host}' is no address of this machine" in done.stderr and "--host" in done.stderr
 
 
 @pytest.mark.parametrize(("folder", "told"), [("missing", "Make it first"), ("/", "whole file system")])
-def test_a_folder_that_cannot_be_a_workspace_is_a_usage_error(desk: Desk, folder: str, told: str) -> None:
+def test_a_folder_that_cannot_be_a_workspace_is_a_usage_error(desk: CommandLine, folder: str, told: str) -> None:
     done = desk.type("serve", "--workspace", folder, "--port", "0")
     assert done.returncode == 2
     assert told in done.stderr
 
 
-def test_a_slip_in_the_settings_is_told_when_the_server_starts(desk: Desk) -> None:
+def test_a_slip_in_the_settings_is_told_when_the_server_starts(desk: CommandLine) -> None:
     desk.data.mkdir()
     (desk.data / "config.toml").write_text("max_stepz = 3\n")
     with desk.serving() as server:
@@ -269,7 +275,7 @@ def test_a_slip_in_the_settings_is_told_when_the_server_starts(desk: Desk) -> No
 
 @proves("SEC-2", "OPS-2")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk, number: signal.Signals) -> None:
+def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: CommandLine, number: signal.Signals) -> None:
     with _hearing_hang_ups(signal.SIG_DFL), desk.serving("--workspace", str(desk.workspace)) as server:
         server.process.send_signal(number)
         out, err = server.process.communicate(timeout=30)
@@ -280,7 +286,7 @@ def test_a_server_s_log_never_holds_the_token_and_it_ends_cleanly(desk: Desk, nu
 
 
 @proves("OPS-2")
-def test_a_server_started_with_nohup_outlives_its_terminal(desk: Desk) -> None:
+def test_a_server_started_with_nohup_outlives_its_terminal(desk: CommandLine) -> None:
     with _hearing_hang_ups(signal.SIG_IGN), desk.serving() as server:
         server.process.send_signal(signal.SIGHUP)
         assert server.get("/healthz")["status"] == "ok"
@@ -298,7 +304,7 @@ def _hearing_hang_ups(how: signal.Handlers) -> Iterator[None]:
 
 @proves("NEW-1", "CLI-1")
 def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = CommandLine(tmp_path)
     for name in ("notes.txt", "README.md", "app.py"):
         (desk.workspace / name).write_text("x")
     done = desk.type("run", "list the files")

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from support.cli_process import WHOLE_PROCESS, CommandLine
 from support.spec import proves
-from support.typing_people import WHOLE_PROCESS, Desk
 
 
 class Terminal:
@@ -65,11 +65,11 @@ class Terminal:
 
 
 @contextmanager
-def terminal(desk: Desk, *words: str, **environ: str) -> Iterator[Terminal]:
+def terminal(desk: CommandLine, *words: str, **environ: str) -> Iterator[Terminal]:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-m", "anycowork.cli", *words],
+        [sys.executable, "-m", "anycowork.cli.main", *words],
         cwd=desk.workspace,
         env=desk.environ(TERM="xterm-256color", COLORTERM="truecolor", **environ),
         stdin=theirs,
@@ -88,7 +88,7 @@ def terminal(desk: Desk, *words: str, **environ: str) -> Iterator[Terminal]:
 
 @proves("CLI-2", "NEW-1")
 def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = CommandLine(tmp_path)
     (desk.workspace / "notes.txt").write_text("buy milk\n")
     with terminal(desk, "chat") as at:
         at.read_until("A new chat in")
@@ -104,7 +104,7 @@ def test_a_newcomer_talks_to_the_guide_in_a_terminal_and_leaves(tmp_path: Path) 
 
 @proves("CLI-2")
 def test_ctrl_c_twice_leaves_and_the_chat_is_taken_up_again(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = CommandLine(tmp_path)
     with terminal(desk, "chat", "--role", "reviewer") as at:
         at.read_until("A new chat in")
         at.type(b"\x03")
@@ -118,7 +118,7 @@ def test_ctrl_c_twice_leaves_and_the_chat_is_taken_up_again(tmp_path: Path) -> N
 
 @proves("CLI-2", "PLN-3")
 def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    desk = CommandLine(tmp_path)
     with terminal(desk, "chat", "--role", "planner", EDITOR="sed -i s/hello/hallo/g") as at:
         at.read_until("A new chat in")
         at.type(b"create hello.txt with hi\r")
@@ -140,7 +140,7 @@ def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_pat
     ids=["without a terminal", "its help"],
 )
 def test_without_a_terminal_it_says_what_to_use_instead(tmp_path: Path, words: list[str], told: str | None) -> None:
-    done = Desk(tmp_path).type(*words, piped="")
+    done = CommandLine(tmp_path).type(*words, piped="")
     assert done.returncode == (2 if told else 0)
     assert (told or "--continue") in done.stderr + done.stdout
 
@@ -157,7 +157,7 @@ def test_without_a_terminal_it_says_what_to_use_instead(tmp_path: Path, words: l
     ],
 )
 def test_what_cannot_be_opened_is_said_before_the_screen_is_taken(tmp_path: Path, words: list[str], told: str) -> None:
-    with terminal(Desk(tmp_path), "chat", *words) as at:
+    with terminal(CommandLine(tmp_path), "chat", *words) as at:
         at.read_until(told)
         at.read_to_the_end()
         assert at.process.wait(WHOLE_PROCESS) in (1, 2)

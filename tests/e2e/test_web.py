@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from e2e.browsing import PHONE, Line, a_browser, a_page, at_the_page, look_at_usage, press_until, start_chat, violations
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
 
@@ -116,7 +116,7 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
     held = asyncio.Event()
     words = " ".join(f"word{number}" for number in range(300))
     async with (
-        at_home(tmp_path, replies=[Reply(words, chunks=[words[:700], words[700:]], hold=held)]) as guest,
+        live_server(tmp_path, replies=[Reply(words, chunks=[words[:700], words[700:]], hold=held)]) as guest,
         Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
         a_page(browser, line.url) as page,
@@ -138,7 +138,7 @@ async def test_a_cut_line_is_said_and_after_it_nothing_is_missing_or_doubled(tmp
 @proves("UI-6", "EVT-2")
 async def test_two_tabs_follow_one_chat_over_one_stream(tmp_path):
     async with (
-        at_home(tmp_path, replies=["First.", "Second."]) as guest,
+        live_server(tmp_path, replies=["First.", "Second."]) as guest,
         Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
         a_page(browser, line.url) as page,

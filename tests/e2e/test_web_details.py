@@ -6,7 +6,7 @@ import re
 from playwright.async_api import expect
 
 from e2e.browsing import PHONE, allow_all, at_the_page, start_chat
-from support.house import TOKEN, Chat
+from support.live_server import TOKEN, LiveChat
 from support.scripted_model import Reply, call
 from support.spec import proves
 
@@ -25,7 +25,7 @@ async def test_a_turn_goes_on_when_its_tab_is_closed(tmp_path):
         await other.close()
         held.set()
         [listed] = (await guest.ask("GET", "/context"))["contexts"]
-        await Chat(guest, listed).rest()
+        await LiveChat(guest, listed).rest()
         await page.goto(address)
         await expect(page.get_by_text("Done while you were away.")).to_be_visible()
 

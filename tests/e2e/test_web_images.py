@@ -4,7 +4,7 @@ from base64 import b64encode
 
 from playwright.async_api import Page, expect
 
-from anycowork.settings import ProviderEntry
+from anycowork.config.settings import ProviderEntry
 from e2e.browsing import at_the_page, start_chat, violations
 from support.images import png
 from support.scripted_model import ScriptedModel

@@ -5,7 +5,7 @@ import re
 
 from playwright.async_api import expect
 
-from anycowork.settings import PriceEntry, ProviderEntry
+from anycowork.config.settings import PriceEntry, ProviderEntry
 from e2e.browsing import PHONE, at_the_page, start_chat, violations
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves

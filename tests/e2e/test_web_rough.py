@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Page, Route, expect
 
 from e2e.browsing import PHONE, Line, a_browser, a_page, allow_all, at_the_page, start_chat, violations
-from support.house import TOKEN, at_home
+from support.live_server import TOKEN, live_server
 from support.scripted_model import Script, call
 from support.spec import proves
 
@@ -20,7 +20,7 @@ WRITE = call("create_file", path="a.txt", content="first\n")
 @asynccontextmanager
 async def over_a_line(tmp_path, replies: list[Script]) -> AsyncIterator[tuple[Page, Line]]:
     async with (
-        at_home(tmp_path, replies=replies) as guest,
+        live_server(tmp_path, replies=replies) as guest,
         Line("127.0.0.1", int(guest.url.rsplit(":", 1)[1])) as line,
         a_browser() as browser,
         a_page(browser, line.url) as page,
@@ -215,7 +215,7 @@ async def test_a_message_whose_answer_was_lost_is_sent_once_however_often_it_is_
 
 @proves("UI-6")
 async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_after_it(tmp_path):
-    async with at_home(tmp_path, replies=["Before.", "After."]) as guest, a_browser() as browser:
+    async with live_server(tmp_path, replies=["Before.", "After."]) as guest, a_browser() as browser:
         phone = await browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
         page = await phone.new_page()
         await page.goto(f"{guest.url}/?token={TOKEN}")
@@ -240,7 +240,7 @@ async def test_in_a_tunnel_words_are_kept_the_reason_is_said_and_all_goes_on_aft
 async def test_a_house_reached_by_its_name_over_plain_http_works_as_well(tmp_path):
     """Browsers give such a page less: no randomUUID, no clipboard."""
     async with (
-        at_home(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as guest,
+        live_server(tmp_path, replies=[WRITE, "Written."], allowed_hosts=("house.example",)) as guest,
         a_browser("--host-resolver-rules=MAP house.example 127.0.0.1") as browser,
         a_page(browser, guest.url.replace("127.0.0.1", "house.example")) as page,
     ):

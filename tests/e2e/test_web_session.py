@@ -10,7 +10,7 @@ import aiohttp
 from playwright.async_api import Page, expect
 
 from e2e.browsing import a_browser, a_page, at_the_page, start_chat
-from support.house import TOKEN, at_home, new_session
+from support.live_server import TOKEN, live_server, new_session
 from support.spec import proves
 
 HOME = "What should be done?"
@@ -88,7 +88,7 @@ async def test_reload_a_second_tab_and_a_new_link_need_no_token(tmp_path):
 
 @proves("SEC-1")
 async def test_a_code_in_the_address_of_an_open_page_signs_in(tmp_path):
-    async with at_home(tmp_path) as guest, a_browser() as browser:
+    async with live_server(tmp_path) as guest, a_browser() as browser:
         page = await (await browser.new_context()).new_page()
         await page.goto(guest.url)
         await expect(page.get_by_label(re.compile("token"))).to_be_visible()
@@ -101,7 +101,7 @@ async def test_a_code_in_the_address_of_an_open_page_signs_in(tmp_path):
 
 @proves("UI-6")
 async def test_a_used_code_leads_to_the_sign_in_field_and_one_tab_signs_all_in(tmp_path):
-    async with at_home(tmp_path) as guest, a_browser() as browser:
+    async with live_server(tmp_path) as guest, a_browser() as browser:
         context = await browser.new_context()
         page, other = await context.new_page(), await context.new_page()
         await page.goto(f"{guest.url}/#code=used-before")
@@ -130,7 +130,7 @@ async def test_a_restart_of_the_server_keeps_the_browser_signed_in(tmp_path):
     async with a_browser() as browser:
         state = None
         for url_seen in (None, "again"):
-            async with at_home(tmp_path) as guest, new_session():
+            async with live_server(tmp_path) as guest, new_session():
                 if url_seen is None:
                     async with a_page(browser, guest.url) as page:
                         await expect_signed_in(page)

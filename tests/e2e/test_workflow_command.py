@@ -5,21 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from support.cli_process import CommandLine, ServeProcess
 from support.scripted_model import ScriptedModel
 from support.spec import proves
-from support.typing_people import Desk, Served
 from support.workflows import supplied
 
 
 @pytest.fixture
-def desk(shared: tuple[Desk, Served], models: ScriptedModel) -> Desk:
+def desk(shared: tuple[CommandLine, ServeProcess], models: ScriptedModel) -> CommandLine:
     """Its server runs; each command attaches to it."""
     models.replies.clear()
     return shared[0]
 
 
 @proves("WFL-1")
-def test_list_shows_each_by_category_with_how_to_type_it(desk: Desk) -> None:
+def test_list_shows_each_by_category_with_how_to_type_it(desk: CommandLine) -> None:
     done = desk.type("workflow", "list")
     assert done.returncode == 0
     assert "understand\n  compact_chat " in done.stdout and "\n  explain_code " in done.stdout
@@ -27,7 +27,7 @@ def test_list_shows_each_by_category_with_how_to_type_it(desk: Desk) -> None:
 
 
 @proves("WFL-1")
-def test_show_says_what_one_does_and_takes(desk: Desk) -> None:
+def test_show_says_what_one_does_and_takes(desk: CommandLine) -> None:
     done = desk.type("workflow", "show", "explain_code")
     assert done.returncode == 0 and done.stdout.startswith("explain_code: Explain a file or a folder in plain words.\n")
     assert "  path           path (required) the file or folder to explain\n" in done.stdout
@@ -38,7 +38,7 @@ def test_show_says_what_one_does_and_takes(desk: Desk) -> None:
     assert (unknown.returncode, unknown.stdout) == (2, "") and "explain_code" in unknown.stderr
 
 
-def test_list_tells_what_is_not_trusted_and_what_is_left_out(desk: Desk) -> None:
+def test_list_tells_what_is_not_trusted_and_what_is_left_out(desk: CommandLine) -> None:
     supplied(desk.workspace, theirs='+++\ndescription = "Theirs."\n+++\n## Go\nGo.\n', broken="---\n---\n")
     done = desk.type("workflow", "list")
     assert "theirs" in done.stdout and "not trusted yet" in done.stdout
@@ -50,7 +50,7 @@ def test_list_tells_what_is_not_trusted_and_what_is_left_out(desk: Desk) -> None
 
 
 @proves("WFL-2", "CLI-1")
-def test_run_gives_the_answer_on_stdout_and_the_steps_on_stderr(desk: Desk, models: ScriptedModel) -> None:
+def test_run_gives_the_answer_on_stdout_and_the_steps_on_stderr(desk: CommandLine, models: ScriptedModel) -> None:
     models.replies += ["It is a letter."]
     done = desk.type("workflow", "run", "explain_code", "path=my notes.txt", "question=what is it?")
     assert (done.returncode, done.stdout) == (0, "It is a letter.\n")
@@ -68,13 +68,15 @@ def test_run_gives_the_answer_on_stdout_and_the_steps_on_stderr(desk: Desk, mode
         (["create_project", "name=x", "--role", "planner"], 1, "Switch to Actor"),
     ],
 )
-def test_what_cannot_be_run_says_why_with_its_exit_code(desk: Desk, words: list[str], code: int, told: str) -> None:
+def test_what_cannot_be_run_says_why_with_its_exit_code(
+    desk: CommandLine, words: list[str], code: int, told: str
+) -> None:
     done = desk.type("workflow", "run", *words)
     assert done.returncode == code and told in done.stderr
 
 
 @proves("CLI-1")
-def test_a_step_that_asks_leaves_the_run_parked(desk: Desk) -> None:
+def test_a_step_that_asks_leaves_the_run_parked(desk: CommandLine) -> None:
     done = desk.type("workflow", "run", "create_project", "name=parked", "--json")
     assert done.returncode == 3
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -83,7 +85,7 @@ def test_a_step_that_asks_leaves_the_run_parked(desk: Desk) -> None:
 
 
 @proves("WFL-3")
-def test_new_writes_a_file_that_runs_and_never_overwrites(desk: Desk, models: ScriptedModel) -> None:
+def test_new_writes_a_file_that_runs_and_never_overwrites(desk: CommandLine, models: ScriptedModel) -> None:
     made = desk.type("workflow", "new", "my_own")
     path = Path(made.stdout.strip())
     assert made.returncode == 0 and path == desk.data / "workflows" / "my_own.md"
@@ -97,6 +99,6 @@ def test_new_writes_a_file_that_runs_and_never_overwrites(desk: Desk, models: Sc
 
 
 def test_without_a_server_a_command_brings_its_own(tmp_path: Path, models: ScriptedModel) -> None:
-    alone = Desk(tmp_path, models.base_url)
+    alone = CommandLine(tmp_path, models.base_url)
     done = alone.type("workflow", "list", "--json")
     assert done.returncode == 0 and len(json.loads(done.stdout)["workflows"]) == 8

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Caller
+from support.cli_process import SOURCE
+from support.fork_server import ForkServer, fork_server
+from support.live_server import Caller
 from support.scripted_model import ScriptedModel, serve_in_thread
-from support.seed import Seed, planted
 from support.server import ChildServer, child_server
-from support.typing_people import SOURCE
 
 
 @pytest.fixture(scope="session")
-def seed() -> Iterator[Seed]:
+def seed() -> Iterator[ForkServer]:
     if sys.platform != "linux":
         pytest.skip("looks into /proc, and holds Linux system calls")
-    with planted(source=SOURCE) as seed:
+    with fork_server(source=SOURCE) as seed:
         yield seed
 
 
@@ -28,7 +28,7 @@ def model() -> Iterator[ScriptedModel]:
 
 
 @pytest.fixture
-def server(seed: Seed, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
+def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
     with child_server(seed, tmp_path, model_url=model.base_url) as server:
         yield server
 

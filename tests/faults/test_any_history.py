@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.errors import OutsideWorkspace
 from anycowork.domain.snapshots import Snapshot
-from anycowork.workspace.stage import Layer
+from anycowork.sandbox.stage import Layer
 from support.checkpoints import CHAT, Recorded, recorded, whole
 from support.spec import proves
 

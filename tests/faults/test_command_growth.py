@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from anycowork.domain.rules import Effect, Rule, RuleScope
-from anycowork.permissions.commands import LONGEST, parse
-from anycowork.permissions.grammar import read_commands
-from anycowork.permissions.inline_scripts import is_plain_awk, is_plain_sed
-from anycowork.permissions.resources import Touched
-from anycowork.permissions.rules import Decided, RuleIndex, decide
-from anycowork.permissions.shellwords import Unjudgeable
+from anycowork.permissions.resources import AccessedResources
+from anycowork.permissions.rules import RuleDecision, RuleIndex, decide
+from anycowork.permissions.shell.grammar import read_commands
+from anycowork.permissions.shell.inline_scripts import is_plain_awk, is_plain_sed
+from anycowork.permissions.shell.parser import LONGEST, parse
+from anycowork.permissions.shell.shellwords import Unanalyzable
 
 TIMES = 10
 MOST = TIMES * 3  # linear, with room for a busy machine; the square would be 100
@@ -67,20 +67,20 @@ def test_many_rules_do_not_make_a_long_command_slow(text: str) -> None:
 
 
 def test_beyond_the_bound_nothing_is_read() -> None:
-    assert parse("a" * LONGEST).unjudgeable is None
-    assert "longer than 10,000 characters" in (parse("a" * (LONGEST + 1)).unjudgeable or "")
+    assert parse("a" * LONGEST).unanalyzable is None
+    assert "longer than 10,000 characters" in (parse("a" * (LONGEST + 1)).unanalyzable or "")
 
 
 def _read(text: str) -> None:
     try:
         read_commands(text)
-    except Unjudgeable:
+    except Unanalyzable:
         return
 
 
 def _decide(text: str, index: RuleIndex) -> None:
     parse.cache_clear()
-    decide(Touched("execute_command", command=parse(text)), index, default=Decided(Effect.ASK, None, ""))
+    decide(AccessedResources("execute_command", command=parse(text)), index, default=RuleDecision(Effect.ASK, None, ""))
 
 
 def _ratio(small: Callable[[], object], large: Callable[[], object]) -> float:

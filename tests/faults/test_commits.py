@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.app import open_house
+from anycowork.app import start_services
+from anycowork.config.settings import Settings
 from anycowork.domain.ports import RolledForward
 from anycowork.domain.tools import Intent, PathIntent
-from anycowork.settings import Settings
-from anycowork.workspace import entries
+from anycowork.sandbox import entries
+from anycowork.sandbox.stage import Staging, runner_for
+from anycowork.sandbox.transaction import CommitFailed, Transaction, finish
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.stage import Staging, runner_for
-from anycowork.workspace.transaction import CommitFailed, Transaction, finish
-from support.hands import tree
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
+from support.tool_workspace import tree
 
 COMMAND = "echo new > a.txt; rm -r old; mkdir -p d/e; echo 1 > d/e/f; ln -s a.txt link; echo x > was; rm was; mkdir was"
 BEFORE = {"a.txt": "old\n", "old/x/y": "1", "old/z": "2", "was": "file", "mine": "mine"}
@@ -217,7 +217,7 @@ async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_
     )
     assert child.returncode == -signal.SIGKILL, child.stderr.decode()[-2000:]
     assert (workspace / "a.txt").read_text() == "old\n"
-    async with open_house(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
+    async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
         [chat], _ = await house.database.store.chats_page(limit=5, cursor=None, q=None)
         results = [m for m in await house.database.store.history(chat.id) if m.role.value == "tool"]
     assert [m.content for m in results] == ["'execute_command' was completed: its changes were finished afterwards."]
@@ -229,7 +229,7 @@ CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from anycowork.workspace import transaction
-from support.house import at_home
+from support.live_server import at_home
 from support.scripted_model import call
 
 def die(*given, **named):
@@ -253,7 +253,7 @@ asyncio.run(main(Path(sys.argv[1])))
 @proves("SNAP-4")
 async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_path: Path) -> None:
     replies = [call("execute_command", command="echo new > a.txt; echo on; sleep 600")]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "old\n"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "old\n"}) as guest:
         chat = await guest.chat()
         await chat.send("run it")
         [pending] = await chat.approvals()
@@ -264,7 +264,7 @@ async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_pat
             while not list(tmp_path.rglob("upper/a.txt")):
                 await asyncio.sleep(0.01)  # a process in a sandbox: there is no event to wait for
         workspace, chat_id = guest.workspace, chat.id
-    async with open_house(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
+    async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
         results = [m for m in await house.database.store.history(chat_id) if m.role.value == "tool"]
     assert len(results) == 1 and "nothing that it had changed was kept" in results[0].content
     assert (workspace / "a.txt").read_text() == "old\n"

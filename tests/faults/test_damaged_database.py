@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import DatabaseDamaged
-from anycowork.store.opening import open_store
+from anycowork.store.sqlite.database import open_store
 from support.stored import CLOCK, add_chat, opened, put_fresh_database, said
 
 PAGE = 4096

@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from support.house import PATIENCE, Caller, Chat, Json
+from support.live_server import PATIENCE, Caller, Json, LiveChat
 from support.scripted_model import Reply, ScriptedModel
 from support.server import ChildServer
 from support.spec import proves
@@ -97,7 +97,7 @@ async def refusal(guest: Caller, path: str, body: Json) -> Json:
         return (await response.json())["error"]
 
 
-async def event_of(chat: Chat, event_type: str) -> Json:
+async def event_of(chat: LiveChat, event_type: str) -> Json:
     async with asyncio.timeout(PATIENCE), following(chat) as events:
         async for event in events:
             if event["type"] == event_type:
@@ -106,7 +106,7 @@ async def event_of(chat: Chat, event_type: str) -> Json:
 
 
 @asynccontextmanager
-async def following(chat: Chat) -> AsyncIterator[AsyncIterator[Json]]:
+async def following(chat: LiveChat) -> AsyncIterator[AsyncIterator[Json]]:
     events = chat.follow()
     try:
         yield events

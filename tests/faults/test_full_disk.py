@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.checkpoints import snapshots
+from anycowork.checkpoints.pack import Pack
 from anycowork.domain.errors import NoRoom, NotKept, ToolFault
 from anycowork.domain.tools import Intent
-from anycowork.workspace import snapshots, transaction
-from anycowork.workspace.copies import CannotCopy
-from anycowork.workspace.pack import Pack
-from anycowork.workspace.stage import Layer
-from anycowork.workspace.transaction import CommitFailed
+from anycowork.sandbox import transaction
+from anycowork.sandbox.private_copy import CannotCopy
+from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.transaction import CommitFailed
 from support.checkpoints import Recorded, recorded, whole
 from support.disks import as_root, mounted
-from support.hands import Bench
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace
 
 pytestmark = as_root
 DISK = 1 << 20
@@ -172,16 +173,18 @@ COMMAND = "for i in 1 2 3 4; do head -c 100000 /dev/urandom > new$i; done; echo 
 
 
 @pytest.fixture
-def bench(tmp_path: Path, disk: Path) -> Bench:
+def bench(tmp_path: Path, disk: Path) -> ToolWorkspace:
     """Workspace on the small disk; what commands write waits on another one."""
     (disk / "a.txt").write_text("old\n")
     (disk / "old").mkdir()
     (disk / "old" / "b.txt").write_text("b\n")
-    return Bench(disk, tmp_path)
+    return ToolWorkspace(disk, tmp_path)
 
 
 @proves("SNAP-4", "OPS-2")
-async def test_a_commit_without_room_is_refused_before_anything_is_written_down(bench: Bench, disk: Path) -> None:
+async def test_a_commit_without_room_is_refused_before_anything_is_written_down(
+    bench: ToolWorkspace, disk: Path
+) -> None:
     fill(disk, leaving=DISK // 20)  # what is free shall stay so
     before = whole(disk)
     with pytest.raises(ToolFault, match="no room for what the command changed"):
@@ -192,7 +195,7 @@ async def test_a_commit_without_room_is_refused_before_anything_is_written_down(
 
 @proves("SNAP-4", "OPS-2")
 async def test_a_disk_that_fills_during_a_commit_leaves_everything_as_it_was_and_keeps_all_that_was_written(
-    bench: Bench, disk: Path, monkeypatch: pytest.MonkeyPatch
+    bench: ToolWorkspace, disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transaction, "_SPARE", 0)
 
@@ -201,7 +204,7 @@ async def test_a_disk_that_fills_during_a_commit_leaves_everything_as_it_was_and
 
     before = whole(disk)
     with pytest.raises(CommitFailed, match=r"No space left on device.*none of it was made, and all of it is kept in"):
-        await bench.call("execute_command", bench.hands(intend=intend), command=f"rm -r old; {COMMAND}")
+        await bench.call("execute_command", bench.tool_context(intend=intend), command=f"rm -r old; {COMMAND}")
     found = whole(disk)
     del found["ballast"]
     assert found == before, "no file of it, no folder, no leftover, and what it removed is there"
@@ -219,7 +222,7 @@ async def test_a_disk_without_room_for_a_copy_runs_no_command(tmp_path: Path, di
     root = tmp_path / "elsewhere" / "workspace"
     root.mkdir(parents=True)
     random_file(root / "large.bin", 2 * DISK)
-    bench = Bench(root, tmp_path, layer=Layer.COPY)
+    bench = ToolWorkspace(root, tmp_path, layer=Layer.COPY)
     bench.sandbox.staging._private = disk / "staging"
     with pytest.raises(CannotCopy, match="the disk has no room"):
         await bench.call("execute_command", command="touch made")

@@ -12,25 +12,25 @@ from contextlib import suppress
 
 import pytest
 
-from anycowork.agent.planted import Planted
-from anycowork.agent.reply import FoundCall, claims_success, read_called, read_reply, safe_to_show
-from anycowork.agent.thinking import ThinkSplitter
+from anycowork.agent.injection_detector import InjectionDetector
+from anycowork.agent.reply_parser import FoundCall, claims_success, read_called, read_reply, safe_to_show
+from anycowork.agent.think_splitter import ThinkSplitter
 from anycowork.domain.errors import AnyCoworkError, NoMatch
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.network import read_destination
-from anycowork.permissions.commands import parse
 from anycowork.permissions.patterns import path_matches
+from anycowork.permissions.shell.parser import parse
 from anycowork.prompts.window import optimize_history_by_tokens
-from anycowork.providers.native import strict
-from anycowork.tools.checks import check
-from anycowork.tools.edits import Edit, apply_edits
-from anycowork.tools.losing import elision_in, lost
+from anycowork.providers.openai.native_calls import strict
+from anycowork.sandbox.proxy_head import BadHead, read_head
+from anycowork.tools.content_loss import elision_in, lost_content
+from anycowork.tools.syntax_check import check_syntax
+from anycowork.tools.text_edits import TextEdit, apply_edits
 from anycowork.workflows.definition import read_definition
 from anycowork.workflows.sections import BadDefinition
 from anycowork.workspace.diffs import diff
 from anycowork.workspace.ignores import read_patterns
-from anycowork.workspace.proxy_head import BadHead, read_head
-from anycowork.workspace.supplied import with_the_unseen_written_out
+from anycowork.workspace.supplied_files import with_the_unseen_written_out
 from anycowork.workspace.text import Text
 
 FACTOR = 25  # a tenfold text; the square would be a hundredfold
@@ -61,12 +61,12 @@ def _assert_linear(prepared: Work, sizes: tuple[int, ...]) -> None:
 
 
 def _edit(body: str, find: str) -> Callable[[], object]:
-    return lambda: apply_edits(Text(body), [Edit(find, "x")], "a.txt")
+    return lambda: apply_edits(Text(body), [TextEdit(find, "x")], "a.txt")
 
 
 def _planted(text: str, **parameters: str) -> Callable[[], object]:
     def look() -> bool:
-        planted = Planted(TOOLS)
+        planted = InjectionDetector(TOOLS)
         planted.take(text)
         call = FoundCall("update_file", dict(parameters), terminate=False, source=json.dumps(parameters))
         return planted.holds(call)
@@ -100,7 +100,7 @@ ENTRANCES: dict[str, tuple[Work, tuple[int, ...]]] = {
     "whole text, white space": (lambda n: lambda: elision_in(" \n" * n + "\t" * n, ""), (10_000, 100_000, 1_000_000)),
     "whole text, comments": (lambda n: lambda: elision_in("# the rest " * n, ""), (1_000, 10_000, 100_000)),
     "whole text, words asked": (
-        lambda n: lambda: lost("", "one two three four five six seven", asked="take " * n),
+        lambda n: lambda: lost_content("", "one two three four five six seven", asked="take " * n),
         (1_000, 10_000, 100_000),
     ),
     "diff, the same line": (
@@ -206,9 +206,11 @@ def test_ten_times_the_text_takes_about_ten_times_as_long(entrance: str) -> None
 @pytest.mark.parametrize("name", ["a.toml", "a.py", "a.json"])
 def test_what_a_parser_cannot_do_in_time_is_given_up_by_a_process_of_its_own(name: str) -> None:
     hostile = {"a.toml": "a." * 200_000 + "b = 1", "a.py": "a = 1\n" * 80_000, "a.json": "[" * 400_000}[name]
-    assert _cpu(lambda: check(name, hostile.encode())) < 1.0
+    assert _cpu(lambda: check_syntax(name, hostile.encode())) < 1.0
 
 
 def test_an_edit_that_fits_nowhere_says_so_where_blank_lines_carry_blanks() -> None:
     with pytest.raises(NoMatch):
-        apply_edits(Text("first\n" + BLANK_LINES * 40 + "end\n"), [Edit("first\n" + "\n" * 40 + "wrong", "x")], "a.txt")
+        apply_edits(
+            Text("first\n" + BLANK_LINES * 40 + "end\n"), [TextEdit("first\n" + "\n" * 40 + "wrong", "x")], "a.txt"
+        )

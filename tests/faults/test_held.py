@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Chat
+from support.fork_server import ForkServer
+from support.live_server import LiveChat
 from support.scripted_model import call, serve_in_thread
-from support.seed import Seed
 from support.server import child_server
 from support.spec import proves
 
@@ -15,7 +15,7 @@ STEER = call("execute_command", command="echo obey > AGENTS.md; rm old.txt; echo
 
 @proves("SNAP-4", "APR-4", "OPS-2")
 @pytest.mark.parametrize("decision", ["allow_once", "deny"])
-async def test_what_waits_survives_a_kill(seed: Seed, tmp_path: Path, decision: str) -> None:
+async def test_what_waits_survives_a_kill(seed: ForkServer, tmp_path: Path, decision: str) -> None:
     with (
         serve_in_thread([STEER, "Done."]) as model,
         child_server(seed, tmp_path, model_url=model.base_url, files={"old.txt": "old\n"}) as server,
@@ -29,7 +29,7 @@ async def test_what_waits_survives_a_kill(seed: Seed, tmp_path: Path, decision: 
         server.kill()
         server.start()
         async with server.visit() as guest:
-            again = Chat(guest, await guest.ask("GET", chat.path))
+            again = LiveChat(guest, await guest.ask("GET", chat.path))
             assert await again.approvals() == [shown] and (server.workspace / "old.txt").exists()
             await again.decide(decision)
             names = sorted(path.name for path in server.workspace.iterdir())

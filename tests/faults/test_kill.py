@@ -13,9 +13,9 @@ from pathlib import Path
 import aiohttp
 
 from anycowork.domain.chats import TurnState
-from support.house import Chat, Json
+from support.fork_server import ForkServer
+from support.live_server import Json, LiveChat
 from support.scripted_model import Body, call, serve_in_thread
-from support.seed import Seed
 from support.server import ChildServer, child_server
 from support.spec import proves
 from support.stored import opened
@@ -29,7 +29,7 @@ END = "(the end)\n"
 
 
 @proves("MSG-4", "EVT-2", "OPS-2")
-async def test_a_hundred_turns_survive_kills_at_random_moments(seed: Seed, tmp_path: Path) -> None:
+async def test_a_hundred_turns_survive_kills_at_random_moments(seed: ForkServer, tmp_path: Path) -> None:
     moments = random.Random(8484)
     async with at_work(seed, tmp_path) as (server, workers):
         took = 0.0
@@ -44,7 +44,7 @@ async def test_a_hundred_turns_survive_kills_at_random_moments(seed: Seed, tmp_p
 
 
 @proves("OPS-2", "EVT-2")
-async def test_turns_survive_a_server_told_to_end_at_random_moments(seed: Seed, tmp_path: Path) -> None:
+async def test_turns_survive_a_server_told_to_end_at_random_moments(seed: ForkServer, tmp_path: Path) -> None:
     moments = random.Random(4848)
     async with at_work(seed, tmp_path) as (server, workers):
         took = await one_round(server, workers, moments, None) or 0.0
@@ -55,7 +55,7 @@ async def test_turns_survive_a_server_told_to_end_at_random_moments(seed: Seed, 
 
 
 @asynccontextmanager
-async def at_work(seed: Seed, tmp_path: Path) -> AsyncIterator[tuple[ChildServer, list["Worker"]]]:
+async def at_work(seed: ForkServer, tmp_path: Path) -> AsyncIterator[tuple[ChildServer, list["Worker"]]]:
     """Some chats with a file each. Whatever was done to the server meanwhile, at the end all must be as promised."""
     files = {f"notes-{number}.txt": END for number in range(CHATS)}
     with (
@@ -91,7 +91,7 @@ def answer(body: Body) -> str:
 
 @dataclass
 class Worker:
-    chat: Chat
+    chat: LiveChat
     file: str
     turns: int = 0
     promised: dict[str, str] = field(default_factory=dict)  # message id → content, as acknowledged

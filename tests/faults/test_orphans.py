@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.workspace.orphans import end_orphans
-from support.boxes import bubblewrap, running, until
+from anycowork.sandbox.orphans import end_orphans
+from support.sandboxes import bubblewrap, running, until
 from support.spec import proves
 
 SUPPORT = Path(__file__).parents[1]

@@ -7,9 +7,9 @@ from pathlib import Path
 from playwright.async_api import Page, expect
 
 from e2e.browsing import a_browser, a_page, start_chat
-from support.house import Caller, Chat
+from support.fork_server import ForkServer
+from support.live_server import Caller, LiveChat
 from support.scripted_model import Hang, Script, call, serve_in_thread
-from support.seed import Seed
 from support.server import ChildServer, child_server
 from support.spec import proves
 
@@ -45,7 +45,7 @@ window.fetch = async (...wanted) => {
 
 
 @proves("UI-6", "EVT-2", "OPS-2")
-async def test_the_page_comes_back_by_itself_after_its_server_was_killed(seed: Seed, tmp_path: Path) -> None:
+async def test_the_page_comes_back_by_itself_after_its_server_was_killed(seed: ForkServer, tmp_path: Path) -> None:
     replies = ["First.", call("create_file", path="a.txt", content="a"), "Second."]
     with a_server(seed, tmp_path, replies) as server:
         async with a_reader(server) as (page, guest):
@@ -64,7 +64,7 @@ async def test_the_page_comes_back_by_itself_after_its_server_was_killed(seed: S
 
 @proves("UI-6", "EVT-2", "OPS-2")
 async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_interrupted(
-    seed: Seed, tmp_path: Path
+    seed: ForkServer, tmp_path: Path
 ) -> None:
     words = " ".join(f"word{number}" for number in range(200))
     with a_server(seed, tmp_path, [Hang(words), "Here again."]) as server:
@@ -84,7 +84,7 @@ async def test_an_answer_cut_off_by_a_kill_keeps_its_words_and_says_that_it_was_
 
 
 @contextmanager
-def a_server(seed: Seed, tmp_path: Path, replies: list[Script]) -> Iterator[ChildServer]:
+def a_server(seed: ForkServer, tmp_path: Path, replies: list[Script]) -> Iterator[ChildServer]:
     with (
         serve_in_thread(replies) as model,
         child_server(seed, tmp_path, model_url=model.base_url) as server,
@@ -115,7 +115,7 @@ async def kill_and_start(server: ChildServer, page: Page) -> None:
 async def until_durable(guest: Caller, words: str) -> None:
     """What is shown reaches the disk a tenth of a second later; a late reader sees when it has."""
     [listed] = (await guest.ask("GET", "/context"))["contexts"]
-    async for event in Chat(guest, listed).follow():
+    async for event in LiveChat(guest, listed).follow():
         if event["type"] == "text-delta" and event["offset"] + len(event["text"]) >= len(words):
             return
 
@@ -123,7 +123,7 @@ async def until_durable(guest: Caller, words: str) -> None:
 async def everything_is_there_once(page: Page, guest: Caller) -> list[dict[str, object]]:
     """Every message is on the page once, and every event but the deltas was read exactly once, in order. The chat's events."""
     [listed] = (await guest.ask("GET", "/context"))["contexts"]
-    chat = Chat(guest, listed)
+    chat = LiveChat(guest, listed)
     events = await chat.events()
     shown = await page.evaluate("[...document.querySelectorAll('[id^=row-]')].map((row) => row.id.slice(4))")
     results = {message["id"] for message in await chat.of_type("tool_result")}

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.tools import Status
-from anycowork.workspace.stage import Layer
-from support.boxes import running, until
+from anycowork.sandbox.stage import Layer
+from support.cli_process import CommandLine
 from support.distributions import PluginBench, install
-from support.hands import tree
-from support.house import at_home
+from support.fork_server import ForkServer
+from support.live_server import live_server
+from support.sandboxes import running, until
 from support.scripted_model import call, serve_in_thread
-from support.seed import Seed
 from support.server import child_server
 from support.spec import proves
-from support.typing_people import Desk
+from support.tool_workspace import tree
 
 SLOW = """
     import subprocess
@@ -75,7 +75,7 @@ async def test_a_call_that_is_stopped_takes_its_worker_with_it(tmp_path: Path) -
     install(tmp_path / "data" / "plugins", "slow", SLOW)
     marker = new_marker()
     replies = [call("slow", marker=marker), "Done."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "old"}, plugins=("slow",)) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "old"}, plugins=("slow",)) as guest:
         chat = await guest.chat()
         await chat.send("go")
         [asked] = await chat.approvals()
@@ -89,11 +89,11 @@ async def test_a_call_that_is_stopped_takes_its_worker_with_it(tmp_path: Path) -
 
 @proves("TOOL-5", "MSG-4")
 async def test_a_server_killed_in_the_middle_of_a_call_leaves_nothing_running_and_nothing_half_done(
-    seed: Seed, tmp_path: Path
+    seed: ForkServer, tmp_path: Path
 ) -> None:
     marker = new_marker()
     with serve_in_thread(mind=lambda body: call("slow", marker=marker)) as model:
-        data = Desk(tmp_path, model.base_url).data
+        data = CommandLine(tmp_path, model.base_url).data
         install(data / "plugins", "slow", SLOW)
         (data / "config.toml").write_text('plugins = ["slow"]')
         with child_server(seed, tmp_path, model_url=model.base_url, files={"a.txt": "old"}) as server:

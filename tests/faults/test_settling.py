@@ -12,10 +12,10 @@ from uuid import uuid4
 import aiohttp
 import pytest
 
-from support.boxes import running, until
-from support.house import Caller, Chat, Json
+from support.fork_server import ForkServer
+from support.live_server import Caller, Json, LiveChat
+from support.sandboxes import running, until
 from support.scripted_model import Reply, ScriptedModel, call
-from support.seed import Seed
 from support.server import ChildServer, child_server
 from support.spec import proves
 from support.stored import opened
@@ -39,7 +39,7 @@ def gate(tmp_path: Path) -> Iterator[Gate]:
 
 
 @pytest.fixture
-def server(seed: Seed, tmp_path: Path, model: ScriptedModel, gate: Gate) -> Iterator[ChildServer]:
+def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel, gate: Gate) -> Iterator[ChildServer]:
     with child_server(seed, tmp_path, model_url=model.base_url, files={"a.txt": BEFORE}, gate=gate) as server:
         yield server
 
@@ -92,7 +92,7 @@ async def killed_at(
     model: ScriptedModel,
     guest: Caller,
     then: Callable[[], object] = lambda: None,
-) -> Chat:
+) -> LiveChat:
     """An edit is asked for, allowed, and the server killed at this point of it; `then` happens while it is down."""
     model.replies += [EDIT]
     chat = await guest.chat()
@@ -251,12 +251,12 @@ async def test_stopping_while_an_answer_is_being_written_keeps_it_once(
 # --- what these tests look at
 
 
-async def allow(chat: Chat) -> None:
+async def allow(chat: LiveChat) -> None:
     decisions = [{"id": item["id"], "decision": "allow_once"} for item in await chat.approvals()]
     await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)
 
 
-async def ends_interrupted(chat: Chat) -> None:
+async def ends_interrupted(chat: LiveChat) -> None:
     """Once, said to the person, and the chat is usable."""
     ends = [event["reason"] for event in await chat.events() if event["type"] == "turn-ended"]
     assert ends == ["interrupted"]

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import aiohttp
 
-from support.boxes import running, until
-from support.house import PATIENCE, Caller
+from support.live_server import PATIENCE, Caller
+from support.sandboxes import running, until
 from support.scripted_model import Body, Reply, ScriptedModel, call
 from support.server import ChildServer
 from support.spec import proves

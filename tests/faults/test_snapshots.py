@@ -12,7 +12,7 @@ import pytest
 
 from anycowork.domain.errors import NotKept
 from support.checkpoints import CHAT, Recorded, recorded, whole
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -251,7 +251,7 @@ async def test_a_call_whose_images_cannot_be_kept_is_not_made_and_the_model_is_t
         call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]),
         call("read_file", path="a.txt"),
     ]
-    async with at_home(tmp_path, replies=[*replies, "It could not be kept."], files={"a.txt": "1\n"}) as guest:
+    async with live_server(tmp_path, replies=[*replies, "It could not be kept."], files={"a.txt": "1\n"}) as guest:
         chat = await guest.chat()
         await chat.send("change it")
         await chat.decide()
@@ -262,13 +262,13 @@ async def test_a_call_whose_images_cannot_be_kept_is_not_made_and_the_model_is_t
 
 @proves("SNAP-1")
 async def test_a_call_ended_by_a_crash_can_be_undone_like_any_other(tmp_path: Path) -> None:
-    async with at_home(tmp_path, files={"a.txt": "1\n"}) as guest:
+    async with live_server(tmp_path, files={"a.txt": "1\n"}) as guest:
         chat = await guest.chat()
         guest.model.replies[:] = [call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]), "Done."]
         await chat.send("change it")
         await chat.decide()
     _forget_the_end(tmp_path / "data" / "anycowork.db")
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         listed = (await guest.ask("GET", f"{chat.path}/snapshots"))["snapshots"]
         assert [each["moment"] for each in listed] == ["before", "after"], "looked at again when it was settled"
         await guest.ask("POST", f"{chat.path}/snapshots/{listed[0]['id']}/restore", {}, expect=200)

@@ -16,7 +16,7 @@ import pytest
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import Change, Compact
-from anycowork.store.opening import open_store
+from anycowork.store.sqlite.database import open_store
 from support import storechild
 from support.spec import proves
 from support.stored import CLOCK, SOON, add_chat, body, opened, said

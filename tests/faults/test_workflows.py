@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Chat
+from support.fork_server import ForkServer
+from support.live_server import LiveChat
 from support.scripted_model import Hang, ScriptedModel
-from support.seed import Seed
 from support.server import ChildServer, child_server
 from support.spec import proves
 from support.workflows import progress, started, written
@@ -36,7 +36,7 @@ Say something.
 
 
 @pytest.fixture
-def server(seed: Seed, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
+def server(seed: ForkServer, tmp_path: Path, model: ScriptedModel) -> Iterator[ChildServer]:
     written(tmp_path, two=STEPS)
     with child_server(seed, tmp_path, model_url=model.base_url) as server:
         yield server
@@ -80,7 +80,7 @@ async def test_killed_while_parked_the_run_goes_on_with_the_decision(server: Chi
         assert [(server.workspace / name).read_text() for name in ("one.txt", "two.txt")] == ["1", "2"]
 
 
-async def _allow(chat: Chat) -> None:
+async def _allow(chat: LiveChat) -> None:
     """Without waiting for rest: the next step hangs."""
     decisions = [{"id": one["id"], "decision": "allow_once"} for one in await chat.approvals()]
     await chat.guest.ask("POST", f"{chat.path}/approvals", {"decisions": decisions}, expect=200)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.providers.config import ProviderConfig
-from support.house import TOKEN, at_home
+from support.live_server import TOKEN, live_server
 from support.raw_http import Exchange, RawProvider, exchanged
 from support.spec import proves
 
@@ -16,7 +16,7 @@ REQUESTS = sorted((CORPUS / "requests").glob("*.http"))
 ANSWERS = sorted((CORPUS / "answers").glob("*.http"))
 BROKEN = {"broken-chunks", "broken-length", "python-breaks"}
 
-# Of one connection or one side's trust: api/hops.py says why each of them stays on its side.
+# Of one connection or one side's trust: api/gateway/proxy_headers.py says why each of them stays on its side.
 NOT_SENT_ON = {"host", "authorization", "connection", "content-length", "sec-fetch-mode"}
 NOT_SENT_BACK = {"connection", "transfer-encoding", "content-length", "www-authenticate", "server", "date"}
 OURS = {
@@ -36,7 +36,7 @@ async def ways(tmp_path, migrated):
     """The same provider twice: its own address, and ours."""
     (tmp_path / "data").mkdir(mode=0o700)
     shutil.copy(migrated, tmp_path / "data")
-    async with RawProvider().serving() as provider, at_home(tmp_path) as guest:
+    async with RawProvider().serving() as provider, live_server(tmp_path) as guest:
         guest.house.providers.put(ProviderConfig("scripted", base_url=provider.url, models=("scripted",)))
         yield provider, guest.url
 

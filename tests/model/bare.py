@@ -12,10 +12,10 @@ from typing import Any  # JSON that a model wrote
 
 import aiohttp
 
-from anycowork.machine import look_for_bubblewrap
 from anycowork.permissions.roles import BUILT_IN
-from anycowork.prompts.replies import reply_schema
+from anycowork.prompts.reply_schema import reply_schema
 from anycowork.prompts.signature import signature
+from anycowork.server.machine import find_bubblewrap
 from anycowork.tools.toolbox import built_in_tools
 from model.tasks import Outcome, Task
 
@@ -175,7 +175,7 @@ def _delete(given: Parameters, folder: Path) -> str:
 
 
 def _command(given: Parameters, folder: Path) -> str:
-    box = look_for_bubblewrap()
+    box = find_bubblewrap()
     assert box is not None, "the bare loop runs commands in bubblewrap only"
     held = [box.path, "--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(folder), str(folder)]
     held += ["--chdir", str(folder), "--unshare-all", "--die-with-parent", "bash", "-c", str(given["command"])]

@@ -21,10 +21,10 @@ import aiohttp
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
 
+from anycowork.config.settings import default_data_dir  # noqa: E402
 from anycowork.providers.local.catalogue import DEFAULT  # noqa: E402  (run as a script: the path is set above)
 from anycowork.providers.local.folder import ModelFolder  # noqa: E402
 from anycowork.providers.local.supervisor import Supervisor  # noqa: E402
-from anycowork.settings import default_data_dir  # noqa: E402
 from model.bare import bare_loop  # noqa: E402
 from model.former_tasks import FORMER  # noqa: E402
 from model.report import Result, page, table  # noqa: E402

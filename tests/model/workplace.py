@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from anycowork.app import open_house
-from anycowork.settings import ProviderEntry, Settings
+from anycowork.app import start_services
+from anycowork.config.settings import ProviderEntry, Settings
 from model.tasks import Outcome, Task
-from support.house import TOKEN, Caller, Chat, Json, new_session, served
+from support.live_server import TOKEN, Caller, Json, LiveChat, new_session, served
 
 POLL = 0.5  # seconds between two looks; a model's step takes several
 IDLE = "idle"
@@ -36,7 +36,7 @@ async def workplace(
         local_threads=threads,
     )
     async with AsyncExitStack() as stack:
-        house = await stack.enter_async_context(open_house(settings, token=TOKEN))
+        house = await stack.enter_async_context(start_services(settings, token=TOKEN))
         address = await stack.enter_async_context(served(house))
         yield Caller(address, await stack.enter_async_context(new_session()))
 
@@ -57,7 +57,7 @@ async def through_the_workplace(task: Task, folder: Path, person: Caller) -> Out
     return _outcome(folder, before, await chat.messages())
 
 
-async def _rest(chat: Chat) -> None:
+async def _rest(chat: LiveChat) -> None:
     answered = 0
     while (state := (await chat.show())["state"]) != IDLE:
         if state == "awaiting_approval":

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.api.build import create_api
-from anycowork.api.rooms import Rooms
-from anycowork.app import OpenHouse, open_house
-from anycowork.settings import ProviderEntry, Settings
+from anycowork.api.application import create_api
+from anycowork.app import RunningServer, start_services
+from anycowork.chats.services import Services
+from anycowork.config.settings import ProviderEntry, Settings
 from support.asgi import Client
 from support.scripted_model import ScriptedModel
 from support.stored import put_fresh_database
@@ -56,22 +56,22 @@ async def house(tmp_path, workspace, model):
         providers=(ProviderEntry(name="scripted", base_url=model.base_url, models=("scripted",)),),
         probe_local_servers=False,
     )
-    async with open_house(settings, token=TOKEN) as house:
+    async with start_services(settings, token=TOKEN) as house:
         yield house
 
 
 @pytest.fixture
-def rooms(house: OpenHouse, slept: list[float]) -> Rooms:
+def rooms(house: RunningServer, slept: list[float]) -> Services:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    return replace(house.rooms, sleep=sleep)
+    return replace(house.services, sleep=sleep)
 
 
 @pytest.fixture
-def client(rooms: Rooms) -> Client:
+def client(services: Services) -> Client:
     """The owner, with the token."""
-    return Client(create_api(rooms), token=TOKEN)
+    return Client(create_api(services), token=TOKEN)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import which
 
-from anycowork.permissions.commands import parse
-from anycowork.permissions.shell_builtins import BUILTINS
+from anycowork.permissions.shell.builtins import BUILTINS
+from anycowork.permissions.shell.parser import parse
 
 BASH = which("bash")
 CHUNK = 1_000
@@ -92,7 +92,7 @@ def compare(seed: int, folder: Path, texts: int = CHUNK) -> Compared:
 
 
 def compare_texts(made: list[str], folder: Path) -> Compared:
-    understood = [text for text in made if not parse(text).unjudgeable]
+    understood = [text for text in made if not parse(text).unanalyzable]
     found = Compared(len(made), len(understood))
     for text, commands in zip(understood, run_in_bash(understood, folder), strict=True):
         found.missed += [(text, ran) for ran in commands if not _was_seen(text, ran)]

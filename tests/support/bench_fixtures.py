@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.workspace.stage import Layer
-from support.hands import Bench
+from anycowork.sandbox.stage import Layer
+from support.tool_workspace import ToolWorkspace
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def layer() -> Layer:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, layer: Layer) -> Bench:
+def bench(tmp_path: Path, layer: Layer) -> ToolWorkspace:
     root, outside = tmp_path / "workspace", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
-    return Bench(root, outside, layer=layer)
+    return ToolWorkspace(root, outside, layer=layer)

@@ -7,21 +7,21 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from anycowork.chats.rollback import RollbackAnswer, RollbackDesk, RollbackWish
+from anycowork.chats.rollback_service import RollbackRequest, RollbackResult, RollbackService
+from anycowork.checkpoints.pack import Pack
+from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.domain.chats import Chat, ChatConfig
 from anycowork.domain.errors import ToolFault
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.principals import Principal, PrincipalKind
 from anycowork.domain.snapshots import Snapshot
 from anycowork.domain.tools import Call, Intent
-from anycowork.store.opening import Database
+from anycowork.sandbox.stage import Layer
+from anycowork.sandbox.workspaces import LocalWorkspaces
+from anycowork.store.sqlite.database import Database
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.pack import Pack
-from anycowork.workspace.snapshots import PackedSnapshots
-from anycowork.workspace.stage import Layer
-from anycowork.workspace.workspaces import LocalWorkspaces
-from support.hands import Bench
 from support.stored import CLOCK, opened
+from support.tool_workspace import ToolWorkspace
 
 ANN = Principal("ann", PrincipalKind.PERSON, "Ann")
 CHAT = "c1"
@@ -31,10 +31,10 @@ CHAT = "c1"
 class Recorded:
     """`desk` is the real one; `change` stands for any changing call."""
 
-    bench: Bench
+    bench: ToolWorkspace
     database: Database
     snapshots: PackedSnapshots
-    desk: RollbackDesk
+    desk: RollbackService
 
     @property
     def root(self) -> Path:
@@ -78,15 +78,15 @@ class Recorded:
             taken.append(await self.begin([item.path for item in intent.paths]))
 
         await self.bench.run(
-            await self.bench.prepare("execute_command", command=words), self.bench.hands(intend=intend)
+            await self.bench.prepare("execute_command", command=words), self.bench.tool_context(intend=intend)
         )
         for before in taken:
             await self.end(before)
         return taken[0] if taken else None
 
-    async def restore(self, snapshot: Snapshot | str, **wish: object) -> RollbackAnswer:
+    async def restore(self, snapshot: Snapshot | str, **wish: object) -> RollbackResult:
         id_ = snapshot if isinstance(snapshot, str) else snapshot.id
-        return await self.desk.restore(ANN, CHAT, id_, RollbackWish(**wish))  # type: ignore[arg-type]  # a test's own words
+        return await self.desk.restore(ANN, CHAT, id_, RollbackRequest(**wish))  # type: ignore[arg-type]  # a test's own words
 
 
 @asynccontextmanager
@@ -104,7 +104,7 @@ async def recorded(
         pack = pack or Pack(folder / "data" / "snapshots")
         snapshots = PackedSnapshots(pack, database.retention, CLOCK, quota_bytes=quota)
         workspaces = LocalWorkspaces(lambda path: database.leases.take(path, owner="test"))
-        desk = RollbackDesk(
+        desk = RollbackService(
             journal=database.journal,
             store=database.store,
             rows=database.store,
@@ -113,7 +113,7 @@ async def recorded(
             clock=CLOCK,
         )
         await desk.settle_after_crash()
-        yield Recorded(Bench(root, outside, layer=layer), database, snapshots, desk)
+        yield Recorded(ToolWorkspace(root, outside, layer=layer), database, snapshots, desk)
 
 
 def whole(folder: Path) -> Mapping[str, tuple[int, bytes | str | None]]:

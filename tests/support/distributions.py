@@ -4,10 +4,10 @@ from pathlib import Path
 from textwrap import dedent
 
 from anycowork.domain.tools import ToolSpec
-from anycowork.tools.plugins.housing import Housing
-from anycowork.tools.plugins.keeping import Plugins
-from anycowork.workspace.egress import Egress
-from support.hands import Bench
+from anycowork.sandbox.egress import Egress
+from anycowork.tools.plugins.manager import PluginManager
+from anycowork.tools.plugins.runtime import PluginRuntime
+from support.tool_workspace import ToolWorkspace
 
 HEAD = "from anycowork.plugins import ToolError, tool\n"
 
@@ -24,7 +24,7 @@ def install(folder: Path, name: str, code: str, *, entries: dict[str, str] | Non
     (metadata / "entry_points.txt").write_text("\n".join(["[anycowork.tools]", *lines, ""]))
 
 
-class PluginBench(Bench):
+class PluginBench(ToolWorkspace):
     """A bench whose toolbox has the tools of plugins too; they are installed in a data folder beside the workspace."""
 
     @property
@@ -38,10 +38,10 @@ class PluginBench(Bench):
     def install(self, name: str, code: str, **more: object) -> None:
         install(self.folder, name, code, **more)  # type: ignore[arg-type]
 
-    def plugins(self, *, timeout: float = 5.0, sandboxed: bool = True) -> Plugins:
+    def plugins(self, *, timeout: float = 5.0, sandboxed: bool = True) -> PluginManager:
         self.data.mkdir(exist_ok=True)
-        housing = Housing(self.sandbox, self.egress or Egress(), self.data) if sandboxed else None
-        return Plugins(self.folder, self.toolbox, housing, timeout=timeout)
+        housing = PluginRuntime(self.sandbox, self.egress or Egress(), self.data) if sandboxed else None
+        return PluginManager(self.folder, self.toolbox, housing, timeout=timeout)
 
     async def use(self, name: str, code: str, *, timeout: float = 5.0) -> None:
         """Installs it and switches it on; it must have no problems."""

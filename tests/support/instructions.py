@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from support.house import Caller, Chat, Guest, Json
+from support.live_server import Caller, Json, LiveChat, LiveServer
 
 NAME = "AGENTS.md"
 
@@ -12,7 +12,7 @@ async def shown(guest: Caller, **query: str) -> Json | None:
     return (await guest.ask("GET", "/instructions", params=query))["instructions"]
 
 
-async def trust(guest: Caller, workspace: Path, *, chat: Chat | None = None, expect: int = 201) -> Json:
+async def trust(guest: Caller, workspace: Path, *, chat: LiveChat | None = None, expect: int = 201) -> Json:
     """A person trusts the file as it is now."""
     seen = await shown(guest, workspace=str(workspace))
     assert seen is not None
@@ -22,6 +22,6 @@ async def trust(guest: Caller, workspace: Path, *, chat: Chat | None = None, exp
     )
 
 
-def told(guest: Guest) -> list[str]:
+def told(guest: LiveServer) -> list[str]:
     """The system prompt of each request that the model got."""
     return [request["messages"][0]["content"] for request in guest.model.requests]

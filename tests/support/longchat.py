@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from anycowork.app import OpenHouse
-from anycowork.clock import SystemClock
+from anycowork.app import RunningServer
 from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message, Speaker
+from anycowork.server.clock import SystemClock
 
 _CLOCK = SystemClock()
 _AT_ONCE = 500
@@ -18,7 +18,7 @@ _ANSWER = """Number {number}: the report is written as **JSON** now.
 _MORE = ("It was a small change.", "```python\nvalue = {number}\n```", "| a | b |\n|---|---|\n| {number} | 2 |", "")
 
 
-async def fill(house: OpenHouse, chat_id: str, count: int) -> list[str]:
+async def fill(house: RunningServer, chat_id: str, count: int) -> list[str]:
     """So many messages, a person's and an agent's in turn. Their ids, oldest first."""
     ids: list[str] = []
     for start in range(0, count, _AT_ONCE):

@@ -43,10 +43,10 @@ def give_addresses() -> None:
 async def ask_proxy(address: str) -> tuple[str, int]:
     """What a proxy that is allowed to go there answers, and how many connections the service got."""
     from anycowork.domain.network import wanted_destinations
-    from anycowork.workspace.outside import RealOutside
-    from anycowork.workspace.proxy import Proxy, ProxyLimits, Reach
+    from anycowork.sandbox.network import RealNetwork
+    from anycowork.sandbox.proxy import ProxyLimits, Reach, SandboxProxy
 
-    class Named(RealOutside):
+    class Named(RealNetwork):
         async def addresses(self, host: str) -> list[str]:
             return [address]
 
@@ -72,7 +72,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         async with asyncio.timeout(8), asyncio.TaskGroup() as tasks:
-            proxy = Proxy(Reach(wanted_destinations(["own.example"])), Named(), ProxyLimits())
+            proxy = SandboxProxy(Reach(wanted_destinations(["own.example"])), Named(), ProxyLimits())
             serving = tasks.create_task(proxy.serve(listening))
             reader, writer = await asyncio.open_connection(*listening.getsockname())
             writer.write(b"GET http://own.example/ HTTP/1.1\r\n\r\n")
@@ -88,7 +88,7 @@ async def ask_proxy(address: str) -> tuple[str, int]:
 def main(addresses: list[str]) -> None:
     enter()
     give_addresses()
-    from anycowork.workspace.routes import why_nearby
+    from anycowork.sandbox.routes import why_nearby
 
     found = {address: why_nearby(address) for address in addresses}
     asked = {own: asyncio.run(ask_proxy(own)) for own in (OWN_V4, OWN_V6)}

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator
 
-from anycowork.domain.asking import Chunk, Finished, ModelRequest, ReasoningChunk, Said, TextChunk, UsageChunk
-from anycowork.providers.completion_stream import Timeouts
-from anycowork.providers.openai_compatible import OpenAICompatible
-from anycowork.providers.pool import HttpPool
-from anycowork.providers.retries import Backoff
-from anycowork.providers.upstream import Upstream
+from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.retries import Backoff
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.provider import OpenAIProvider
+from anycowork.providers.openai.upstream import Upstream
 
 SECRET = "sk-very-secret-4711"
 BRIEF = Timeouts(connect=2.0, first_byte=0.2, idle=0.2, tail=0.2)
@@ -30,15 +30,15 @@ def client(
     naps: Naps | None = None,
     key: str | None = SECRET,
     timeouts: Timeouts | None = None,
-) -> OpenAICompatible:
+) -> OpenAIProvider:
     upstream = Upstream(name="acme", base_url=base_url, key_env="ACME_KEY", key=lambda: key)
-    return OpenAICompatible(
+    return OpenAIProvider(
         upstream, pool, timeouts=timeouts or Timeouts(), backoff=Backoff(dice=lambda: 1.0), sleep=naps or Naps()
     )
 
 
 def asking(text: str = "hi", *, model: str = "m", **more: float | int) -> ModelRequest:
-    return ModelRequest(model=model, messages=(Said("user", text),), purpose="turn", **more)  # type: ignore[arg-type]  # test shorthand
+    return ModelRequest(model=model, messages=(PromptMessage("user", text),), purpose="turn", **more)  # type: ignore[arg-type]  # test shorthand
 
 
 async def all_of(chunks: AsyncIterator[Chunk]) -> list[Chunk]:

@@ -9,12 +9,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from support.house import TOKEN
+from support.cli_process import PATIENCE, SOURCE
+from support.fork_server import fork_server
+from support.live_server import TOKEN
 from support.openai_wire import NativeCall
 from support.scripted_model import Answer, Body, BreakOff, HttpError, Reply, ScriptedModel, serve_in_thread
-from support.seed import planted
 from support.server import ChildServer, child_server
-from support.typing_people import PATIENCE, SOURCE
 
 WEATHER = NativeCall("weather", {"city": "Ulm", "days": 3})
 SHELL = NativeCall("bash", {"command": "echo made > made.txt", "description": "Makes a file"})  # a tool of opencode
@@ -50,7 +50,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     home: Path = tmp_path_factory.mktemp("interop")
     with (
         serve_in_thread(mind=mind, models=("scripted", "other")) as model,
-        planted(source=SOURCE) as seed,
+        fork_server(source=SOURCE) as seed,
         child_server(seed, home, model_url=model.base_url) as server,
     ):
         yield Place(f"{server.url}/v1", model.base_url, model, server)

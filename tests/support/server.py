@@ -14,11 +14,11 @@ from pathlib import Path
 
 import aiohttp
 
-from support.house import TOKEN, Caller, new_session
-from support.seed import Seed, Sprout
+from support.cli_process import PATIENCE, WHOLE_PROCESS, CommandLine
+from support.fork_server import ForkedServer, ForkServer
+from support.live_server import TOKEN, Caller, new_session
 from support.stored import put_fresh_database
 from support.syscall_gate import Gate
-from support.typing_people import PATIENCE, WHOLE_PROCESS, Desk
 
 _PAUSE = 0.01  # between two looks at another process, which has no event for us to wait for
 
@@ -26,7 +26,7 @@ _PAUSE = 0.01  # between two looks at another process, which has no event for us
 class ChildServer:
     """One data folder and one workspace; at most one process at a time. `log` is all that it ever printed."""
 
-    def __init__(self, seed: Seed, desk: Desk, *, gate: Path | None = None) -> None:
+    def __init__(self, seed: ForkServer, desk: CommandLine, *, gate: Path | None = None) -> None:
         self.desk = desk
         self.data = desk.data
         self.workspace = desk.workspace
@@ -34,7 +34,7 @@ class ChildServer:
         self._seed = seed
         self._gate = gate
         self._log = desk.home / "server.log"
-        self._process: Sprout | None = None
+        self._process: ForkedServer | None = None
 
     @property
     def pid(self) -> int:
@@ -58,7 +58,7 @@ class ChildServer:
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1])
 
-    def starting(self, *, port: int = 0) -> Sprout:
+    def starting(self, *, port: int = 0) -> ForkedServer:
         """One more process on the same folders, whatever becomes of it."""
         words = ["serve", "--port", str(port), "--data-dir", str(self.data), "--workspace", str(self.workspace)]
         return self._seed.sprout(
@@ -132,10 +132,10 @@ class _Visitor(Caller):
 
 @contextmanager
 def child_server(
-    seed: Seed, tmp_path: Path, *, model_url: str, files: dict[str, str] | None = None, gate: Gate | None = None
+    seed: ForkServer, tmp_path: Path, *, model_url: str, files: dict[str, str] | None = None, gate: Gate | None = None
 ) -> Iterator[ChildServer]:
     """A running server, gone at the end. With a gate, its system calls pass through that."""
-    server = ChildServer(seed, Desk(tmp_path, model_url), gate=gate.path if gate else None)
+    server = ChildServer(seed, CommandLine(tmp_path, model_url), gate=gate.path if gate else None)
     for name, text in (files or {}).items():
         (server.workspace / name).write_text(text)
     server.data.mkdir(mode=0o700, exist_ok=True)

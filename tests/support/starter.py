@@ -13,20 +13,20 @@ import sys
 import time
 from pathlib import Path
 
-from anycowork.workspace.bwrap import HOME
+from anycowork.sandbox.bubblewrap import HOME
 from anycowork.workspace.jail import Jail
-from support.hands import Bench
+from support.tool_workspace import ToolWorkspace
 
 
-def bench_in(folder: Path, bwrap: str) -> Bench:
+def bench_in(folder: Path, bwrap: str) -> ToolWorkspace:
     for name in ("workspace", "outside"):
         (folder / name).mkdir(exist_ok=True)
-    bench = Bench(folder / "workspace", folder / "outside")
+    bench = ToolWorkspace(folder / "workspace", folder / "outside")
     bench.sandbox._bwrap = bwrap
     return bench
 
 
-async def held_back(bench: Bench, command: str) -> None:
+async def held_back(bench: ToolWorkspace, command: str) -> None:
     root = str(bench.root)
     async with bench.sandbox.begin(Jail(root)) as transaction:
         with bench.sandbox.launch(command, root, transaction.stage, cache_kept=False, held_back=True) as launch:
@@ -43,7 +43,7 @@ async def held_back(bench: Bench, command: str) -> None:
             process.wait()
 
 
-def again(bench: Bench, command: str, times: int) -> None:
+def again(bench: ToolWorkspace, command: str, times: int) -> None:
     moments = random.Random(8484)
     asyncio.run(call(bench, ":"))  # so that everything is loaded and furnished
     began = time.monotonic()
@@ -56,7 +56,7 @@ def again(bench: Bench, command: str, times: int) -> None:
         os.waitpid(server, 0)
 
 
-def forked(bench: Bench, command: str) -> int:
+def forked(bench: ToolWorkspace, command: str) -> int:
     server = os.fork()
     if server == 0:
         asyncio.run(call(bench, command))
@@ -64,7 +64,7 @@ def forked(bench: Bench, command: str) -> int:
     return server
 
 
-async def call(bench: Bench, command: str) -> None:
+async def call(bench: ToolWorkspace, command: str) -> None:
     await bench.call("execute_command", command=command)
 
 

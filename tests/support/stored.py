@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from anycowork.clock import SystemClock
+from anycowork.config.settings import Settings
 from anycowork.domain.chats import Chat, ChatConfig
-from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.journal import AddChat, Change, Write
 from anycowork.domain.messages import Json, Message, Speaker
-from anycowork.settings import Settings
-from anycowork.store.opening import Database, open_store
-from anycowork.store.schema import migrate
-from anycowork.store.writer import Writer
+from anycowork.server.clock import SystemClock
+from anycowork.store.sqlite.database import Database, open_store
+from anycowork.store.sqlite.schema import migrate
+from anycowork.store.sqlite.writer import Writer
 
 CLOCK = SystemClock()
 SOON = 5.0
@@ -74,8 +74,8 @@ def said(message_id: str, content: str = "hello", *, chat_id: str = "c1") -> Cha
     return Change(chat_id, (message(message_id, content, chat_id=chat_id),))
 
 
-def note(text: str = "", type_: EventType = EventType.ERROR) -> Draft:
-    return Draft(type_, {"error": {"message": text}})
+def note(text: str = "", type_: EventType = EventType.ERROR) -> NewEvent:
+    return NewEvent(type_, {"error": {"message": text}})
 
 
 def body(record: Record) -> Json:

@@ -9,26 +9,26 @@ from pydantic import SecretStr
 from textual.pilot import Pilot
 from textual.widgets import Label, Static
 
-from anycowork.commands.client import HouseClient
-from anycowork.terminal.asking import Dock
-from anycowork.terminal.composer import Composer
-from anycowork.terminal.conversation import CardView
-from anycowork.terminal.screen import ChatScreen
-from anycowork.terminal.talk import open_talk
-from support.house import TOKEN, Chat, Guest, at_home
+from anycowork.client.http import ServerClient
+from anycowork.tui.chat_client import open_chat_client
+from anycowork.tui.composer import Composer
+from anycowork.tui.docks import Dock
+from anycowork.tui.message_scroll import CardView
+from anycowork.tui.screen import ChatScreen
+from support.live_server import TOKEN, LiveChat, LiveServer, live_server
 from support.scripted_model import Script
 
 PATIENCE = 10.0
 SIZE = (100, 40)
 
 
-class Person:
-    def __init__(self, guest: Guest, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
+class TerminalUser:
+    def __init__(self, guest: LiveServer, screen: ChatScreen, pilot: Pilot[None], chat_id: str) -> None:
         self.guest = guest
         self.screen = screen
         self.pilot = pilot
         self.chat_id = chat_id
-        self.chat = Chat(guest, {"id": chat_id})
+        self.chat = LiveChat(guest, {"id": chat_id})
         self.workspace = guest.workspace
 
     async def say(self, words: str) -> None:
@@ -82,19 +82,21 @@ def _is_displayed(widget: Static) -> bool:
 
 @asynccontextmanager
 async def before_a_screen(
-    guest: Guest, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
-) -> AsyncIterator[Person]:
-    async with HouseClient(guest.url, SecretStr(TOKEN)) as client:
-        talk = await open_talk(client, workspace=guest.workspace, role=role, model=None, chat_id=chat_id, newest=newest)
+    guest: LiveServer, *, role: str | None = None, chat_id: str | None = None, newest: bool = False
+) -> AsyncIterator[TerminalUser]:
+    async with ServerClient(guest.url, SecretStr(TOKEN)) as client:
+        talk = await open_chat_client(
+            client, workspace=guest.workspace, role=role, model=None, chat_id=chat_id, newest=newest
+        )
         screen = ChatScreen(talk)
         async with screen.run_test(size=SIZE, notifications=True) as pilot:
-            yield Person(guest, screen, pilot, talk.chat_id)
+            yield TerminalUser(guest, screen, pilot, talk.chat_id)
 
 
 @asynccontextmanager
 async def at_a_terminal(
     tmp_path: Path, *, replies: Iterable[Script] = (), role: str | None = None
-) -> AsyncIterator[Person]:
+) -> AsyncIterator[TerminalUser]:
     """A new chat in a house of its own."""
-    async with at_home(tmp_path, replies=replies) as guest, before_a_screen(guest, role=role) as person:
+    async with live_server(tmp_path, replies=replies) as guest, before_a_screen(guest, role=role) as person:
         yield person

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any  # answers are JSON that tests look into freely
 
-from support.house import Caller, Chat, Json
+from support.live_server import Caller, Json, LiveChat
 
 BUILT_IN = (
     "compact_chat",
@@ -19,7 +19,7 @@ HEAD = '+++\ndescription = "x"\n+++\n## Go\n'  # of a file with one step, which 
 
 
 def written(tmp_path: Path, **texts: str) -> None:
-    """Into the data folder of `at_home(tmp_path)`, by name."""
+    """Into the data folder of `live_server(tmp_path)`, by name."""
     _into(tmp_path / "data" / "workflows", texts)
 
 
@@ -34,12 +34,12 @@ def _into(folder: Path, texts: dict[str, str]) -> None:
         (folder / f"{name}.md").write_text(text)
 
 
-async def started(chat: Chat, workflow: str, /, *, expect: int = 202, **parameters: Any) -> Json:
+async def started(chat: LiveChat, workflow: str, /, *, expect: int = 202, **parameters: Any) -> Json:
     body = {"context_id": chat.id, "parameters": parameters}
     return await chat.guest.ask("POST", f"/workflows/{workflow}/execute", body, expect=expect)
 
 
-async def progress(chat: Chat, *, until: str = "turn-ended") -> list[tuple[int, str]]:
+async def progress(chat: LiveChat, *, until: str = "turn-ended") -> list[tuple[int, str]]:
     """Step and status of every `workflow-progress` so far. The chat is at rest; `until` is its last event."""
     events = await chat.events(until)
     return [(e["workflow"]["step"], e["workflow"]["status"]) for e in events if e["type"] == "workflow-progress"]

@@ -8,10 +8,10 @@ import pytest
 import typer
 from typer.main import get_command
 
-from anycowork.cli import app
+from anycowork.cli.main import app
+from anycowork.config.settings import KNOBS, Settings
 from anycowork.domain.roles import OutputFormat, Permission
 from anycowork.permissions.roles import read_role_file
-from anycowork.settings import KNOBS, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -72,9 +72,9 @@ def test_every_place_that_the_page_on_extending_names_is_there() -> None:
 
 def test_every_room_and_every_module_beside_them_stands_in_the_architecture() -> None:
     page, house = (ROOT / "docs" / "architecture.md").read_text("utf-8"), ROOT / "src" / "anycowork"
-    rooms = [path.parent.name for path in house.glob("*/__init__.py")]
+    services = [path.parent.name for path in house.glob("*/__init__.py")]
     beside = [path.stem for path in house.glob("*.py") if not path.stem.startswith("__")]
-    assert sorted(name for name in (*rooms, *beside) if not re.search(rf"`(?:anycowork\.)?{name}`", page)) == []
+    assert sorted(name for name in (*services, *beside) if not re.search(rf"`(?:anycowork\.)?{name}`", page)) == []
 
 
 def test_the_role_that_the_page_shows_is_one() -> None:

@@ -16,8 +16,8 @@ from types import ModuleType
 
 import pytest
 
-from anycowork.commands import checkup
-from anycowork.machine import look_for_bubblewrap
+from anycowork.cli import diagnostics
+from anycowork.server.machine import find_bubblewrap
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = "http://127.0.0.1:9/"  # the discard port: nothing listens there
@@ -56,7 +56,7 @@ def test_a_wheel_built_without_a_network_has_no_web_ui_and_says_so(
 
 
 def test_source_that_cannot_be_written_is_built_in_a_copy(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bubblewrap = look_for_bubblewrap()
+    bubblewrap = find_bubblewrap()
     if bubblewrap is None or not bubblewrap.works:
         pytest.skip("no bubblewrap here: root would write anywhere")
     monkeypatch.setenv("npm_config_registry", NOBODY)
@@ -124,13 +124,13 @@ def test_what_was_built_from_this_very_source_is_not_built_again(clone: Path, mo
 
 
 def test_the_doctor_says_whether_there_is_a_web_ui(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkup, "files", lambda package: tmp_path)
-    missing = checkup._web_ui()
+    monkeypatch.setattr(diagnostics, "files", lambda package: tmp_path)
+    missing = diagnostics._web_ui()
     assert not missing.ok and missing.detail == "not in this installation" and "make web" in missing.way_out
     page = tmp_path / "api" / "static" / "dist" / "index.html"
     page.parent.mkdir(parents=True)
     page.write_text("<!doctype html>")
-    assert checkup._web_ui().ok
+    assert diagnostics._web_ui().ok
 
 
 def hatch(clone: Path, *held: str) -> subprocess.CompletedProcess[str]:

@@ -5,10 +5,10 @@ A step without a check is done when its own work succeeded; one with a check whe
 
 from collections.abc import Collection, Iterable
 
-from anycowork.domain import announce
+from anycowork.domain import event_factory
 from anycowork.domain.chats import EndReason, Turn
 from anycowork.domain.errors import StepNotReady
-from anycowork.domain.events import Draft
+from anycowork.domain.events import NewEvent
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.plan_status import StepStatus, StepStatuses, plan_status
 from anycowork.domain.tools import Call, Status, ToolSpec
@@ -57,7 +57,7 @@ class PlanProgress:
         if not was_deferred(call):
             self._pass_over(step)
 
-    def news(self, turn: Turn, *calls: Call) -> tuple[Draft, ...]:
+    def news(self, turn: Turn, *calls: Call) -> tuple[NewEvent, ...]:
         """Takes note of these calls. The event to tell of it, if the status of a step changed since the last one."""
         for call in calls:
             self.put(call)
@@ -65,13 +65,13 @@ class PlanProgress:
         if now == self._told:
             return ()
         self._told = now
-        return (announce.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now),)
+        return (event_factory.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now),)
 
     def calls_of(self, step_id: str) -> list[Call]:
         return list(self._calls[step_id].values())
 
     def statuses(self, *, over: bool = False, reason: EndReason | None = None) -> StepStatuses:
-        """Every step's status, in the order of the plan. `over`: the turn has ended, for this reason."""
+        """Every step's status, in the order of the plan. `merge_flags`: the turn has ended, for this reason."""
         now = {step_id: self._status(step_id) for step_id in self._steps}
         return self._at_the_end(now, reason) if over else now
 
@@ -233,12 +233,12 @@ class PlanProgress:
         return ended
 
 
-def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[Draft, ...]:
+def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[NewEvent, ...]:
     """The event that tells how the plan of an ended turn stands; none if it had no plan."""
     if progress is None or turn.plan_id is None:
         return ()
     steps = progress.statuses(over=True, reason=turn.reason)
-    return (announce.plan_progress(turn.plan_id, turn.id, plan_status(steps, over=True), steps),)
+    return (event_factory.plan_progress(turn.plan_id, turn.id, plan_status(steps, over=True), steps),)
 
 
 def not_ready(call: Call, before: list[PlanStep]) -> StepNotReady:

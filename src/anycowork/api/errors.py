@@ -11,9 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anycowork.api.body import past_the_rest
-from anycowork.api.methods import allowed_methods
-from anycowork.api.wire import send_json
+from anycowork.api.asgi import send_json
+from anycowork.api.middleware.body import drain_rest
+from anycowork.api.middleware.methods import allowed_methods
 from anycowork.domain.boundary import reason_of
 from anycowork.domain.errors import (
     AnyCoworkError,
@@ -48,7 +48,7 @@ class WrongMethod(RequestFault):
 
 
 @value
-class ErrorAnswer:
+class ErrorResponse:
     status: int
     code: str
     message: str
@@ -78,24 +78,24 @@ _TYPES = {
 }
 
 
-def answer_to(error: Exception) -> ErrorAnswer:
+def error_response(error: Exception) -> ErrorResponse:
     """What the caller is told. An error that is not ours says nothing of itself: it may hold anything."""
     match error:
         case NotFound():
-            return ErrorAnswer(error.status, error.specific_code, error.message)
+            return ErrorResponse(error.status, error.specific_code, error.message)
         case KeyLimitReached():
-            return ErrorAnswer(error.status, error.code, error.message, error.param, _when_to_return(error))
+            return ErrorResponse(error.status, error.code, error.message, error.param, _when_to_return(error))
         case WrongMethod():
-            return ErrorAnswer(error.status, error.code, error.message, more=((b"allow", error.allow.encode()),))
+            return ErrorResponse(error.status, error.code, error.message, more=((b"allow", error.allow.encode()),))
         case RequestFault():
-            return ErrorAnswer(error.status, error.code, error.message, error.param)
+            return ErrorResponse(error.status, error.code, error.message, error.param)
         case AnyCoworkError():
-            return ErrorAnswer(_status_of(error), error.code, error.message)
+            return ErrorResponse(_status_of(error), error.code, error.message)
         case RequestValidationError():
-            return answer_to_faults(error.errors())
+            return validation_error_response(error.errors())
         case HTTPException():
             return _answer_to_http(error.status_code)
-    return ErrorAnswer(
+    return ErrorResponse(
         500, "internal_error", "Something failed inside AnyCowork; its log says what. You may try again."
     )
 
@@ -133,27 +133,27 @@ def _disk_is_full(error: StorageFault) -> bool:
     return isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
 
 
-def _answer_to_http(status: int) -> ErrorAnswer:
+def _answer_to_http(status: int) -> ErrorResponse:
     """What the framework itself refuses: an unknown path, a wrong method, an unreadable body."""
     known = {
         404: ("route_not_found", "There is nothing at this path. /openapi.json lists what there is."),
         405: ("method_not_allowed", "This path does not take this method. /openapi.json lists what it takes."),
     }
     code, message = known.get(status, ("bad_request", "The request could not be read. Send a JSON body."))
-    return ErrorAnswer(status, code, message)
+    return ErrorResponse(status, code, message)
 
 
 # --- validation: a path to the field, and a sentence
 
 
-def answer_to_faults(faults: Sequence[Mapping[str, object]]) -> ErrorAnswer:
+def validation_error_response(faults: Sequence[Mapping[str, object]]) -> ErrorResponse:
     """422 that names the first field at fault; 400 if the body was no JSON at all. The input is never repeated."""
     if any(fault["type"] == "json_invalid" for fault in faults):
-        return ErrorAnswer(400, "bad_json", "The body is not valid JSON. Send one JSON object.")
+        return ErrorResponse(400, "bad_json", "The body is not valid JSON. Send one JSON object.")
     first = faults[0]
     param = _path_of(first)
     more = f" ({len(faults) - 1} more to correct.)" if len(faults) > 1 else ""
-    return ErrorAnswer(422, "invalid", _sentence(first, param) + more, param)
+    return ErrorResponse(422, "invalid", _sentence(first, param) + more, param)
 
 
 def _path_of(fault: Mapping[str, object]) -> str | None:
@@ -184,7 +184,7 @@ def catch_errors(app: FastAPI) -> None:
 
 
 async def _respond(request: Request, error: Exception) -> Response:
-    answer = answer_to(error)
+    answer = error_response(error)
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     if answer.status == WrongMethod.status:  # the framework names the methods of one route; the path may have more
         headers["Allow"] = allowed_methods(request.app.routes, request.scope["path"])
@@ -193,7 +193,7 @@ async def _respond(request: Request, error: Exception) -> Response:
     return Response(body, status_code=answer.status, headers=headers, media_type="application/json")
 
 
-class ErrorShield:
+class ErrorMiddleware:
     """Errors everywhere else, the unforeseen ones too: the caller gets an answer, the log gets the stack."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -214,6 +214,6 @@ class ErrorShield:
                 log.exception("unforeseen error at %s %s", scope["method"], scope["path"])
             if started:
                 return  # The server sees an unfinished answer and closes the connection.
-            answer = answer_to(error)
-            sending = past_the_rest(scope, receive, send)
+            answer = error_response(error)
+            sending = drain_rest(scope, receive, send)
             await send_json(sending, answer.status, answer.to_json(), answer.headers)

@@ -6,10 +6,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from anycowork.api.answers import faults
-from anycowork.api.gateway import FORWARDED
-from anycowork.api.roles import ROLE_MARK
-from anycowork.api.routes import described
+from anycowork.api.gateway.app import FORWARDED
+from anycowork.api.responses import error_responses
+from anycowork.api.router import describe_route
+from anycowork.api.routes.roles import ROLE_MARK
 from anycowork.domain.chats import ChatState, EndReason
 from anycowork.domain.events import DELTAS, EventType
 from anycowork.domain.workflows import RunStatus
@@ -90,7 +90,7 @@ def describe(app: FastAPI, role_names: Iterable[str]) -> Schema:
         version=app.version,
         summary=app.summary,
         description=app.description,
-        routes=described(app.routes),
+        routes=describe_route(app.routes),
     )
     _add_events(document)
     _add_passthrough(document)
@@ -178,7 +178,7 @@ def _plain(*statuses: int) -> Schema:
             "description": fault["description"],
             "content": {"application/json": {"schema": ref, **fault["content"]["application/json"]}},
         }
-        for status, fault in faults(*statuses).items()
+        for status, fault in error_responses(*statuses).items()
     }
 
 

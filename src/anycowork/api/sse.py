@@ -8,11 +8,11 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from anycowork.api.auth import principal_in
+from anycowork.api.asgi import header
 from anycowork.api.errors import WrongMethod
-from anycowork.api.rooms import Rooms
-from anycowork.api.wire import header
-from anycowork.chats.finding import find_chat
+from anycowork.api.middleware.auth import principal_in
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.services import Services
 from anycowork.domain import principals
 from anycowork.domain.errors import Invalid
 
@@ -28,9 +28,9 @@ _HEAD = [
 class EventStreams:
     """Takes the two event paths; everything else goes on to the app."""
 
-    def __init__(self, app: ASGIApp, rooms: Rooms) -> None:
+    def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
-        self._rooms = rooms
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         one = _ONE.fullmatch(scope["path"])
@@ -42,17 +42,17 @@ class EventStreams:
         principal_in(scope, principals.Scope.READ)
         after = _after(scope)
         if one is None:
-            events = self._rooms.streams.follow_all(after=after)
+            events = self._services.streams.follow_all(after=after)
         else:
-            chat = await find_chat(self._rooms.store, one.group(1))
-            events = self._rooms.streams.follow(chat.id, after=after or 0)
+            chat = await require_chat(self._services.store, one.group(1))
+            events = self._services.streams.follow(chat.id, after=after or 0)
         await self._pass_on(events, receive, send)
 
     async def _pass_on(self, events: AsyncGenerator[bytes, None], receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _HEAD})
         async with asyncio.TaskGroup() as tasks:
             pump = tasks.create_task(_pump(events, send))
-            watchers = [tasks.create_task(_client_gone(receive)), tasks.create_task(_set(self._rooms.stopping))]
+            watchers = [tasks.create_task(_client_gone(receive)), tasks.create_task(_set(self._services.stopping))]
             await asyncio.wait([pump, *watchers], return_when=asyncio.FIRST_COMPLETED)
             for task in (pump, *watchers):
                 task.cancel()

@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from anycowork.domain import announce
+from anycowork.domain import event_factory
 from anycowork.domain.approvals import Approval, ApprovalState, Decision
 from anycowork.domain.chats import Chat
 from anycowork.domain.errors import Invalid
-from anycowork.domain.events import Draft
+from anycowork.domain.events import NewEvent
 from anycowork.domain.journal import DecideApproval, Write
 from anycowork.domain.network import NETWORK
 from anycowork.domain.ports import Clock
 from anycowork.domain.principals import Principal
-from anycowork.domain.rules import Effect, OwnRule, Rule, RuleScope, RuleWish, new_rule
+from anycowork.domain.rules import DecisionRule, Effect, NewRule, Rule, RuleScope, new_rule
 from anycowork.domain.values import value
-from anycowork.permissions.resources import touched_then
+from anycowork.permissions.resources import resources_at_commit
 from anycowork.permissions.rules import check_pattern, matches
 
 
@@ -25,7 +25,7 @@ class DecidedApproval:
     id: str
     decision: Decision
     note: str | None = None
-    rule: OwnRule | None = None
+    rule: DecisionRule | None = None
     disclosure: str | None = None
 
 
@@ -34,7 +34,7 @@ class Settled:
     """Written as one change, so that no rule ever stands without the decision that made it."""
 
     writes: tuple[Write, ...]
-    events: tuple[Draft, ...]
+    events: tuple[NewEvent, ...]
     rules: Mapping[str, Sequence[Rule]]
 
 
@@ -47,7 +47,7 @@ class Settlement:
     ) -> Settled:
         """Raises: Invalid, naming the decision at fault; NotAsShown."""
         writes: list[Write] = []
-        events: list[Draft] = []
+        events: list[NewEvent] = []
         rules: dict[str, Sequence[Rule]] = {}
         by = principal.label()
         for place, decided in enumerate(decisions):
@@ -56,7 +56,7 @@ class Settlement:
                 approval.disclosure.require(decided.disclosure)
             made = self._rules(chat, by, approval, decided, at=f"decisions.{place}")
             writes += [DecideApproval(decided.id, state, decided.note, by), *made]
-            events.append(announce.permission_decided(approval, state, decided.note, by, made))
+            events.append(event_factory.permission_decided(approval, state, decided.note, by, made))
             if made:
                 rules[decided.id] = made
         return Settled(tuple(writes), tuple(events), rules)
@@ -73,10 +73,10 @@ class Settlement:
             _require_match(made[0], approval, chat, at)
         return made
 
-    def _rule(self, chat: Chat, by: str, approval: Approval, decision: Decision, own: OwnRule, *, at: str) -> Rule:
+    def _rule(self, chat: Chat, by: str, approval: Approval, decision: Decision, own: DecisionRule, *, at: str) -> Rule:
         _require_fitting(own, chat, at)
         scope = _scope(decision, own)
-        wish = RuleWish(
+        wish = NewRule(
             tool=own.tool or approval.tool,
             resource=own.resource,
             effect=own.effect,
@@ -102,17 +102,17 @@ def each_once(decisions: Sequence[DecidedApproval]) -> Sequence[DecidedApproval]
     return decisions
 
 
-def _proposed(approval: Approval, at: str) -> list[OwnRule]:
+def _proposed(approval: Approval, at: str) -> list[DecisionRule]:
     if approval.proposed_rule is None:
         raise Invalid(
             "No rule can allow this call again, since what it does cannot be told from its words; use 'allow_once'.",
             param=f"{at}.decision",
         )
-    reached = [OwnRule(tool=NETWORK, resource=destination) for destination in approval.network]
-    return [OwnRule.model_validate(approval.proposed_rule), *reached]
+    reached = [DecisionRule(tool=NETWORK, resource=destination) for destination in approval.network]
+    return [DecisionRule.model_validate(approval.proposed_rule), *reached]
 
 
-def _require_fitting(own: OwnRule, chat: Chat, at: str) -> None:
+def _require_fitting(own: DecisionRule, chat: Chat, at: str) -> None:
     if own.effect is not Effect.ALLOW:
         raise Invalid(
             "Allowing a call cannot make a rule that asks or denies; add that at /rules.", param=f"{at}.rule.effect"
@@ -123,14 +123,14 @@ def _require_fitting(own: OwnRule, chat: Chat, at: str) -> None:
         raise Invalid("The rule names another workspace than this chat's.", param=f"{at}.rule.workspace")
 
 
-def _scope(decision: Decision, own: OwnRule) -> RuleScope:
+def _scope(decision: Decision, own: DecisionRule) -> RuleScope:
     if decision is Decision.ALLOW_SESSION:
         return RuleScope.SESSION
     return RuleScope.GLOBAL if own.scope is RuleScope.GLOBAL else RuleScope.WORKSPACE
 
 
 def _require_match(rule: Rule, approval: Approval, chat: Chat, at: str) -> None:
-    touched = touched_then(approval.tool, None, approval.parameters, approval.resource, chat.workspace)
+    touched = resources_at_commit(approval.tool, None, approval.parameters, approval.resource, chat.workspace)
     if touched is None or not matches(rule, touched):
         raise Invalid(
             f"The rule '{rule.title()}' does not match the call that it shall allow ({approval.tool} on {approval.resource[:200]}).",

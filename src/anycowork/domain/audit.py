@@ -36,7 +36,7 @@ class ChainEnd:
 
 
 @value
-class Broken:
+class BrokenChain:
     """The first record at which the chain does not hold, and why."""
 
     seq: int
@@ -50,17 +50,17 @@ def link(previous: str, body: bytes) -> str:
     return digest.hexdigest()
 
 
-def verify(links: Iterable[Link], *, end: str) -> Broken | None:
+def verify(links: Iterable[Link], *, end: str) -> BrokenChain | None:
     """The links ascending; `end` is the last hash as it was written elsewhere."""
     previous, last_seq = START, 0
     for each in links:
         if link(previous, each.body) != each.hash:
-            return Broken(each.seq, "this record was changed, or one before it is missing")
+            return BrokenChain(each.seq, "this record was changed, or one before it is missing")
         if (beside := _changed_beside(each)) is not None:
-            return Broken(each.seq, f"the record's {beside} was changed beside its text")
+            return BrokenChain(each.seq, f"the record's {beside} was changed beside its text")
         previous, last_seq = each.hash, each.seq
     if previous != end:
-        return Broken(last_seq, "records after this one are missing")
+        return BrokenChain(last_seq, "records after this one are missing")
     return None
 
 
@@ -105,14 +105,14 @@ def next_head(previous: ChainHead | None, at: str, event: HeadEvent, chat_id: st
     return ChainHead(count, at, event, chat_id, end.seq, end.hash, head)
 
 
-def verify_heads(heads: Iterable[ChainHead]) -> Broken | None:
+def verify_heads(heads: Iterable[ChainHead]) -> BrokenChain | None:
     """None if no head was changed, removed or put in between; one that was removed at the end shows in the chats' own chains."""
     previous = START
     for count, each in enumerate(heads, 1):
         if each.count != count or link(previous, _covered(each)) != each.head:
-            return Broken(count, "this head was changed, or one before it is missing")
+            return BrokenChain(count, "this head was changed, or one before it is missing")
         if each.event is HeadEvent.RESTARTED:
-            return Broken(count, f"the file of heads was missing and was begun anew at {each.at}")
+            return BrokenChain(count, f"the file of heads was missing and was begun anew at {each.at}")
         previous = each.head
     return None
 

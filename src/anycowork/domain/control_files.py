@@ -48,13 +48,13 @@ def control_class(parts: Sequence[str]) -> ControlClass | None:
     return found
 
 
-def steers(parts: Sequence[str]) -> bool:
+def is_control_name(parts: Sequence[str]) -> bool:
     """Whether changing this path changes what programs do by themselves. A rule or a plan must name such a file, or a person is asked."""
     return control_class(parts) not in (None, ControlClass.SCRIPT)
 
 
-def path_steers(path: str) -> bool:
-    return steers(_parts_of(path))
+def is_control_file(path: str) -> bool:
+    return is_control_name(_parts_of(path))
 
 
 def is_build_script(path: str) -> bool:

@@ -11,7 +11,7 @@ from hashlib import sha256
 import msgspec
 from pydantic import JsonValue
 
-from anycowork.domain.control_files import path_steers
+from anycowork.domain.control_files import is_control_file
 from anycowork.domain.errors import NotAsShown
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Budget, Plan, PlanStep
@@ -106,7 +106,7 @@ def call_items(
         if name != "command" and not (drawn and name in _DRAWN_IN_DIFF):
             items.append(DisclosedItem(ItemKind.PARAMETER, _text(_as_text(given)), _line(name)))
     listed = [(change.path, _change(change)) for change in changes] or [(path, "") for path in paths]
-    items += [_path(path, detail) for path, detail in sorted(listed, key=lambda each: not path_steers(each[0]))]
+    items += [_path(path, detail) for path, detail in sorted(listed, key=lambda each: not is_control_file(each[0]))]
     return tuple(items)
 
 
@@ -124,18 +124,18 @@ def disclose_plan(plan: Plan) -> Disclosure:
 def _step_items(step: PlanStep) -> list[DisclosedItem]:
     of = _line(step.id)
     tools = [_line(tool) for tool in step.tools_needed] or ([_NO_TOOLS_NAMED] if step.paths else [])
-    control_first = sorted(step.paths, key=lambda path: not path_steers(path))
+    control_first = sorted(step.paths, key=lambda path: not is_control_file(path))
     return [
         DisclosedItem(ItemKind.STEP, _text(step.action), step=of),
         *(DisclosedItem(ItemKind.TOOL, tool, step=of) for tool in tools),
-        *(DisclosedItem(ItemKind.PATH, _line(path), step=of, control=path_steers(path)) for path in control_first),
+        *(DisclosedItem(ItemKind.PATH, _line(path), step=of, control=is_control_file(path)) for path in control_first),
         *(DisclosedItem(ItemKind.COMMAND, _text(command), step=of) for command in step.commands),
         *([DisclosedItem(ItemKind.CHECK, _text(step.check), step=of)] if step.check else []),
     ]
 
 
 def _path(path: str, detail: str) -> DisclosedItem:
-    return DisclosedItem(ItemKind.PATH, _line(path), VisibleText(detail), control=path_steers(path))
+    return DisclosedItem(ItemKind.PATH, _line(path), VisibleText(detail), control=is_control_file(path))
 
 
 def _change(change: PathIntent) -> str:

@@ -54,7 +54,7 @@ SIDEBAR = frozenset(
 
 
 @value
-class Draft:
+class NewEvent:
     """An event before it has a number. `body` holds the noun under its own key (or a delta's three flat fields)."""
 
     type: EventType

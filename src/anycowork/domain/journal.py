@@ -5,7 +5,7 @@ from dataclasses import field
 from anycowork.domain.approvals import Approval, ApprovalState, PlanRow, QuestionRow, QuestionState
 from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn
 from anycowork.domain.errors import RequestFault
-from anycowork.domain.events import BY_THE_HOUSE, Draft
+from anycowork.domain.events import BY_THE_HOUSE, NewEvent
 from anycowork.domain.messages import Json, Message
 from anycowork.domain.rules import Rule
 from anycowork.domain.snapshots import Snapshot
@@ -148,6 +148,6 @@ class Change:
 
     chat_id: str
     writes: tuple[Write, ...] = ()
-    events: tuple[Draft, ...] = ()
+    events: tuple[NewEvent, ...] = ()
     principal: str = BY_THE_HOUSE
     cause: str | None = None

@@ -1,6 +1,6 @@
 """Hosts and ports: where a command may go over the network, in the one spelling that people, rules and the proxy compare. Pure.
 
-What a name stands for and which addresses are nobody's business is `workspace/addresses.py`.
+What a name stands for and which addresses are nobody's business is `sandbox/addresses.py`.
 """
 
 import ipaddress

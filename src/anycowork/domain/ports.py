@@ -12,7 +12,7 @@ from anycowork.domain.journal import Change
 from anycowork.domain.messages import Message
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.domain.rules import Rule, Weighed
+from anycowork.domain.rules import ChangesDecision, Rule
 from anycowork.domain.snapshots import Outlook, RecordedChange, Restore, Restored, Snapshot, Undo
 from anycowork.domain.system_prompts import SystemPrompt
 from anycowork.domain.tools import Call, Intent, Parameters, PathIntent, ToolResult, ToolSpec
@@ -76,7 +76,7 @@ class Journal(Protocol):
         Raises: the error of an unmet requirement in a change; StorageFault if they could not be made durable.
         """
 
-    def hand_in(self, *changes: Change) -> Awaitable[None]:
+    def submit_change(self, *changes: Change) -> Awaitable[None]:
         """Begins to `write` them, for whoever goes on meanwhile. What comes back must be awaited some time: it says how it ended."""
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
@@ -176,7 +176,7 @@ class SnapshotRows(Protocol):
     """What is recorded of snapshots."""
 
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
-        """With its images. `meant` ones are nobody's to ask for."""
+        """With its images. `closest_name` ones are nobody's to ask for."""
 
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
@@ -289,7 +289,7 @@ class RolledForward:
 
 
 @value
-class Hands:
+class ToolContext:
     """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read), the user's own words,
     and whether to be `wary` of what a small model writes.
 
@@ -311,7 +311,7 @@ class Hands:
     intend: Callable[[Intent], Awaitable[None]] | None = None
     named: Callable[[str], bool] = names_nothing
     named_network: tuple[Destination, ...] = ()
-    weigh: Callable[[Sequence[PathIntent]], Awaitable[Weighed]] | None = None
+    weigh: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None
     hold: Callable[[Intent], None] | None = None
     asks_at_commit: bool = False
     held: Intent | None = None
@@ -350,10 +350,10 @@ class Tool(Protocol):
     def problems(self, parameters: Parameters) -> list[str]:
         """What is wrong with these parameters, precisely; empty if they fit the schema."""
 
-    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         """Looks and computes, changes nothing. Raises: ToolFault, OutsideWorkspace."""
 
-    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         """Does what was prepared. Raises: ToolFault (StateChanged if what was looked at is gone).
 
         Cancelled, it kills what it runs; a change that is already on its way to the disk is finished first.

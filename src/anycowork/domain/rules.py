@@ -35,7 +35,7 @@ class RuleScope(StrEnum):
 
 
 @value
-class Weighed:
+class ChangesDecision:
     """What rules say of paths that a command has changed already; `named` are those that an allowing rule names one by one."""
 
     effect: Effect = Effect.ALLOW
@@ -104,7 +104,7 @@ Name = Annotated[str, Field(min_length=1, max_length=4096)]
 TimeText = Annotated[str, Field(max_length=40, examples=["2027-01-31T12:00:00Z"])]
 
 
-class RuleWish(Boundary):
+class NewRule(Boundary):
     """A rule as a person writes it. A session's rule names its chat, a workspace's rule its folder, a global one neither."""
 
     tool: ToolText
@@ -116,7 +116,7 @@ class RuleWish(Boundary):
     expires_at: TimeText | None = None
 
 
-class OwnRule(Boundary):
+class DecisionRule(Boundary):
     """A rule that comes with a decision: what it leaves out is taken from the call that was asked."""
 
     tool: ToolText | None = None
@@ -137,7 +137,7 @@ class RuleChange(Boundary):
     expires_at: TimeText | None = None
 
 
-def new_rule(wish: RuleWish, *, rule_id: str, created_by: str, at: str) -> Rule:
+def new_rule(wish: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
     """Raises: Invalid, with the field at fault."""
     rule = Rule(
         id=rule_id,

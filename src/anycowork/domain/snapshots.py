@@ -8,7 +8,7 @@ from anycowork.domain.values import value
 
 
 class SnapshotMoment(StrEnum):
-    """Before and after a change; `meant` is what a restore set out to bring back, so that it can be finished after a crash."""
+    """Before and after a change; `closest_name` is what a restore set out to bring back, so that it can be finished after a crash."""
 
     BEFORE = "before"
     AFTER = "after"

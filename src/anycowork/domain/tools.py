@@ -111,7 +111,7 @@ class CallState(StrEnum):
 
 @value
 class Provenance:
-    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check` in the approved plan,
+    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check_syntax` in the approved plan,
     or as a `reference` in the person's own words.
 
     `workflow` names the one that a call is a step of: then a person's file said it, not a model.

@@ -69,7 +69,7 @@ class ToolUse:
 
 
 @value
-class Ask:
+class AskStep:
     """A person is asked. An answer whose value is in `stop_on` ends the run there."""
 
     question: Json = field(hash=False)
@@ -89,7 +89,7 @@ class Nested:
     given: Mapping[str, str] = field(hash=False)
 
 
-Action = Prompt | ToolUse | Ask | ShowChanges
+Action = Prompt | ToolUse | AskStep | ShowChanges
 
 
 @value
@@ -142,7 +142,7 @@ class RunStep:
                 rest: Json = {"kind": "prompt", "text": text}
             case ToolUse(tool, parameters, may_fail):
                 rest = {"kind": "tool", "tool": tool, "parameters": parameters, "may_fail": may_fail}
-            case Ask(question, stop_on):
+            case AskStep(question, stop_on):
                 rest = {"kind": "ask", "question": question, "stop_on": list(stop_on)}
             case ShowChanges():
                 rest = {"kind": "changes"}
@@ -163,7 +163,7 @@ def _action(stored: Mapping[str, JsonValue]) -> Action:
         case {"kind": "tool", "tool": str(tool), "parameters": dict(parameters)}:
             return ToolUse(tool, parameters, may_fail=stored.get("may_fail") is True)
         case {"kind": "ask", "question": dict(question), "stop_on": list(stop_on)}:
-            return Ask(question, tuple(str(value) for value in stop_on))
+            return AskStep(question, tuple(str(value) for value in stop_on))
         case {"kind": "changes"}:
             return ShowChanges()
     return ToolUse(str(stored.get("kind")), {})

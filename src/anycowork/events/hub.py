@@ -48,8 +48,8 @@ class Hub:
         self._frames_kept = frames_kept
         self._bytes_kept = bytes_kept
         self._heartbeat_seconds = heartbeat_seconds
-        self._logs: dict[str, _Log] = {}
-        self._sidebar: _Log | None = None
+        self._logs: dict[str, _EventLog] = {}
+        self._sidebar: _EventLog | None = None
 
     def publish(self, record: Record) -> None:
         log = self._logs.get(record.chat_id)
@@ -94,12 +94,12 @@ class Hub:
         logs = [*self._logs.values(), *([self._sidebar] if self._sidebar else [])]
         return sum(len(log.readers) for log in logs)
 
-    def _new_log(self) -> "_Log":
-        return _Log(self._frames_kept, self._bytes_kept, self._heartbeat_seconds)
+    def _new_log(self) -> "_EventLog":
+        return _EventLog(self._frames_kept, self._bytes_kept, self._heartbeat_seconds)
 
 
 @dataclass(slots=True)
-class _Log:
+class _EventLog:
     """The newest frames, bounded in count and bytes, kept only while someone reads. `first` is the index of the oldest one kept."""
 
     frames_kept: int
@@ -164,7 +164,7 @@ class Reader:
 
     __slots__ = ("_beats", "_cursor", "_hints", "_log", "_waiter")
 
-    def __init__(self, log: _Log) -> None:
+    def __init__(self, log: _EventLog) -> None:
         self._log = log
         self._cursor = log.end
         self._beats = log.beats

@@ -2,29 +2,29 @@
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.chats import Autonomy
-from anycowork.domain.control_files import path_steers
+from anycowork.domain.control_files import is_control_file
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.ports import Prepared
 from anycowork.domain.tools import Call, ToolSpec
-from anycowork.permissions.judging import Judged
+from anycowork.permissions.policy import PolicyResult
 from anycowork.permissions.resources import COMMAND_TOOL
-from anycowork.permissions.risk import judge, may_show_secrets
+from anycowork.permissions.risk import assess_risk, may_show_secrets
 
 _EDITS = frozenset({"create_file", "update_file", "move_file"})
 
 
-def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, judged: Judged) -> bool:
+def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, judged: PolicyResult) -> bool:
     """`edits`: files are created, changed and moved. `sandboxed`: commands too, if the sandbox holds them and they name no network.
 
     Control files and secrets ask at every level, and so does whatever is risky or cannot be told from a command's words.
     """
     if autonomy is Autonomy.ASK or spec.plugin is not None or prepared.network:
         return False
-    if any(path_steers(path) or looks_secret(path) for path in judged.touched.paths):
+    if any(is_control_file(path) or looks_secret(path) for path in judged.touched.paths):
         return False
     if spec.name in _EDITS:
         return bool(judged.touched.paths)
     if autonomy is not Autonomy.SANDBOXED or spec.name != COMMAND_TOOL or not spec.contained:
         return False
-    risk, _ = judge(spec, call, prepared.resource, workspace=judged.workspace)
+    risk, _ = assess_risk(spec, call, prepared.resource, workspace=judged.workspace)
     return risk is not Risk.HIGH and not may_show_secrets(prepared.resource)

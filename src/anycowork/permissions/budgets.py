@@ -13,7 +13,7 @@ CostOf = Callable[[ModelUsage], float | None]
 
 @value
 class Spent:
-    """What one run has used so far. Without a `cost` nobody knows what it was: a model has no price."""
+    """What one run has used so far. Without a `cost_of` nobody knows what it was: a model has no price."""
 
     calls: int = 0
     seconds: float = 0.0

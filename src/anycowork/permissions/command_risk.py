@@ -6,10 +6,10 @@ Only labels and questions depend on it. What a command can do is held by the san
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from anycowork.domain.control_files import path_steers
+from anycowork.domain.control_files import is_control_file
 from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS, looks_secret
-from anycowork.permissions.commands import ParsedCommand
-from anycowork.permissions.wrappers import Part
+from anycowork.permissions.shell.parser import ParsedCommand
+from anycowork.permissions.shell.wrappers import CommandPart
 
 # fmt: off
 _READS = frozenset({
@@ -62,14 +62,14 @@ _LONGEST_GLOB = 200
 def only_reads(command: ParsedCommand) -> bool:
     """Whether every command in it is known to read and nothing else."""
     parts = list(_every(command))
-    return command.unjudgeable is None and not command.writes and bool(parts) and all(map(_reads, parts))
+    return command.unanalyzable is None and not command.writes and bool(parts) and all(map(_reads, parts))
 
 
 def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
     """A sentence for each thing that makes it risky, whatever holds the command."""
     parts, words = list(_every(command)), _words(command)
     names = {PurePosixPath(part.name).name for part in parts}
-    if command.unjudgeable is not None:  # then any word may be a program
+    if command.unanalyzable is not None:  # then any word may be a program
         names |= {PurePosixPath(word).name for word in command.raw}
     if not names.isdisjoint(_MORE_RIGHTS):
         yield "It asks for more rights (sudo or the like)."
@@ -83,7 +83,7 @@ def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
     if any(_outside(piece, root) for place in places for piece in (place, place.rpartition("=")[2])):
         yield "It names what lies outside the workspace."
     changed = [word for part in parts if not _reads(part) for word in part.words[1:]]
-    if any(map(path_steers, (*changed, *command.writes))):
+    if any(map(is_control_file, (*changed, *command.writes))):
         yield "It names a file that steers tools, editors or agents."
 
 
@@ -93,14 +93,14 @@ def deletes(command: ParsedCommand) -> bool:
 
 def may_reach_secrets(command: ParsedCommand) -> bool:
     """Whether its words name a secret, or cannot be resolved before it runs and so could name one: its output would show it."""
-    if command.unjudgeable is not None or any(map(looks_secret, _words(command))):
+    if command.unanalyzable is not None or any(map(looks_secret, _words(command))):
         return True
     return any(map(_part_may_reach, _every(command))) or any(
         _unresolved(word) for word in (*command.reads, *command.writes)
     )
 
 
-def _part_may_reach(part: Part) -> bool:
+def _part_may_reach(part: CommandPart) -> bool:
     name, words = PurePosixPath(part.name).name, part.words[1:]
     if part.known == 0 or _unresolved(part.name):
         return True
@@ -182,7 +182,7 @@ def _with_skipped(reached: set[int], other: str) -> set[int]:
     return found
 
 
-def _every(command: ParsedCommand) -> Iterator[Part]:
+def _every(command: ParsedCommand) -> Iterator[CommandPart]:
     for part in command.parts:
         yield from part.all()
 
@@ -199,7 +199,7 @@ def _words(command: ParsedCommand) -> Sequence[str]:
     return tuple(dict.fromkeys((*written, *pieces)))
 
 
-def _reads(part: Part) -> bool:
+def _reads(part: CommandPart) -> bool:
     name, words = PurePosixPath(part.name).name, part.words[1:]
     if any(word.startswith(_WRITING_OPTIONS) for word in words) and name not in ("ls", "grep", "echo", "printf"):
         return False
@@ -208,7 +208,7 @@ def _reads(part: Part) -> bool:
     return name in _READS
 
 
-def _verb(part: Part) -> str:
+def _verb(part: CommandPart) -> str:
     """The first word that is no option: git's `-C folder` and `-c setting` take one more."""
     words = iter(part.words[1:])
     for word in words:
@@ -219,11 +219,11 @@ def _verb(part: Part) -> str:
     return ""
 
 
-def _uses_network(part: Part) -> bool:
+def _uses_network(part: CommandPart) -> bool:
     return _verb(part) in _NETWORK_VERBS.get(PurePosixPath(part.name).name, ())
 
 
-def _loses(part: Part) -> bool:
+def _loses(part: CommandPart) -> bool:
     if PurePosixPath(part.name).name != "git":
         return False
     verb = _verb(part)

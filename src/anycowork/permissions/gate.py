@@ -13,9 +13,9 @@ from anycowork.domain.disclosure import Disclosure, call_items
 from anycowork.domain.errors import BadParameters, DeniedByRule, RejectedByUser, UnknownTool
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.plan import Plan
-from anycowork.domain.ports import Clock, Hands, Hidden, Prepared, Rules, Store, Tool, Toolbox
+from anycowork.domain.ports import Clock, Hidden, Prepared, Rules, Store, Tool, Toolbox, ToolContext
 from anycowork.domain.roles import Permission, RoleDefinition
-from anycowork.domain.rules import Effect, Weighed
+from anycowork.domain.rules import ChangesDecision, Effect
 from anycowork.domain.tools import Call, CallState, Intent, PathIntent
 from anycowork.domain.values import replace, value
 from anycowork.domain.visible_text import UntrustedText, visible
@@ -23,10 +23,10 @@ from anycowork.permissions.authority import require_authority
 from anycowork.permissions.autonomy import covers
 from anycowork.permissions.budgets import Overdrawn
 from anycowork.permissions.grants import granted_by, not_granted_reason
-from anycowork.permissions.judging import Judge, Judged
+from anycowork.permissions.policy import PolicyEvaluator, PolicyResult
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.risk import judge, may_show_secrets
-from anycowork.permissions.rules import Decided
+from anycowork.permissions.risk import assess_risk, may_show_secrets
+from anycowork.permissions.rules import RuleDecision
 
 
 @value
@@ -40,7 +40,7 @@ class Admitted:
     tool: Tool
     prepared: Prepared
     permissions: frozenset[Permission]
-    judged: Judged
+    judged: PolicyResult
     plan_step: str | None = None
     approval_id: str | None = None
     asks_at_commit: bool = False
@@ -71,7 +71,7 @@ class MustAsk:
 
 
 @value
-class Standing:
+class CallContext:
     """What the door needs to know of the moment: the turn, the role at issue and the role now, the approved plan that runs,
     and whether its budget is spent. `denied` are the tools and resources that a person denied in this turn;
     `autonomy` is what they let pass in this chat."""
@@ -99,14 +99,14 @@ class Gate:
     ) -> None:
         self._toolbox = toolbox
         self._store = store
-        self._judge = Judge(rules)
+        self._judge = PolicyEvaluator(rules)
         self._clock = clock
         self._ask_when = ask_when
 
-    async def admit(self, call: Call, standing: Standing, hands: Hands) -> Admitted | MustAsk:
+    async def admit(self, call: Call, standing: CallContext, tool_context: ToolContext) -> Admitted | MustAsk:
         """Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold)."""
         await self._decisions_on(call)
-        looked = await self._look(call, standing, hands)
+        looked = await self._look(call, standing, tool_context)
         asked = await self._decisions_on(call)  # again: looking takes time, and a person may have denied it meanwhile
         if looked.judged.effect is Effect.DENY:
             raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
@@ -118,11 +118,13 @@ class Gate:
             return replace(looked, asks_at_commit=True)
         return self._ask(call, standing, looked, asked)
 
-    async def admit_held(self, call: Call, held: Intent, standing: Standing, hands: Hands) -> Admitted | MustAsk:
+    async def admit_held(
+        self, call: Call, held: Intent, standing: CallContext, tool_context: ToolContext
+    ) -> Admitted | MustAsk:
         """The same door for changes that wait: the authority and the rules of now, and a person's word on exactly these. Raises: as `admit`."""
         await self._decisions_on(call)
-        looked = await self._look(call, standing, hands)
-        weighed = await self.weigh(call, held.paths, hands.workspace.root)
+        looked = await self._look(call, standing, tool_context)
+        weighed = await self.weigh(call, held.paths, tool_context.workspace.root)
         for effect, why in ((looked.judged.effect, looked.judged.why), (weighed.effect, weighed.why)):
             if effect is Effect.DENY:
                 raise DeniedByRule(f"{why} The command has run already.")
@@ -130,7 +132,7 @@ class Gate:
 
     async def weigh(
         self, call: Call, changes: Sequence[PathIntent], workspace: str, *, autonomy: Autonomy | None = None
-    ) -> Weighed:
+    ) -> ChangesDecision:
         """What rules say of these changes. Where only the chat's `autonomy` let the call run, a changed secret asks."""
         weighed = await self._judge.weigh(call, changes, workspace)
         secret = next((item.path for item in changes if looks_secret(item.path)), None) if autonomy else None
@@ -142,15 +144,15 @@ class Gate:
         """What may not be read in this chat, for whoever tells the model of files without a call."""
         return await self._judge.hidden(chat_id, workspace)
 
-    async def explain(self, call: Call, standing: Standing, hands: Hands) -> Decided:
+    async def explain(self, call: Call, standing: CallContext, tool_context: ToolContext) -> RuleDecision:
         """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
-        looked = await self._look(call, standing, hands)
+        looked = await self._look(call, standing, tool_context)
         decided = looked.judged.decided
         passes = self._passes_unasked(call, looked, standing)
         if decided.effect is Effect.ALLOW and not passes:
-            return Decided(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
+            return RuleDecision(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
         if not passes and self._passes_by_autonomy(call, looked, standing):
-            return Decided(Effect.ALLOW, None, f"The chat's autonomy '{standing.autonomy.value}' lets it pass.")
+            return RuleDecision(Effect.ALLOW, None, f"The chat's autonomy '{standing.autonomy.value}' lets it pass.")
         if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked, standing):
             return replace(decided, why=f"{decided.why} It runs first, and asks with its changes in hand.")
         return decided
@@ -167,20 +169,20 @@ class Gate:
             raise RejectedByUser(denial(denied))
         return approvals
 
-    async def _look(self, call: Call, standing: Standing, hands: Hands) -> Admitted:
+    async def _look(self, call: Call, standing: CallContext, tool_context: ToolContext) -> Admitted:
         """Every stage but the last: the call as it would run, and what the rules say of it."""
         tool, granted = self._authorized(call, standing)
-        own = hands if hands.permissions == granted else replace(hands, permissions=granted)
-        hidden = await self._judge.hidden(call.chat_id, hands.workspace.root, tool.spec)
+        own = tool_context if tool_context.permissions == granted else replace(tool_context, permissions=granted)
+        hidden = await self._judge.hidden(call.chat_id, tool_context.workspace.root, tool.spec)
         if hidden.patterns:
             own = replace(own, hidden=hidden)
         prepared = await tool.prepare(call.parameters, own)
-        judged = await self._judge.look(call, tool.spec, prepared, hands.workspace.root, standing.now)
+        judged = await self._judge.look(call, tool.spec, prepared, tool_context.workspace.root, standing.now)
         step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
         over = standing.overdrawn if standing.overdrawn and standing.overdrawn.holds_back(call, tool.spec) else None
         return Admitted(tool, prepared, granted, judged, step, overdrawn=over)
 
-    def _authorized(self, call: Call, standing: Standing) -> tuple[Tool, frozenset[Permission]]:
+    def _authorized(self, call: Call, standing: CallContext) -> tuple[Tool, frozenset[Permission]]:
         """The tool and what it may do. Raises: UnknownTool, Forbidden, BadParameters."""
         tool = self._toolbox.find(call.tool)
         if tool is None:
@@ -192,7 +194,7 @@ class Gate:
             )
         return tool, granted
 
-    def _passes_unasked(self, call: Call, looked: Admitted, standing: Standing) -> bool:
+    def _passes_unasked(self, call: Call, looked: Admitted, standing: CallContext) -> bool:
         tool, judged = looked.tool, looked.judged
         if (call.tool, looked.prepared.resource) in standing.denied:
             return (
@@ -212,7 +214,7 @@ class Gate:
             return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
         return looked.granted_by_plan or judged.effect is Effect.ALLOW
 
-    def _passes_by_autonomy(self, call: Call, looked: Admitted, standing: Standing) -> bool:
+    def _passes_by_autonomy(self, call: Call, looked: Admitted, standing: CallContext) -> bool:
         """Only what nothing but the tool's own setting asks for, inside the plan if one runs. What is suspicious always asks."""
         judged = looked.judged
         return (
@@ -227,7 +229,7 @@ class Gate:
             and covers(standing.autonomy, looked.tool.spec, call, looked.prepared, judged)
         )
 
-    def _may_run_first(self, call: Call, looked: Admitted, standing: Standing) -> bool:
+    def _may_run_first(self, call: Call, looked: Admitted, standing: CallContext) -> bool:
         """Only what the sandbox holds, what leaves it by no network, what can show no secret, and what no rule asks for by name.
 
         A role that only advises asks before.
@@ -249,7 +251,7 @@ class Gate:
     def _ask(
         self,
         call: Call,
-        standing: Standing,
+        standing: CallContext,
         admitted: Admitted,
         asked: Sequence[Approval],
         held: Intent | None = None,
@@ -264,10 +266,10 @@ class Gate:
         return MustAsk(self._approval(call, standing, admitted, binding, held))
 
     def _approval(
-        self, call: Call, standing: Standing, admitted: Admitted, binding: str, intent: Intent | None
+        self, call: Call, standing: CallContext, admitted: Admitted, binding: str, intent: Intent | None
     ) -> Approval:
         prepared, held = admitted.prepared, intent.held if intent else None
-        risk, reasons = judge(
+        risk, reasons = assess_risk(
             admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.judged.workspace
         )
         not_granted = standing.plan is not None and admitted.plan_step is None
@@ -299,12 +301,12 @@ class Gate:
             created_at=self._clock.now(),
         )
 
-    def _unknown(self, name: str, standing: Standing) -> str:
+    def _unknown(self, name: str, standing: CallContext) -> str:
         known = ", ".join(spec.name for spec in self._toolbox.specs() if standing.now.grants(spec.permissions))
         return f"There is no tool '{name[:80]}'. You have: {known or 'no tools'}."
 
 
-def bind(call: Call, prepared: Prepared, standing: Standing, held: Intent | None = None) -> str:
+def bind(call: Call, prepared: Prepared, standing: CallContext, held: Intent | None = None) -> str:
     """The hash of exactly what is shown: call, resolved resource, role, principal, state of the file.
 
     Of held changes also what each path was and shall be, and where they wait; of all, the hash of the disclosure.

@@ -1,6 +1,6 @@
 """What an approved plan grants: exactly the tools and paths, and exactly the commands and checks, that its steps name. Pure."""
 
-from anycowork.domain.control_files import path_steers
+from anycowork.domain.control_files import is_control_file
 from anycowork.domain.plan import Plan, PlanStep
 from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
@@ -63,7 +63,7 @@ def _all_paths_named(step: PlanStep, prepared: Prepared) -> bool:
 
 def _means(pattern: str, path: str) -> bool:
     """What steers others must be named: a person who approves `**` does not think of it."""
-    return names_file(pattern, path) if path_steers(path) else path_matches(pattern, path)
+    return names_file(pattern, path) if is_control_file(path) else path_matches(pattern, path)
 
 
 def names_file(pattern: str, path: str) -> bool:
@@ -73,4 +73,4 @@ def names_file(pattern: str, path: str) -> bool:
     """
     if any(sign in pattern for sign in "*?") or not path_matches(pattern, path):
         return False
-    return plain(pattern.strip()) == plain(path) or path_steers(plain(pattern.strip()))
+    return plain(pattern.strip()) == plain(path) or is_control_file(plain(pattern.strip()))

@@ -8,7 +8,7 @@ from anycowork.domain.tools import Call, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.grants import names_tool, owns_tool
 from anycowork.permissions.patterns import is_literal, path_matches, plain
-from anycowork.permissions.resources import touched_then
+from anycowork.permissions.resources import resources_at_commit
 
 
 @value
@@ -41,7 +41,7 @@ class StepMatcher:
         by_tool = self._by_tool.get(spec.name, ())
         if spec.runs_commands:
             return Candidates(self._commands.get(str(call.parameters.get("command")), ()), by_tool)
-        touched = touched_then(call.tool, spec, call.parameters, None, self._root)
+        touched = resources_at_commit(call.tool, spec, call.parameters, None, self._root)
         paths = touched.paths if touched else ()
         return Candidates([step for step in self._at(paths) if names_tool(step, spec)], by_tool)
 

@@ -2,18 +2,18 @@
 
 from pathlib import PurePosixPath
 
-from anycowork.domain.control_files import path_steers
+from anycowork.domain.control_files import is_control_file
 from anycowork.domain.key_files import is_key_file
 from anycowork.domain.messages import Json
 from anycowork.domain.rules import EVERYTHING, Effect, Rule, RuleScope
 from anycowork.permissions.patterns import is_literal
-from anycowork.permissions.resources import Touched
+from anycowork.permissions.resources import AccessedResources
 from anycowork.permissions.rules import matches
 
 _LONGEST = 10_000
 
 
-def proposed_rule(touched: Touched, workspace: str) -> Json | None:
+def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
     """That tool on the files' folder, or exactly these words, in this workspace. None if no rule could allow the call.
 
     For one that names neither, the tool itself.
@@ -33,7 +33,7 @@ def proposed_rule(touched: Touched, workspace: str) -> Json | None:
     }
 
 
-def _words(touched: Touched) -> str | None:
+def _words(touched: AccessedResources) -> str | None:
     """A command that ends in a lone `*` cannot be written as a rule: there it would stand for any words."""
     text = touched.command.text if touched.command else ""
     return None if not text or text == EVERYTHING or text.endswith(" *") else text
@@ -41,7 +41,7 @@ def _words(touched: Touched) -> str | None:
 
 def _folder(paths: tuple[str, ...]) -> str | None:
     """`/<folder>/*`, or the very file if it steers others or holds keys; of several folders the one that holds them all, with everything below it."""
-    if any(path_steers(path) or is_key_file(path) for path in paths):  # a folder's rule would not hold for it
+    if any(is_control_file(path) or is_key_file(path) for path in paths):  # a folder's rule would not hold for it
         return paths[0] if len(paths) == 1 and is_literal(paths[0]) else None
     parents = {PurePosixPath(path).parent for path in paths}
     if not parents or any("*" in str(parent) or "?" in str(parent) for parent in parents):

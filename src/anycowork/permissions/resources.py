@@ -7,14 +7,14 @@ from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.ports import Prepared
 from anycowork.domain.tools import Intent, Parameters, ToolSpec
 from anycowork.domain.values import value
-from anycowork.permissions.commands import ParsedCommand, parse
+from anycowork.permissions.shell.parser import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"
 COMMAND = "command:"
 
 
 @value
-class Touched:
+class AccessedResources:
     """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place;
     `network` is where it may go. What it `reveals` must be readable; what it `changes_at_once` is changed without being weighed
     again. `foreign` is code of third parties, which does whatever it likes with what it is called for."""
@@ -32,11 +32,11 @@ class Touched:
     foreign: bool = False
 
     @property
-    def unjudgeable(self) -> str | None:
-        return self.command.unjudgeable if self.command else None
+    def unanalyzable(self) -> str | None:
+        return self.command.unanalyzable if self.command else None
 
 
-def touched_by(prepared: Prepared, spec: ToolSpec, root: str) -> Touched:
+def resources_of(prepared: Prepared, spec: ToolSpec, root: str) -> AccessedResources:
     """Every place of the call as the tool resolved it, not as the model spelt it."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
@@ -44,14 +44,14 @@ def touched_by(prepared: Prepared, spec: ToolSpec, root: str) -> Touched:
     return replace(touched, network=prepared.network) if prepared.network else touched
 
 
-def touched_then(
+def resources_at_commit(
     tool: str,
     spec: ToolSpec | None,
     parameters: Parameters,
     resource: str | None,
     root: str,
     intent: Intent | None = None,
-) -> Touched | None:
+) -> AccessedResources | None:
     """The same of a call that is only on record, as its words have it; None if they do not say. Without a `spec`, its places alone."""
     command, path, target = parameters.get("command"), parameters.get("path", "."), parameters.get("to")
     others = [f"/{item.path}" for item in intent.paths] if intent else []
@@ -74,14 +74,14 @@ def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
         return ()
 
 
-def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str) -> Touched:
+def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str) -> AccessedResources:
     if resource.startswith(COMMAND):
         return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
     looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.plugin is not None
     if not resource.startswith("/"):
-        return Touched(tool, other=resource, below=("/",) if looks_below else (), foreign=foreign)
+        return AccessedResources(tool, other=resource, below=("/",) if looks_below else (), foreign=foreign)
     whole_folder = looks_below or any(other.startswith(f"{resource}/") for other in others)
-    return Touched(
+    return AccessedResources(
         tool,
         paths=tuple(dict.fromkeys((resource, *others))),
         below=(resource,) if whole_folder else (),
@@ -91,12 +91,12 @@ def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str,
     )
 
 
-def _of_command(tool: str, command: ParsedCommand, root: str) -> Touched:
+def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResources:
     """A relative path means something only as long as the command stays in its folder."""
     writes = [None if command.moves else _inside(path, root) for path in command.writes]
     reads = [None if command.moves else _inside(path, root) for path in command.reads]
     written = (*zip(command.writes, writes, strict=True), *zip(command.reads, reads, strict=True))
-    return Touched(
+    return AccessedResources(
         tool,
         paths=tuple(path for path in writes if path is not None),
         reads=tuple(path for path in reads if path is not None),

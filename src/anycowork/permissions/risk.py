@@ -7,13 +7,13 @@ network, asks for more rights, runs without a sandbox, stood in a suspicious pla
 from collections.abc import Sequence
 
 from anycowork.domain.approvals import Risk
-from anycowork.domain.control_files import is_build_script, path_steers
+from anycowork.domain.control_files import is_build_script, is_control_file
 from anycowork.domain.key_files import looks_secret
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.command_risk import deletes, high_risks, may_reach_secrets, only_reads
-from anycowork.permissions.commands import parse
+from anycowork.permissions.shell.parser import parse
 
 _COMMAND = "command:"
 
@@ -25,7 +25,7 @@ def may_show_secrets(resource: str) -> bool:
     return looks_secret(resource)
 
 
-def judge(
+def assess_risk(
     spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = (), *, workspace: str = ""
 ) -> tuple[Risk, tuple[str, ...]]:
     """The level, and every reason for it."""
@@ -84,7 +84,7 @@ def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Ri
     secret = [(Risk.HIGH, "The path looks like a secret.")] if looks_secret(resource) else []
     if spec.read_only:
         return secret
-    if path_steers(resource):
+    if is_control_file(resource):
         return [*secret, (Risk.HIGH, "The file steers tools, editors or agents.")]
     script = "Package managers or build tools run what this file says." if is_build_script(resource) else ""
     return [*secret, *([(Risk.MEDIUM, script)] if script else [])]

@@ -73,7 +73,7 @@ BUILT_IN: tuple[RoleDefinition, ...] = (
 )
 
 
-class RoleBook:
+class RoleRegistry:
     """Every role there is. `lost` stands for a stored role whose definition is gone: it holds no permissions at all."""
 
     def __init__(self, custom: Iterable[RoleDefinition] = ()) -> None:
@@ -95,10 +95,10 @@ class RoleBook:
 
     def stored(self, name: str) -> RoleDefinition:
         """The definition of a chat's stored role. Never raises, and never opens as actor what it does not know."""
-        return self._roles.get(name) or lost(name)
+        return self._roles.get(name) or missing_role(name)
 
 
-def lost(name: str) -> RoleDefinition:
+def missing_role(name: str) -> RoleDefinition:
     return RoleDefinition(
         name=name,
         permissions=frozenset(),

@@ -16,7 +16,7 @@ class ToolError(Exception):
     """What a tool raises to say in one sentence why it could not do it: the thing, the reason, the way out. The model reads it."""
 
 
-class Tool:
+class PluginFunction:
     """A function and what the house must know of it before it is ever called. It can still be called as the function it was."""
 
     def __init__(
@@ -52,7 +52,7 @@ class Tool:
 
 
 @overload
-def tool(function: Function) -> Tool: ...
+def tool(function: Function) -> PluginFunction: ...
 
 
 @overload
@@ -66,7 +66,7 @@ def tool(
     path: str | None = None,
     network: Sequence[str] = (),
     schema: Mapping[str, object] | None = None,
-) -> Callable[[Function], Tool]: ...
+) -> Callable[[Function], PluginFunction]: ...
 
 
 def tool(
@@ -80,7 +80,7 @@ def tool(
     path: str | None = None,
     network: Sequence[str] = (),
     schema: Mapping[str, object] | None = None,
-) -> Tool | Callable[[Function], Tool]:
+) -> PluginFunction | Callable[[Function], PluginFunction]:
     """Makes a function a tool; bare (`@tool`) or with what differs from the usual.
 
     `permissions` of `read_files`, `write_files`, `create_files`, `delete_files`, `execute_commands`: a role must hold all of them, and the
@@ -89,8 +89,8 @@ def tool(
     and rules speak of it. `network` are the hosts that it must reach. Name, description and `schema` are read from the function unless given.
     """
 
-    def made(function: Function) -> Tool:
-        return Tool(
+    def made(function: Function) -> PluginFunction:
+        return PluginFunction(
             function,
             name=name or function.__name__,
             description=description or _first_paragraph(function.__doc__ or ""),

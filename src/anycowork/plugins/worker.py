@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 
-from anycowork.plugins import Tool, ToolError
+from anycowork.plugins import PluginFunction, ToolError
 
 _MOST_TOLD = 4_000
 
@@ -58,7 +58,7 @@ def call(request: dict[str, object]) -> dict[str, object]:
         return {"error": f"It raised {_in_words(error)}"}
 
 
-def tools_of(entry: str) -> Iterator[Tool]:
+def tools_of(entry: str) -> Iterator[PluginFunction]:
     """An entry point `module:name` is a tool or a list of tools. Raises: whatever importing it raises; TypeError."""
     module, _, attribute = entry.partition(":")
     found: object = import_module(module)
@@ -66,12 +66,12 @@ def tools_of(entry: str) -> Iterator[Tool]:
         found = getattr(found, part)
     several = found if isinstance(found, list | tuple) else [found]
     for tool in several:
-        if not isinstance(tool, Tool):
+        if not isinstance(tool, PluginFunction):
             raise TypeError(f"'{entry}' is no tool; decorate the function with anycowork.plugins.tool")
         yield tool
 
 
-def _described(entry: str, tool: Tool) -> dict[str, object]:
+def _described(entry: str, tool: PluginFunction) -> dict[str, object]:
     return {
         "entry": entry,
         "name": tool.name,

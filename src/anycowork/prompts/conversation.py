@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from anycowork.domain.asking import Part, Said
 from anycowork.domain.images import Image, images_of
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.model import ContentPart, PromptMessage
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
 SUMMARY = "[A summary stands here for what came before in this chat:]"
@@ -13,7 +13,7 @@ _FEW_CHARACTERS = 800
 TURN_OVER = "[The turn ended here.]"
 
 
-def said(message: Message) -> Said | None:
+def prompt_message(message: Message) -> PromptMessage | None:
     """This message alone, as the model is shown it; None if it is only for people (errors, limits) or has no words."""
     match message.message_type:
         case MessageType.TOOL_CALL:
@@ -27,33 +27,35 @@ def said(message: Message) -> Said | None:
             return _spoken(message)
 
 
-def conversation(messages: Iterable[Message]) -> tuple[Said, ...]:
+def prompt_conversation(messages: Iterable[Message]) -> tuple[PromptMessage, ...]:
     """All of them in order, as `Conversation` merges them."""
-    whole = Conversation()
+    whole = PromptConversation()
     for message in messages:
-        if (one := said(message)) is not None:
+        if (one := prompt_message(message)) is not None:
             whole.add(message, one)
     return tuple(whole.turns)
 
 
-class Conversation:
+class PromptConversation:
     """Neighbours of one side are merged as they come: an assistant's words of one turn by a line break, all else by a blank line."""
 
     def __init__(self) -> None:
-        self._turns: list[Said] = []
-        self._open: list[tuple[str, Said]] = []  # what the last turn is merged from, each with the joint before it
+        self._turns: list[PromptMessage] = []
+        self._open: list[
+            tuple[str, PromptMessage]
+        ] = []  # what the last turn is merged from, each with the joint before it
         self._newest: Message | None = None
 
     @property
-    def turns(self) -> list[Said]:
+    def turns(self) -> list[PromptMessage]:
         if len(self._open) > 1:
             words = "".join(part for joint, one in self._open for part in (joint, one.content))
             parts = tuple(part for _, one in self._open for part in one.parts)
-            self._turns[-1] = Said(self._turns[-1].role, words, parts)
+            self._turns[-1] = PromptMessage(self._turns[-1].role, words, parts)
             self._open = [("", self._turns[-1])]
         return self._turns
 
-    def add(self, message: Message, one: Said) -> None:
+    def add(self, message: Message, one: PromptMessage) -> None:
         """The next message that has words, with its words."""
         before, self._newest = self._newest, message
         if before is None or self._turns[-1].role != one.role:
@@ -63,7 +65,7 @@ class Conversation:
         else:
             self._open.append((_joint(before, message, one.role), one))
 
-    def _begin(self, *turns: Said) -> None:
+    def _begin(self, *turns: PromptMessage) -> None:
         self.turns.extend(turns)
         self._open = [("", turns[-1])]
 
@@ -115,7 +117,7 @@ def _word(payload: Json, key: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _spoken(message: Message) -> Said | None:
+def _spoken(message: Message) -> PromptMessage | None:
     if message.role is Speaker.SYSTEM or not message.content.strip():
         return None
     if is_summary(message):
@@ -135,8 +137,8 @@ def _answer(message: Message) -> str | None:
 
 def _one(
     role: str, text: str, *, call: Json | None = None, answers: str | None = None, images: tuple[Image, ...] = ()
-) -> Said:
-    return Said(role, text, (Part(text, call, answers, images),))
+) -> PromptMessage:
+    return PromptMessage(role, text, (ContentPart(text, call, answers, images),))
 
 
 def _joint(before: Message, message: Message, role: str) -> str:

@@ -10,12 +10,12 @@ from pydantic import JsonValue
 from anycowork.domain.roles import RoleDefinition
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import value
-from anycowork.prompts.catalogue import Catalogue, catalogue
-from anycowork.prompts.instructions import NOTHING, Section
-from anycowork.prompts.offering import OFFER_BUDGET, offered_tools
-from anycowork.prompts.prose import prose
-from anycowork.prompts.shortlist import Shortlist, named
+from anycowork.prompts.instructions import NOTHING, InstructionsSection
+from anycowork.prompts.native_tools import OFFER_BUDGET, offered_tools
+from anycowork.prompts.text_files import prose
 from anycowork.prompts.tokens import BYTES_PER_TOKEN
+from anycowork.prompts.tool_list import ToolList, tool_list
+from anycowork.prompts.tool_selection import ToolSelection, named
 
 TOOL_BUDGET = 2_000
 _NAMES_SHARE = 8  # of the offers' budget, to name what was not offered
@@ -39,7 +39,7 @@ def enhance(
     request: str = "",
     mermaid: bool = True,
     offered: bool = False,
-    instructions: Section = NOTHING,
+    instructions: InstructionsSection = NOTHING,
 ) -> Enhanced:
     """The whole prompt of this role. `budget_tokens` bounds the tools, listed or offered; the other sections are always whole. The project's own
     instructions come last: they rank below the rest, and all that stands before them is the same in every folder. `request` is what
@@ -53,20 +53,20 @@ def enhance(
         told, left_out = _not_offered(found, budget_tokens), found.left_out
     else:
         budget = TOOL_BUDGET if budget_tokens is None else budget_tokens
-        tools = catalogue(specs, role, budget_tokens=budget, request=request)
+        tools = tool_list(specs, role, budget_tokens=budget, request=request)
         told, left_out = _tool_sections(tools), tools.left_out
     sections = [base, role_text, *told, prose("mermaid") if mermaid else "", instructions.text]
     return Enhanced(content=_joined(sections), left_out=(*left_out, *instructions.left_out))
 
 
-def _not_offered(found: Shortlist, budget_tokens: int | None) -> tuple[str, ...]:
+def _not_offered(found: ToolSelection, budget_tokens: int | None) -> tuple[str, ...]:
     """A provider takes no native call of a tool that it was not offered; the form in text is taken from every model."""
     budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
     names = named(found.left_out, budget // _NAMES_SHARE * BYTES_PER_TOKEN)
     return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
 
 
-def _tool_sections(tools: Catalogue) -> tuple[str, ...]:
+def _tool_sections(tools: ToolList) -> tuple[str, ...]:
     if not tools.shown:
         return ()
     calling = Template(prose("calling")).substitute(example=_example(tools.shown))

@@ -4,26 +4,26 @@ from dataclasses import dataclass
 from string import Template
 
 from anycowork.domain.ports import SuppliedFile
-from anycowork.prompts.cutting import cut_middle
-from anycowork.prompts.prose import prose
+from anycowork.prompts.text_files import prose
 from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
+from anycowork.prompts.truncate import cut_middle
 
 BUDGET = 4_000  # tokens
 SHARE = 8  # of what the model can be shown, one part in so many
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class InstructionsSection:
     """`left_out` says how much of the file the budget did not hold; empty if it is all there."""
 
     text: str = ""
     left_out: tuple[str, ...] = ()
 
 
-NOTHING = Section()
+NOTHING = InstructionsSection()
 
 
-def instructions_section(file: SuppliedFile | None, *, room: int, brief: bool = False) -> Section:
+def instructions_section(file: SuppliedFile | None, *, room: int, brief: bool = False) -> InstructionsSection:
     """The same file and room give the same bytes. Nothing of a file that nobody trusted, nor of one that changed since.
 
     `room` is how many tokens the model can be shown in all.
@@ -37,4 +37,4 @@ def instructions_section(file: SuppliedFile | None, *, room: int, brief: bool = 
         path=file.path, mark=f"{file.path} {file.sha256[:16]}", text=kept
     )
     cut = size(text) - size(kept)
-    return Section(framed, (f"{file.path}: {cut:,} of {size(text):,} bytes",) if cut > 0 else ())
+    return InstructionsSection(framed, (f"{file.path}: {cut:,} of {size(text):,} bytes",) if cut > 0 else ())

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from anycowork.domain.asking import Said
+from anycowork.domain.model import PromptMessage
 
 BYTES_PER_TOKEN = 4
 FRAME = 4  # what a provider's chat format adds around one message
@@ -17,12 +17,12 @@ def tokens(text: str, ratio: float = 1.0) -> int:
     return math.ceil(size(text) / BYTES_PER_TOKEN * ratio)
 
 
-def request_tokens(messages: Iterable[Said], ratio: float = 1.0) -> int:
+def request_tokens(messages: Iterable[PromptMessage], ratio: float = 1.0) -> int:
     """What a whole request weighs, each message with the frame around it."""
     return sum(tokens(said.content, ratio) + FRAME + image_tokens(said) for said in messages)
 
 
-def image_tokens(said: Said) -> int:
+def image_tokens(said: PromptMessage) -> int:
     """What its images weigh; text's own ratio says nothing about them."""
     return sum(image.tokens for part in said.parts for image in part.images)
 

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from anycowork.domain.asking import Part, Said
 from anycowork.domain.messages import Message
+from anycowork.domain.model import ContentPart, PromptMessage
 from anycowork.domain.values import value
-from anycowork.prompts.conversation import SYSTEM, USER, Conversation, is_summary
-from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, Fitting, Weighed, weighed
+from anycowork.prompts.conversation import SYSTEM, USER, PromptConversation, is_summary
+from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, HistoryBudget, MeasuredMessage, measured
 from anycowork.prompts.tokens import FRAME, tokens
 
 
 def optimize_history_by_tokens(
     history: Sequence[Message], *, budget: int, system: str = "", ratio: float = 1.0, result_cap: int = RESULT_CAP
-) -> tuple[Said, ...]:
+) -> tuple[PromptMessage, ...]:
     """The system prompt and what fits of the history, weighing at most `budget` (`request_tokens`) unless the minimum alone is more.
 
     A call and its result come together or not at all, the order is kept, and the newest message of the person is always in.
@@ -26,7 +26,7 @@ def optimize_history_by_tokens(
 class Shown:
     """What a model is shown, and what it is taken to weigh: message by message, before neighbours are merged."""
 
-    messages: tuple[Said, ...]
+    messages: tuple[PromptMessage, ...]
     tokens: int
 
 
@@ -39,11 +39,11 @@ class Window:
         self._begins_late = begins_late
         self._result_cap = result_cap
         self._length = 0
-        self._items: list[Weighed] = []
-        self._whole = Conversation()
+        self._items: list[MeasuredMessage] = []
+        self._whole = PromptConversation()
         self._tokens = 0
         self._system = _System("", 0)
-        self._fitting: Fitting | None = None
+        self._fitting: HistoryBudget | None = None
         self._fitted = 0
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Window:
         self._length += 1
         if is_summary(message):
             self._begin_anew()
-        item = weighed(message, ratio=self.ratio, result_cap=self._result_cap)
+        item = measured(message, ratio=self.ratio, result_cap=self._result_cap)
         if item.said is not None:
             self._items.append(item)
             self._whole.add(item.shown, item.said)
@@ -65,7 +65,7 @@ class Window:
 
     def _begin_anew(self) -> None:
         """What came before is not shown any more; it is stored as ever."""
-        self._items, self._whole, self._tokens = [], Conversation(), 0
+        self._items, self._whole, self._tokens = [], PromptConversation(), 0
         self._fitting, self._fitted = None, 0
         self._begins_late = False
 
@@ -81,13 +81,13 @@ class Window:
         kept, weight = self._within(budget - told.tokens)
         return Shown((*told.said, *kept), told.tokens + weight)
 
-    def _within(self, room: int) -> tuple[list[Said], int]:
+    def _within(self, room: int) -> tuple[list[PromptMessage], int]:
         room -= tokens(LEFT_OUT, self.ratio) + FRAME if self._begins_late else 0
         if self._fitting is None or self._fitting.budget != room:
-            self._fitting, self._fitted = Fitting(budget=room, ratio=self.ratio, result_cap=self._result_cap), 0
+            self._fitting, self._fitted = HistoryBudget(budget=room, ratio=self.ratio, result_cap=self._result_cap), 0
         self._fitting.extend(self._items[self._fitted :])
         self._fitted = len(self._items)
-        conversation, weight = Conversation(), 0
+        conversation, weight = PromptConversation(), 0
         for item in self._fitting.kept():
             if item.said is not None:
                 conversation.add(item.shown, item.said)
@@ -105,12 +105,12 @@ class _System:
     tokens: int
 
     @property
-    def said(self) -> tuple[Said, ...]:
-        return (Said(SYSTEM, self.text),) if self.text else ()
+    def said(self) -> tuple[PromptMessage, ...]:
+        return (PromptMessage(SYSTEM, self.text),) if self.text else ()
 
 
-def _with_note(kept: list[Said]) -> list[Said]:
-    note = Part(LEFT_OUT)
+def _with_note(kept: list[PromptMessage]) -> list[PromptMessage]:
+    note = ContentPart(LEFT_OUT)
     if kept and kept[0].role == USER:
-        return [Said(USER, f"{LEFT_OUT}\n\n{kept[0].content}", (note, *kept[0].parts)), *kept[1:]]
-    return [Said(USER, LEFT_OUT, (note,)), *kept]
+        return [PromptMessage(USER, f"{LEFT_OUT}\n\n{kept[0].content}", (note, *kept[0].parts)), *kept[1:]]
+    return [PromptMessage(USER, LEFT_OUT, (note,)), *kept]

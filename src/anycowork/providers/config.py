@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from anycowork.domain.asking import ModelOptions
 from anycowork.domain.errors import Invalid
 from anycowork.domain.metering import Price
+from anycowork.domain.model import ModelOptions
 from anycowork.providers.model_list import AUTO
 
 Kind = Literal["openai", "anthropic", "local", "guide"]

@@ -8,9 +8,9 @@ from anycowork.domain.errors import ProviderFault
 from anycowork.domain.values import value
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig, usual_context
 from anycowork.providers.model_list import chat_model
-from anycowork.providers.openai_compatible import OpenAICompatible
+from anycowork.providers.openai.provider import OpenAIProvider
+from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.registry import ProviderRegistry
-from anycowork.providers.upstream import Upstream
 
 KEY, URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
@@ -51,7 +51,7 @@ def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
     return found
 
 
-class Lookout:
+class LocalServerWatcher:
     """Watches for local servers and keeps the registry true to what is running. What a person configured is left alone."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Lookout:
         """Its models, the one to talk to by default first; empty if there is no such server."""
         if not await self._someone_listens(server):
             return ()
-        client = OpenAICompatible(Upstream(name=server.name, base_url=server.base_url), self._registry.pool)
+        client = OpenAIProvider(Upstream(name=server.name, base_url=server.base_url), self._registry.pool)
         try:
             models = await client.models(within=self._within)
         except ProviderFault:

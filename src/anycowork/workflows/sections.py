@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from anycowork.domain.values import value
-from anycowork.workflows.meant import meant_block
+from anycowork.workflows.suggestions import meant_block
 
 KINDS = ("tool", "ask", "changes", "workflow")
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+")  # no going back: a line may be anything
@@ -23,7 +23,7 @@ class BadDefinition(ValueError):
 
 
 @value
-class Section:
+class DefinitionSection:
     """`kind` is `prompt`, or what its one fenced block is; `block` is that block's content, and `block_line` where it opens."""
 
     title: str
@@ -51,7 +51,7 @@ class _Block:
     last: int
 
 
-def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[Section]]:
+def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[DefinitionSection]]:
     """The words before the first title, and the sections; comments count for neither. Raises: BadDefinition."""
     lines = _without_comments(lines, start)
     blocks = list(_blocks(lines, start))
@@ -63,8 +63,8 @@ def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[Section]]:
     return about, [_section(lines, at, end, blocks) for at, end in pairwise([*titles, len(lines)])]
 
 
-def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> Section:
-    section = Section(_title(lines[at]), at + 1, tuple(lines[at + 1 : end]))
+def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> DefinitionSection:
+    section = DefinitionSection(_title(lines[at]), at + 1, tuple(lines[at + 1 : end]))
     if not section.text:
         raise BadDefinition(at + 1, f"the step '{section.title}' is empty: write words for the agent, or a block")
     inside = [block for block in blocks if at < block.first < end]
@@ -78,7 +78,7 @@ def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) 
             block.first + 1, f"a {block.kind} block must be the only thing in its step; give it a '## title' of its own"
         )
     content = "\n".join(lines[block.first + 1 : block.last])
-    return Section(section.title, section.line, section.lines, block.kind, content, block.first + 1)
+    return DefinitionSection(section.title, section.line, section.lines, block.kind, content, block.first + 1)
 
 
 def _is_alone(lines: Sequence[str], at: int, end: int, block: _Block) -> bool:

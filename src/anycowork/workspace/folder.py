@@ -16,11 +16,11 @@ from pathlib import Path
 
 from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.domain.ports import NOTHING_HIDDEN, Hidden
-from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, saying
-from anycowork.workspace.paths import Place, is_git_control, shown
+from anycowork.workspace.jail import Jail, give_to_owner_of, require_regular, translate_os_errors
+from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
 from anycowork.workspace.repositories import repository_around
 from anycowork.workspace.syscalls import rename_without_replacing
-from anycowork.workspace.walk import Walk
+from anycowork.workspace.walk import FolderWalk
 
 NEVER_TOLD = frozenset(
     {
@@ -68,9 +68,9 @@ class Folder:
 
     def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
         """The first `limit` files, nearest to the root first, without what git ignores, tools generate or rules hide."""
-        walk = Walk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=NEVER_TOLD)
+        walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=NEVER_TOLD)
         paths: list[str] = []
-        for entry in walk.entries(Place(())):
+        for entry in walk.entries(WorkspacePath(())):
             if entry.kind != "file" or hidden.hides(entry.place.path):
                 continue
             if len(paths) == limit:
@@ -82,24 +82,24 @@ class Folder:
 
     # --- reading
 
-    def sha256(self, place: Place) -> str:
+    def sha256(self, place: WorkspacePath) -> str:
         """Raises: FileMissing, WrongKind."""
-        with self.jail.regular_file(place) as (fd, _), saying(place.path):
+        with self.jail.regular_file(place) as (fd, _), translate_os_errors(place.path):
             digest = hashlib.sha256()
             while chunk := os.read(fd, _CHUNK):
                 digest.update(chunk)
             return digest.hexdigest()
 
-    def read(self, place: Place, *, most: int) -> Contents:
+    def read(self, place: WorkspacePath, *, most: int) -> Contents:
         """The whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
         contents = self.read_up_to(place, most)
         if contents is None:
             raise ToolFault(f"'{shown(place.path)}' is larger than {most:,} bytes, too large for this tool.")
         return contents
 
-    def read_up_to(self, place: Place, most: int) -> Contents | None:
+    def read_up_to(self, place: WorkspacePath, most: int) -> Contents | None:
         """The whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind."""
-        with self.jail.regular_file(place) as (fd, found), saying(place.path):
+        with self.jail.regular_file(place) as (fd, found), translate_os_errors(place.path):
             data = b"" if found.st_size > most else b"".join(_chunks(fd, most + 1))
         if found.st_size > most or len(data) > most:
             return None
@@ -107,7 +107,7 @@ class Folder:
 
     # --- changing
 
-    def writable(self, path: str) -> Place:
+    def writable(self, path: str) -> WorkspacePath:
         """The entry that a change to `path` would touch.
 
         Raises: OutsideWorkspace if it leads out, is the workspace itself, or belongs to git.
@@ -122,35 +122,35 @@ class Folder:
         self.require_no_repository(place)
         return place
 
-    def require_no_repository(self, place: Place) -> None:
+    def require_no_repository(self, place: WorkspacePath) -> None:
         """Raises: OutsideWorkspace if git would take a folder on the way to `place` for a repository, once `place` exists."""
         around = repository_around(place.parts, self._names)
         if around is not None:
             raise OutsideWorkspace(
-                f"'{shown(place.path)}' is never changed by file tools: git takes '{shown(Place(around).path)}' for a repository then, "
+                f"'{shown(place.path)}' is never changed by file tools: git takes '{shown(WorkspacePath(around).path)}' for a repository then, "
                 "and runs programs that its 'config' names. Use other names, or let a person do it with git."
             )
 
     def _names(self, parts: tuple[str, ...]) -> list[str]:
         try:
-            return self.jail.names(Place(parts))
+            return self.jail.names(WorkspacePath(parts))
         except (ToolFault, OutsideWorkspace):
             return []  # no folder, or not there yet
 
-    def require_replaceable(self, place: Place) -> None:
+    def require_replaceable(self, place: WorkspacePath) -> None:
         """Raises: FileMissing; WrongKind for anything but a regular file with one name."""
         found = self.jail.stat(place)
         if found is None:
             raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
         _require_replaceable(found, place)
 
-    def create(self, place: Place, data: bytes, *, nameless: int | None = None) -> None:
+    def create(self, place: WorkspacePath, data: bytes, *, nameless: int | None = None) -> None:
         """A new file with its folders; never overwrites, not even in a race. Raises: FileExists.
 
         `nameless` is an open file to fill and name, for a thread that may not open one for writing.
         """
         self.jail.make_folders(place.parent)
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             if nameless is not None:
                 _fill(nameless, data)
                 _name(nameless, parent, place)
@@ -161,12 +161,12 @@ class Folder:
             os.fsync(parent)
 
     @contextmanager
-    def nameless(self, place: Place) -> Iterator[int | None]:
+    def nameless(self, place: WorkspacePath) -> Iterator[int | None]:
         """An open file without a name, on the file system where `place` would be; None where there is no such thing."""
         above = place.parent
         while not above.is_root and self.jail.stat(above) is None:
             above = above.parent
-        with self.jail.folder(above) as fd, saying(place.path):
+        with self.jail.folder(above) as fd, translate_os_errors(place.path):
             opened = _open_nameless(fd)
         try:
             yield opened
@@ -174,9 +174,9 @@ class Folder:
             if opened is not None:
                 os.close(opened)
 
-    def replace(self, place: Place, data: bytes, *, expected: str) -> None:
+    def replace(self, place: WorkspacePath, data: bytes, *, expected: str) -> None:
         """The file's whole content, if its hash is still `expected`. Mode and owner stay. Raises: StateChanged, WrongKind."""
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             found = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
             _require_replaceable(found, place)
             # Not the setuid bits: the kernel drops them when content changes, and so do we.
@@ -186,42 +186,42 @@ class Folder:
                 os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
 
-    def move(self, source: Place, target: Place) -> None:
+    def move(self, source: WorkspacePath, target: WorkspacePath) -> None:
         """A file or a folder to a new name; never overwrites. Raises: FileExists."""
         self.jail.make_folders(target.parent)
         with (
             self.jail.folder(source.parent, flags=os.O_RDONLY) as old,
             self.jail.folder(target.parent, flags=os.O_RDONLY) as new,
-            saying(source.path),
+            translate_os_errors(source.path),
         ):
             _rename_new(source.name, old, target.name, new, target)
             os.fsync(new)
             os.fsync(old)
 
-    def remove_file(self, place: Place, *, expected: str) -> None:
+    def remove_file(self, place: WorkspacePath, *, expected: str) -> None:
         """Raises: StateChanged, WrongKind."""
         self.require_hash(place, expected)
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             os.unlink(place.name, dir_fd=parent)
             os.fsync(parent)
 
-    def remove_folder(self, place: Place) -> None:
+    def remove_folder(self, place: WorkspacePath) -> None:
         """An empty folder. Raises: ToolFault if it is not empty."""
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             os.rmdir(place.name, dir_fd=parent)
             os.fsync(parent)
 
     def clear_leftovers(self, path: str) -> None:
         """Removes half-written files beside `path`. Only while nobody writes here: a write under way would lose its own."""
         place = self.jail.entry(path)
-        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, saying(place.path):
+        with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             with os.scandir(parent) as entries:
                 left = [entry.name for entry in entries if _TEMPORARY.fullmatch(entry.name)]
             for name in left:
                 os.unlink(name, dir_fd=parent)
             os.fsync(parent)
 
-    def require_hash(self, place: Place, expected: str) -> None:
+    def require_hash(self, place: WorkspacePath, expected: str) -> None:
         """Raises: StateChanged."""
         try:
             current = self.sha256(place)
@@ -233,7 +233,7 @@ class Folder:
             )
 
 
-def _require_replaceable(found: os.stat_result, place: Place) -> None:
+def _require_replaceable(found: os.stat_result, place: WorkspacePath) -> None:
     require_regular(found, place)
     if found.st_nlink > 1:
         raise WrongKind(
@@ -286,7 +286,7 @@ def _fill(fd: int, data: bytes) -> None:
     os.fsync(fd)
 
 
-def _name(fd: int, folder: int, place: Place) -> None:
+def _name(fd: int, folder: int, place: WorkspacePath) -> None:
     if os.geteuid() == 0:  # as in give_to_owner_of
         owner = os.fstat(folder)
         os.fchown(fd, owner.st_uid, owner.st_gid)
@@ -303,7 +303,7 @@ def _keep_owner(folder: int, name: str, found: os.stat_result) -> None:
         pass  # only root may give a file away; the mode is kept all the same
 
 
-def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: Place) -> None:
+def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
     try:
         rename_without_replacing(name, folder, new_name, new_folder)
     except FileExistsError:
@@ -314,7 +314,7 @@ def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: P
         _link_new(name, folder, new_name, new_folder, place)
 
 
-def _link_new(name: str, folder: int, new_name: str, new_folder: int, place: Place) -> None:
+def _link_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
     """Where renameat2 is missing: a hard link is refused by an existing name too, though only files can have one."""
     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise ToolFault(

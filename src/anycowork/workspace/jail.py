@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
-from anycowork.workspace.paths import DEEPEST, Place, lexical_parts, shown
+from anycowork.workspace.paths import DEEPEST, WorkspacePath, lexical_parts, shown
 from anycowork.workspace.syscalls import (
     RESOLVE_BENEATH,
     RESOLVE_NO_MAGICLINKS,
@@ -47,50 +47,52 @@ class Jail:
             self.fd = os.open(root, _O_PATH | _FOLDER)
         weakref.finalize(self, os.close, self.fd)
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> WorkspacePath:
         """Where `path` leads, links followed to the end as long as they stay inside. It need not exist.
 
         Raises: OutsideWorkspace.
         """
         return self.find(path)[0]
 
-    def find(self, path: str) -> tuple[Place, os.stat_result | None]:
+    def find(self, path: str) -> tuple[WorkspacePath, os.stat_result | None]:
         """The same, and what stands there; None if nothing does. Raises: OutsideWorkspace."""
         parts = lexical_parts(path, self.root)
-        found = self._stat_without_links(Place(parts))
+        found = self._stat_without_links(WorkspacePath(parts))
         if found is not None and not stat.S_ISLNK(found.st_mode):
-            return Place(parts), found  # no link on the way, as nearly always
+            return WorkspacePath(parts), found  # no link on the way, as nearly always
         place = self.entry(path)
         place = self._follow(place.parts) if self._is_link(place) else place
         return place, self.stat(place)
 
-    def entry(self, path: str) -> Place:
+    def entry(self, path: str) -> WorkspacePath:
         """The entry that `path` names: links followed on the way, not at its end. Raises: OutsideWorkspace."""
         parts = lexical_parts(path, self.root)
         if not parts:
-            return Place(())
+            return WorkspacePath(())
         try:
-            with self.folder(Place(parts[:-1])):
-                return Place(parts)  # no link on the way, as nearly always
+            with self.folder(WorkspacePath(parts[:-1])):
+                return WorkspacePath(parts)  # no link on the way, as nearly always
         except ToolFault:
             return self._follow(parts[:-1]).child(parts[-1])
 
-    def folder(self, place: Place, *, flags: int = _O_PATH) -> "_OpenFolder":
+    def folder(self, place: WorkspacePath, *, flags: int = _O_PATH) -> "_OpenFolder":
         """A descriptor of the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
         return _OpenFolder(self, place, flags)
 
     @contextmanager
-    def regular_file(self, place: Place, *, seen: os.stat_result | None = None) -> Iterator[tuple[int, os.stat_result]]:
+    def regular_file(
+        self, place: WorkspacePath, *, seen: os.stat_result | None = None
+    ) -> Iterator[tuple[int, os.stat_result]]:
         """A descriptor to read the regular file at `place`, and its stat. Raises: as `folder`.
 
         It is looked at before it is opened, for opening a device can already have an effect; `seen` is what whoever has just done so saw.
         """
         if seen is not None and self._use_openat2 and len(place.parts) > 1:
             require_regular(seen, place)
-            with saying(place.path):
+            with translate_os_errors(place.path):
                 fd = openat2(self.fd, place.path, _TO_READ, _RESOLVE)
         else:
-            with self.folder(place.parent) as parent, saying(place.path):
+            with self.folder(place.parent) as parent, translate_os_errors(place.path):
                 require_regular(os.stat(place.name, dir_fd=parent, follow_symlinks=False), place)
                 fd = os.open(place.name, _TO_READ, dir_fd=parent)
         try:
@@ -100,30 +102,30 @@ class Jail:
         finally:
             os.close(fd)
 
-    def stat(self, place: Place) -> os.stat_result | None:
+    def stat(self, place: WorkspacePath) -> os.stat_result | None:
         """The entry itself, links not followed; None if there is none. Raises: OutsideWorkspace."""
         if place.is_root:
             return os.fstat(self.fd)
         try:
-            with self.folder(place.parent) as parent, saying(place.path):
+            with self.folder(place.parent) as parent, translate_os_errors(place.path):
                 return os.stat(place.name, dir_fd=parent, follow_symlinks=False)
         except (FileMissing, WrongKind):
             return None
 
-    def names(self, place: Place) -> list[str]:
+    def names(self, place: WorkspacePath) -> list[str]:
         """What is in the folder at `place`, sorted. Raises: as `folder`."""
-        with self.folder(place, flags=os.O_RDONLY) as fd, saying(place.path), os.scandir(fd) as entries:
+        with self.folder(place, flags=os.O_RDONLY) as fd, translate_os_errors(place.path), os.scandir(fd) as entries:
             return sorted(entry.name for entry in entries)
 
-    def make_folders(self, place: Place) -> None:
+    def make_folders(self, place: WorkspacePath) -> None:
         """Makes the folder at `place` and those above it. Raises: WrongKind if one of them is no folder; ToolFault if they are too deep."""
         if len(place.parts) > DEEPEST:
             raise ToolFault(f"'{shown(place.path, 60)}' is more than {DEEPEST} folders deep. Use fewer.")
         for depth in range(1, len(place.parts) + 1):
-            step = Place(place.parts[:depth])
+            step = WorkspacePath(place.parts[:depth])
             if self.stat(step) is not None:
                 continue
-            with self.folder(step.parent, flags=os.O_RDONLY) as parent, saying(step.path):
+            with self.folder(step.parent, flags=os.O_RDONLY) as parent, translate_os_errors(step.path):
                 try:
                     os.mkdir(step.name, dir_fd=parent)
                     give_to_owner_of(parent, step.name)
@@ -131,7 +133,7 @@ class Jail:
                 except FileExistsError:
                     pass  # someone else was quicker; the next step finds out what it is
 
-    def _stat_without_links(self, place: Place) -> os.stat_result | None:
+    def _stat_without_links(self, place: WorkspacePath) -> os.stat_result | None:
         try:
             return self.stat(place)
         except (OutsideWorkspace, ToolFault):
@@ -159,11 +161,11 @@ class Jail:
             fd = deeper
         return fd
 
-    def _is_link(self, place: Place) -> bool:
+    def _is_link(self, place: WorkspacePath) -> bool:
         found = self.stat(place)
         return found is not None and stat.S_ISLNK(found.st_mode)
 
-    def _follow(self, parts: tuple[str, ...]) -> Place:
+    def _follow(self, parts: tuple[str, ...]) -> WorkspacePath:
         """Resolves links by name. Whatever this says is only a name: opening it follows no link."""
         done: list[str] = []
         todo = list(reversed(parts))
@@ -175,7 +177,7 @@ class Jail:
                     raise _leads_out("/".join(parts))
                 done.pop()
                 continue
-            target = self._link_target(Place((*done, part)))
+            target = self._link_target(WorkspacePath((*done, part)))
             if target is None:
                 done.append(part)
                 continue
@@ -185,11 +187,11 @@ class Jail:
             if target.startswith("/"):
                 done, target = [], self._inside(target)
             todo.extend(reversed([step for step in target.split("/") if step not in ("", ".")]))
-        return Place(tuple(done))
+        return WorkspacePath(tuple(done))
 
-    def _link_target(self, place: Place) -> str | None:
+    def _link_target(self, place: WorkspacePath) -> str | None:
         try:
-            with self.folder(place.parent) as parent, saying(place.path):
+            with self.folder(place.parent) as parent, translate_os_errors(place.path):
                 return os.readlink(place.name, dir_fd=parent)
         except ToolFault:
             return None  # no link there; if it is missing altogether, whoever opens it says so
@@ -200,13 +202,13 @@ class Jail:
         return target[len(self.root) :]
 
 
-def working_folder(fd: int, root: str, place: Place) -> str:
+def working_folder(fd: int, root: str, place: WorkspacePath) -> str:
     """A path for a child's working folder that leads to this very descriptor, where the system has such paths."""
     held = Path(f"/proc/self/fd/{fd}")
     return str(held) if held.is_dir() else str(Path(root, *place.parts))
 
 
-def require_regular(found: os.stat_result, place: Place) -> None:
+def require_regular(found: os.stat_result, place: WorkspacePath) -> None:
     """Raises: WrongKind."""
     if stat.S_ISREG(found.st_mode):
         return
@@ -244,7 +246,7 @@ def give_to_owner_of(folder: int, name: str) -> None:
 # Classes, not generators: every look at a file passes through several of these, and a generator costs more than the look.
 
 
-class saying:
+class translate_os_errors:
     """Turns what the system answers about `path` into an error that says who should act next."""
 
     __slots__ = ("_path",)
@@ -265,7 +267,7 @@ class saying:
 class _OpenFolder:
     __slots__ = ("_fd", "_flags", "_jail", "_place")
 
-    def __init__(self, jail: Jail, place: Place, flags: int) -> None:
+    def __init__(self, jail: Jail, place: WorkspacePath, flags: int) -> None:
         self._jail = jail
         self._place = place
         self._flags = flags

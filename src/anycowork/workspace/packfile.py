@@ -19,7 +19,7 @@ HEADER_BYTES = _CHECKED.size
 
 
 @value
-class Entry:
+class PackEntry:
     file: str
     offset: int  # of the content
     size: int
@@ -30,7 +30,7 @@ def header(digest: str, size: int) -> bytes:
     return plain + zlib.crc32(plain).to_bytes(4)
 
 
-def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, Entry]]:
+def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, PackEntry]]:
     """Those whose header is whole and whose content is all there, up to the first that is not."""
     at = 0
     while len(raw := os.pread(fd, HEADER_BYTES, at)) == HEADER_BYTES:
@@ -38,7 +38,7 @@ def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, Entry]]:
         start = at + HEADER_BYTES
         if magic != _MAGIC or check != zlib.crc32(raw[: _PLAIN.size]) or start + size > total:
             return
-        yield digest.hex(), Entry(file, start, size)
+        yield digest.hex(), PackEntry(file, start, size)
         at = start + size
 
 
@@ -52,7 +52,7 @@ def anything_after(fd: int, end: int) -> bool:
     return False
 
 
-def intact(fd: int, digest: str, entry: Entry) -> bool:
+def intact(fd: int, digest: str, entry: PackEntry) -> bool:
     check = hashlib.sha256()
     at, end = entry.offset, entry.offset + entry.size
     while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):

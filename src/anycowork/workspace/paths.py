@@ -13,7 +13,7 @@ DEEPEST = 200  # folders above one another that tools make, and that are looked 
 
 
 @value
-class Place:
+class WorkspacePath:
     """A path inside the workspace with every symbolic link on its way resolved: the name that rules, records and the kernel see alike."""
 
     parts: tuple[str, ...]
@@ -35,13 +35,13 @@ class Place:
         return self.parts[-1] if self.parts else "."
 
     @property
-    def parent(self) -> "Place":
-        return Place(self.parts[:-1])
+    def parent(self) -> "WorkspacePath":
+        return WorkspacePath(self.parts[:-1])
 
-    def child(self, name: str) -> "Place":
-        return Place((*self.parts, name))
+    def child(self, name: str) -> "WorkspacePath":
+        return WorkspacePath((*self.parts, name))
 
-    def holds(self, other: "Place") -> bool:
+    def holds(self, other: "WorkspacePath") -> bool:
         return other.parts[: len(self.parts)] == self.parts
 
 

@@ -11,14 +11,14 @@ from anycowork.domain.errors import ToolFault
 from anycowork.domain.values import value
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import Jail, kind_of
-from anycowork.workspace.paths import Place
+from anycowork.workspace.paths import WorkspacePath
 
 _LARGEST_IGNORE_FILE = 100_000
 
 
 @value
-class Entry:
-    place: Place
+class WalkEntry:
+    place: WorkspacePath
     kind: str
     size: int
 
@@ -28,7 +28,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Walk:
+class FolderWalk:
     """Breadth first, so that a bound cuts the depths and not the top. `cut` says afterwards whether a bound was met.
 
     `depth` 1 is the folder's own entries. `leave_out` names folders that are never entered nor told.
@@ -42,7 +42,7 @@ class Walk:
     leave_out: frozenset[str] = frozenset()
     cut: bool = False
 
-    def entries(self, start: Place) -> Iterator[Entry]:
+    def entries(self, start: WorkspacePath) -> Iterator[WalkEntry]:
         """Raises: FileMissing or WrongKind if `start` is no folder. Folders deeper down that cannot be read are passed over."""
         ends = time.monotonic() + self.seconds
         waiting = deque([(start, self.rules_for(start))])
@@ -65,29 +65,29 @@ class Walk:
                 if entry.is_folder and len(entry.place.parts) - len(start.parts) < self.depth:
                     waiting.append((entry.place, rules))
 
-    def rules_for(self, start: Place) -> Ignores:
+    def rules_for(self, start: WorkspacePath) -> Ignores:
         """The ignore rules of the folders above `start`; none of them if `start` is itself ignored: someone asked for it by name."""
         rules = Ignores()
         for depth in range(len(start.parts)):
-            rules = self._with_own_rules(Place(start.parts[:depth]), rules, None)
+            rules = self._with_own_rules(WorkspacePath(start.parts[:depth]), rules, None)
             if rules.ignored(start.parts[: depth + 1], is_folder=True):
                 return Ignores()
         return rules
 
-    def _kept(self, folder: Place, names: list[str], rules: Ignores) -> Iterator[Entry]:
+    def _kept(self, folder: WorkspacePath, names: list[str], rules: Ignores) -> Iterator[WalkEntry]:
         with self.jail.folder(folder) as fd:
             for name in names:
                 try:
                     found = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except OSError:
                     continue  # gone since it was listed
-                entry = Entry(folder.child(name), kind_of(found.st_mode), found.st_size)
+                entry = WalkEntry(folder.child(name), kind_of(found.st_mode), found.st_size)
                 if name in self.leave_out and entry.is_folder:
                     continue
                 if self.with_ignored or not rules.ignored(entry.place.parts, is_folder=stat.S_ISDIR(found.st_mode)):
                     yield entry
 
-    def _with_own_rules(self, folder: Place, rules: Ignores, names: list[str] | None) -> Ignores:
+    def _with_own_rules(self, folder: WorkspacePath, rules: Ignores, names: list[str] | None) -> Ignores:
         if self.with_ignored or (names is not None and ".gitignore" not in names):
             return rules
         try:

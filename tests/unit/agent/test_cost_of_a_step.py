@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from anycowork.domain.asking import Chunk, Finished, ModelRequest, TextChunk
 from anycowork.domain.messages import Message
+from anycowork.domain.model import Chunk, Finished, ModelRequest, TextChunk
 from anycowork.prompts.window import Window
 from support.scripted_model import call as call_of
 from unit.prompts.chats import call, result, words

@@ -2,8 +2,8 @@ import pytest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from anycowork.api.errors import ErrorShield, answer_to
-from anycowork.api.wire import send_bytes
+from anycowork.api.asgi import send_bytes
+from anycowork.api.errors import ErrorMiddleware, error_response
 from anycowork.domain import errors
 from support.asgi import Client
 
@@ -28,7 +28,7 @@ from support.asgi import Client
     ],
 )
 def test_every_error_has_its_status_and_code(error, status, code):
-    answer = answer_to(error)
+    answer = error_response(error)
     assert (answer.status, answer.code) == (status, code)
     assert set(answer.to_json()["error"]) == {"code", "message", "param", "type"}
 
@@ -36,13 +36,11 @@ def test_every_error_has_its_status_and_code(error, status, code):
 def test_every_error_of_the_house_is_mapped_to_a_real_status():
     def kinds(base):
         below = [each for child in base.__subclasses__() for each in kinds(child)]
-        return [
-            kind for kind in (base, *below) if not kind.__module__.startswith("anycowork.commands")
-        ]  # the other end
+        return [kind for kind in (base, *below) if not kind.__module__.startswith("anycowork.cli")]  # the other end
 
     for kind in kinds(errors.AnyCoworkError):
         error = kind("chat", "x") if issubclass(kind, errors.NotFound) else kind("a sentence")
-        assert 400 <= answer_to(error).status <= 599
+        assert 400 <= error_response(error).status <= 599
 
 
 def faulty(kind, *place, message="Input should be a valid string"):
@@ -50,26 +48,26 @@ def faulty(kind, *place, message="Input should be a valid string"):
 
 
 def test_a_fault_names_the_field_by_its_dotted_path_and_never_repeats_the_input():
-    answer = answer_to(faulty("string_type", "body", "decisions", 0, "id"))
+    answer = error_response(faulty("string_type", "body", "decisions", 0, "id"))
     assert (answer.status, answer.param) == (422, "decisions.0.id")
     assert answer.message == "'decisions.0.id' should be a valid string."
     assert "hunter2" not in str(answer.to_json())
 
 
 def test_missing_and_surplus_fields_are_said_plainly():
-    assert answer_to(faulty("missing", "body", "content")).message == "'content' is missing."
-    assert answer_to(faulty("extra_forbidden", "body", "x")).message == "'x' is not a field here; remove it."
+    assert error_response(faulty("missing", "body", "content")).message == "'content' is missing."
+    assert error_response(faulty("extra_forbidden", "body", "x")).message == "'x' is not a field here; remove it."
 
 
 def test_unparsable_json_is_a_400():
-    assert answer_to(faulty("json_invalid", "body", 3)).status == 400
+    assert error_response(faulty("json_invalid", "body", 3)).status == 400
 
 
 async def test_the_unforeseen_is_answered_without_a_word_of_itself_and_logged(caplog):
     async def broken(scope, receive, send):
         raise RuntimeError("the password is hunter2")
 
-    answer = await Client(ErrorShield(broken)).get("/x")
+    answer = await Client(ErrorMiddleware(broken)).get("/x")
     assert (answer.status, answer.error["code"]) == (500, "internal_error")
     assert b"hunter2" not in answer.body and b"Traceback" not in answer.body
     assert "unforeseen error at GET /x" in caplog.text
@@ -80,12 +78,12 @@ async def test_an_error_after_the_answer_began_is_not_answered_twice():
         await send_bytes(send, 200, b"ok", content_type=b"text/plain")
         raise RuntimeError("too late")
 
-    assert (await Client(ErrorShield(half)).get("/x")).status == 200
+    assert (await Client(ErrorMiddleware(half)).get("/x")).status == 200
 
 
 async def test_a_missing_token_says_how_to_authenticate():
     async def closed(scope, receive, send):
         raise errors.Unauthenticated("no token")
 
-    answer = await Client(ErrorShield(closed)).get("/x")
+    answer = await Client(ErrorMiddleware(closed)).get("/x")
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.api.rooms import Rooms
-from anycowork.app import OpenHouse
+from anycowork.app import RunningServer
+from anycowork.chats.services import Services
 from anycowork.providers.local.catalogue import DEFAULT
+from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.models import LocalModels
-from anycowork.providers.local.pulling import Pulling
 from anycowork.providers.local.supervisor import Supervisor
 from support.asgi import Client
 
@@ -24,19 +24,19 @@ async def models(client: Client) -> dict[str, dict]:
 
 @pytest.fixture
 async def rooms(
-    rooms: Rooms, house: OpenHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Rooms]:
+    services: Services, house: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Services]:
     """Nobody gives a model here: the publisher does not listen, and pip has no index."""
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     folder = ModelFolder(tmp_path / "data" / "models")
-    pulling = Pulling(folder, house.providers.pool, publisher=lambda model: "http://127.0.0.1:1/nobody")
+    pulling = ModelDownload(folder, house.providers.pool, publisher=lambda model: "http://127.0.0.1:1/nobody")
     supervisor = Supervisor(log=tmp_path / "log", idle_seconds=60.0)
     async with asyncio.TaskGroup() as tasks:
         local = LocalModels(folder, pulling, supervisor, house.providers, tasks)
-        yield replace(rooms, local=local)
+        yield replace(services, local=local)
         await local.aclose()
 
 

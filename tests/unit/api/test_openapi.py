@@ -1,8 +1,8 @@
 """The description is complete and true."""
 
-from anycowork.api.build import NOUNS
+from anycowork.api.application import NOUNS
 from anycowork.api.openapi import event_schema_name
-from anycowork.api.routes import described as described_routes
+from anycowork.api.router import describe_route as described_routes
 from anycowork.domain.events import EventType
 from support.spec import proves
 

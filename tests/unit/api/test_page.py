@@ -2,7 +2,7 @@
 
 import pytest
 
-from anycowork.api import page
+from anycowork.api.routes import page
 from support.spec import proves
 
 BUILT = "<!doctype html><script type=module src=/assets/index-1.js></script>"

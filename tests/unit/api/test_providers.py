@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.asgi import Client
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import Garbage, HttpError, Reply, ScriptedModel
 from support.spec import proves
 
@@ -37,8 +37,8 @@ async def test_a_model_is_connected_tested_and_answers_without_a_restart(client,
 async def test_a_pasted_key_lies_in_a_file_of_the_owner_and_is_shown_nowhere(tmp_path: Path, caplog):
     caplog.set_level(logging.DEBUG)
     async with ScriptedModel(["OK", HttpError(401, {"error": {"message": f"bad key {KEY}"}})]) as office:
-        async with at_home(tmp_path) as guest:
-            client = Client(guest.house.app, token=guest.house.rooms.token)
+        async with live_server(tmp_path) as guest:
+            client = Client(guest.house.app, token=guest.house.services.token)
             answers = [await connect(client, office)]
             answers += [await client.post("/providers/office/test", {}) for _ in range(2)]
             answers += [await client.get(path) for path in ("/providers", "/settings", "/metrics", "/openapi.json")]
@@ -138,8 +138,8 @@ async def test_a_chat_keeps_its_model_when_the_default_changes(client, model):
 
 @proves("MOD-2")
 async def test_a_chat_opened_before_any_model_was_connected_gets_the_first(tmp_path):
-    async with at_home(tmp_path, model=None, providers=()) as guest, ScriptedModel(["Hello."]) as office:
-        client = Client(guest.house.app, token=guest.house.rooms.token)
+    async with live_server(tmp_path, model=None, providers=()) as guest, ScriptedModel(["Hello."]) as office:
+        client = Client(guest.house.app, token=guest.house.services.token)
         chat = (await client.post("/context", {})).json()
         assert chat["config"]["model_id"] is None
         await connect(client, office)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from anycowork.api.build import create_api
+from anycowork.api.application import create_api
 from support.spec import proves
 
 
@@ -75,11 +75,11 @@ async def test_the_sidebar_hears_of_every_chat(client):
 
 
 @proves("OPS-2")
-async def test_open_streams_end_when_the_server_stops(client, rooms):
+async def test_open_streams_end_when_the_server_stops(client, services):
     chat_id = await new_chat(client)
     async with client.stream(f"/context/{chat_id}/events") as stream:
         await stream.opened()
-        rooms.stopping.set()
+        services.stopping.set()
         while await stream.chunk():
             pass
         assert stream.ended
@@ -98,10 +98,10 @@ class OneStream:
             self.closed = True
 
 
-async def test_a_reader_that_left_is_let_go(client, rooms):
+async def test_a_reader_that_left_is_let_go(client, services):
     chat_id = await new_chat(client)
     streams = OneStream()
-    reader = replace(client, app=create_api(replace(rooms, streams=streams)))
+    reader = replace(client, app=create_api(replace(services, streams=streams)))
     async with reader.stream(f"/context/{chat_id}/events") as stream:
         await stream.opened()
         await stream.event()

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from anycowork.api.build import create_api
+from anycowork.api.application import create_api
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolSpec
-from anycowork.prompts.book import PromptBook
-from anycowork.prompts.prose import prose
+from anycowork.prompts.prompt_service import PromptService
+from anycowork.prompts.text_files import prose
 from support.asgi import Client
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
 from unit.prompts.parts import PERMISSIONS, TOOLS, tool
@@ -176,11 +176,11 @@ async def test_a_role_that_cannot_be_told_is_refused(client, query, status, code
 
 
 @proves("SYS-2")
-async def test_the_answer_names_the_tools_that_found_no_room(house, rooms, token):
+async def test_the_answer_names_the_tools_that_found_no_room(house, services, token):
     crowd = [tool(f"read_{n}", "files", "Reads.", {Permission.READ_FILES}, path="string") for n in range(600)]
     wipe = tool("wipe", "files", "Wipes.", {Permission.DELETE_FILES})
-    book = PromptBook(house.database.system_prompts, _Crowded([*crowd, wipe]))
-    client = Client(create_api(replace(rooms, prompts=book)), token=token)
+    book = PromptService(house.database.system_prompts, _Crowded([*crowd, wipe]))
+    client = Client(create_api(replace(services, prompts=book)), token=token)
     shown = (await client.get(f"{PATH}/default/enhanced?role=planner")).json()
     assert shown["left_out"] and "wipe" not in shown["left_out"]
     named = {spec.name for spec in crowd if re.search(rf"^- {spec.name}\b", shown["content"], re.MULTILINE)}
@@ -211,7 +211,7 @@ def told(model) -> list[str]:
 @proves("SYS-1")
 async def test_a_chat_is_told_the_prompt_it_chose_byte_for_byte_in_every_request(tmp_path):
     replies = [call("read_file", path="a.txt"), "Read.", "Again.", "By default."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "hello"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "hello"}) as guest:
         prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
         enhanced = await guest.ask("GET", f"{PATH}/{prompt['id']}/enhanced?role=actor")
         chat = await guest.chat(system_prompt_id=prompt["id"])
@@ -224,7 +224,7 @@ async def test_a_chat_is_told_the_prompt_it_chose_byte_for_byte_in_every_request
 
 
 async def test_a_change_holds_from_the_next_turn_and_not_within_one(tmp_path):
-    async with at_home(tmp_path, files={"a.txt": "hello"}) as guest:
+    async with live_server(tmp_path, files={"a.txt": "hello"}) as guest:
         prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
         chat = await guest.chat(system_prompt_id=prompt["id"])
         go_on = asyncio.Event()
@@ -242,7 +242,7 @@ async def test_a_change_holds_from_the_next_turn_and_not_within_one(tmp_path):
 
 
 async def test_a_chat_whose_prompt_was_deleted_goes_on_with_the_default(tmp_path):
-    async with at_home(tmp_path, replies=["One.", "Two."]) as guest:
+    async with live_server(tmp_path, replies=["One.", "Two."]) as guest:
         prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
         chat = await guest.chat(system_prompt_id=prompt["id"])
         await chat.send("Hello")
@@ -255,9 +255,9 @@ async def test_a_chat_whose_prompt_was_deleted_goes_on_with_the_default(tmp_path
 
 @proves("SYS-1")
 async def test_a_prompt_is_there_after_a_restart(tmp_path):
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         prompt = await guest.ask("POST", PATH, MUSEUM, expect=201)
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         assert await guest.ask("GET", f"{PATH}/{prompt['id']}") == prompt
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.settings import PriceEntry, ProviderEntry
-from support.house import at_home
+from anycowork.config.settings import PriceEntry, ProviderEntry
+from support.live_server import live_server
 from support.scripted_model import Reply, ScriptedModel, call
 from support.spec import proves
 
@@ -30,7 +30,7 @@ async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path)
         entry = ProviderEntry(
             name="scripted", base_url=model.base_url, models=("scripted",), prices=prices, context_tokens=9000
         )
-        async with at_home(tmp_path, providers=(entry,)) as guest:
+        async with live_server(tmp_path, providers=(entry,)) as guest:
             chat = await guest.chat()
             assert await guest.ask("GET", f"{chat.path}/usage") == {"models": [], "window": 0, "context_tokens": 9000}
             await chat.send("what is here?")
@@ -49,7 +49,7 @@ async def test_a_chats_usage_is_summed_over_its_turns_and_priced(tmp_path: Path)
 
 
 async def test_a_cost_that_nobody_knows_is_not_guessed_and_another_chat_is_not_counted(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["One.", "Two."]) as guest:
+    async with live_server(tmp_path, replies=["One.", "Two."]) as guest:
         first, second = await guest.chat(), await guest.chat()
         await first.send("hi")
         await second.send("hi")

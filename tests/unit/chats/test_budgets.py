@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.settings import PriceEntry, ProviderEntry
-from support.house import Chat, Guest, Json, at_home
+from anycowork.config.settings import PriceEntry, ProviderEntry
+from support.live_server import Json, LiveChat, LiveServer, live_server
 from support.scripted_model import Reply, Script, call
 from support.spec import proves
 
@@ -22,12 +22,14 @@ def plan(**budget: float) -> Json:
     return {"goal": "files", "steps": [{**step, "commands": ["true"]}], **({"budget": budget} if budget else {})}
 
 
-async def approve(guest: Guest, chat: Chat, wanted: Json, body: Json | None = None, *, expect: int = 202) -> Json:
+async def approve(
+    guest: LiveServer, chat: LiveChat, wanted: Json, body: Json | None = None, *, expect: int = 202
+) -> Json:
     proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": wanted}, expect=201)
     return await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", body or {}, expect=expect)
 
 
-async def the_only_question(chat: Chat) -> Json:
+async def the_only_question(chat: LiveChat) -> Json:
     (pending,) = await chat.approvals()
     return pending
 
@@ -35,7 +37,7 @@ async def the_only_question(chat: Chat) -> Json:
 @proves("APR-6")
 async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it_is_spent(tmp_path: Path) -> None:
     replies = [create("a.txt"), create("b.txt"), create("c.txt"), create("d.txt"), "Done."]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         chat = await guest.chat()
         await approve(guest, chat, plan(calls=2))
         assert (await chat.rest())["state"] == "awaiting_approval"
@@ -55,12 +57,12 @@ async def test_within_the_budget_nothing_is_asked_and_the_next_call_says_that_it
 
 @proves("APR-6")
 async def test_what_was_spent_is_still_spent_after_a_restart(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[create("a.txt"), create("b.txt")]) as guest:
+    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt")]) as guest:
         chat = await guest.chat()
         await approve(guest, chat, plan(calls=1))
         assert (await chat.rest())["state"] == "awaiting_approval"
-    async with at_home(tmp_path, replies=[create("c.txt"), "Done."]) as guest:
-        again = Chat(guest, await guest.ask("GET", chat.path))
+    async with live_server(tmp_path, replies=[create("c.txt"), "Done."]) as guest:
+        again = LiveChat(guest, await guest.ask("GET", chat.path))
         await again.decide()
         pending = await the_only_question(again)
         assert pending["resource"] == "/c.txt" and "2 of 1 calls" in pending["reasons"][-1]
@@ -69,7 +71,7 @@ async def test_what_was_spent_is_still_spent_after_a_restart(tmp_path: Path) -> 
 
 async def test_of_a_batch_all_that_is_beyond_the_budget_is_asked_on_one_card(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(create(name)) for name in NAMES])
-    async with at_home(tmp_path, replies=[batch, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
         chat = await guest.chat()
         await approve(guest, chat, plan(calls=2))
         assert (await chat.rest())["state"] == "awaiting_approval"
@@ -83,7 +85,7 @@ async def test_spent_calls_leave_reading_free_and_spent_tokens_do_not(tmp_path: 
     look = call("list_directory", path=".")
     usage = {"prompt_tokens": 600, "completion_tokens": 10, "total_tokens": 610}
     replies: list[Script] = [create("a.txt"), look, "Done.", Reply(look, usage=usage), Reply(look, usage=usage)]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         free, held = await guest.chat(), await guest.chat()
         await approve(guest, free, plan(calls=1))
         assert (await free.rest())["state"] == "idle"
@@ -100,7 +102,7 @@ async def test_the_houses_own_check_is_run_when_the_calls_are_spent(tmp_path: Pa
         "steps": [{"action": "a", "tools_needed": ["create_file"], "paths": ["a.txt"], "check": "test -f a.txt"}],
         "budget": {"calls": 1},
     }
-    async with at_home(tmp_path, replies=[create("a.txt"), "Done."]) as guest:
+    async with live_server(tmp_path, replies=[create("a.txt"), "Done."]) as guest:
         chat = await guest.chat()
         await approve(guest, chat, wanted)
         assert (await chat.rest())["state"] == "idle"
@@ -110,7 +112,7 @@ async def test_the_houses_own_check_is_run_when_the_calls_are_spent(tmp_path: Pa
 
 async def test_a_standing_rule_is_the_persons_word_beyond_the_budget(tmp_path: Path) -> None:
     rule = {"tool": "create_file", "resource": "/b.txt", "effect": "allow", "scope": "global"}
-    async with at_home(tmp_path, replies=[create("a.txt"), create("b.txt"), create("c.txt")]) as guest:
+    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt"), create("c.txt")]) as guest:
         await guest.ask("POST", "/rules", rule, expect=201)
         chat = await guest.chat()
         await approve(guest, chat, plan(calls=1))
@@ -123,7 +125,7 @@ async def test_a_standing_rule_is_the_persons_word_beyond_the_budget(tmp_path: P
 
 async def test_money_is_counted_by_the_known_price_and_without_one_it_asks_at_once(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0, "total_tokens": 1_000_000}
-    async with at_home(tmp_path, replies=[create("a.txt")]) as guest:
+    async with live_server(tmp_path, replies=[create("a.txt")]) as guest:
         chat = await guest.chat()
         await approve(guest, chat, plan(cost=5))
         await chat.rest()
@@ -133,7 +135,7 @@ async def test_money_is_counted_by_the_known_price_and_without_one_it_asks_at_on
             name="scripted", base_url=where, models=("scripted",), prices={"scripted": PriceEntry(input=3, output=15)}
         )
     replies: list[Script] = [Reply(create("b.txt"), usage=usage), Reply(create("c.txt"), usage=usage)]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         moved = entry.model_copy(update={"base_url": guest.model.base_url})
         await guest.ask("PUT", "/settings", {"providers": [moved.model_dump(mode="json")]}, expect=200)
         chat = await guest.chat()
@@ -151,7 +153,7 @@ async def test_a_person_sets_changes_and_removes_the_budget_before_approving(tmp
         (plan(calls=1), {}, None),
         (plan(calls=1), None, {"calls": 1}),
     ):
-        async with at_home(tmp_path, replies=[create("a.txt"), create("b.txt"), "Done."]) as guest:
+        async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt"), "Done."]) as guest:
             chat = await guest.chat()
             await approve(guest, chat, wanted, {"budget": given})
             assert (await chat.rest())["state"] == ("awaiting_approval" if holds else "idle")
@@ -164,7 +166,7 @@ async def test_a_person_sets_changes_and_removes_the_budget_before_approving(tmp
 
 @pytest.mark.parametrize("budget", [{"call": 5}, {"calls": 0}, {"seconds": -1}, {"calls": "5"}, {"calls": 1, "x": 1}])
 async def test_a_budget_that_would_hold_nothing_is_refused(tmp_path: Path, budget: Json) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         refused = await approve(guest, chat, plan(), {"budget": budget}, expect=422)
         assert refused["error"]["param"] == "budget"

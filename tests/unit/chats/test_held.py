@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -17,16 +17,16 @@ def held_in(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "data/staging/held").glob("*"))
 
 
-def files(guest: Guest) -> list[str]:
+def files(guest: LiveServer) -> list[str]:
     return sorted(path.name for path in guest.workspace.iterdir())
 
 
-async def rule(guest: Guest, tool: str, resource: str, effect: str = "allow") -> None:
+async def rule(guest: LiveServer, tool: str, resource: str, effect: str = "allow") -> None:
     body = {"tool": tool, "resource": resource, "effect": effect, "scope": "global"}
     await guest.ask("POST", "/rules", body, expect=201)
 
 
-async def waiting(guest: Guest) -> Chat:
+async def waiting(guest: LiveServer) -> LiveChat:
     """A chat whose command has run, with a person's leave, and whose changes wait."""
     chat = await guest.chat()
     await chat.send("do it")
@@ -37,7 +37,7 @@ async def waiting(guest: Guest) -> Chat:
 
 @proves("SNAP-4", "APR-8")
 async def test_what_steers_agents_is_shown_as_a_diff_and_made_when_allowed(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."], files={"plain.txt": "old\n"}) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."], files={"plain.txt": "old\n"}) as guest:
         chat = await waiting(guest)
         (approval,) = await chat.approvals()
         assert approval["held"] and approval["resource"].startswith("command:") and approval["proposed_rule"] is None
@@ -58,7 +58,7 @@ async def test_what_steers_agents_is_shown_as_a_diff_and_made_when_allowed(tmp_p
 
 @proves("SNAP-4", "APR-1")
 async def test_denied_changes_are_dropped_and_the_model_reads_why(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."]) as guest:
         chat = await waiting(guest)
         await chat.decide("deny", note="not that file")
         (message,) = await chat.of_type("tool_result")
@@ -69,7 +69,7 @@ async def test_denied_changes_are_dropped_and_the_model_reads_why(tmp_path: Path
 
 @proves("SNAP-4")
 async def test_stopping_withdraws_the_question_and_drops_the_changes(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."]) as guest:
         chat = await waiting(guest)
         await guest.ask("POST", f"{chat.path}/stop")
         assert await chat.approvals() == [] and files(guest) == [] and held_in(tmp_path) == []
@@ -80,11 +80,11 @@ async def test_stopping_withdraws_the_question_and_drops_the_changes(tmp_path: P
 @proves("SNAP-4", "APR-4")
 @pytest.mark.parametrize("decision", ["allow_once", "deny"])
 async def test_what_waits_is_still_there_after_a_restart(tmp_path: Path, decision: str) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."]) as guest:
         chat = await waiting(guest)
         shown = (await chat.approvals())[0]
-    async with at_home(tmp_path, replies=["Done."]) as guest:
-        again = Chat(guest, await guest.ask("GET", chat.path))
+    async with live_server(tmp_path, replies=["Done."]) as guest:
+        again = LiveChat(guest, await guest.ask("GET", chat.path))
         assert again.opened["state"] == "awaiting_approval" and await again.approvals() == [shown]
         assert len(held_in(tmp_path)) == 1
         await again.decide(decision)
@@ -93,18 +93,18 @@ async def test_what_waits_is_still_there_after_a_restart(tmp_path: Path, decisio
 
 
 async def test_a_stage_that_nobody_waits_for_is_swept_at_the_start(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."]) as guest:
         await waiting(guest)
         (kept,) = held_in(tmp_path)
         (kept.parent / "0123456789abcdef").mkdir()
-    async with at_home(tmp_path):
+    async with live_server(tmp_path):
         assert held_in(tmp_path) == [kept]
 
 
 @proves("SNAP-4")
 async def test_another_chat_may_write_while_changes_wait(tmp_path: Path) -> None:
     create = call("create_file", path="other.txt", content="x")
-    async with at_home(tmp_path, replies=[STEER, create, "Done.", "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, create, "Done.", "Done."]) as guest:
         await rule(guest, "create_file", "*")
         chat = await waiting(guest)
         assert (await (await guest.chat()).send("create"))["state"] == "idle", (
@@ -120,7 +120,7 @@ async def test_another_chat_may_write_while_changes_wait(tmp_path: Path) -> None
 @proves("APR-2", "SNAP-4")
 async def test_a_rule_that_asks_for_a_path_holds_a_command_that_changed_it(tmp_path: Path) -> None:
     write = call("execute_command", command="echo new > docs/a.md")
-    async with at_home(tmp_path, replies=[write, "Done."], files={"docs/a.md": "old\n"}) as guest:
+    async with live_server(tmp_path, replies=[write, "Done."], files={"docs/a.md": "old\n"}) as guest:
         await rule(guest, "execute_command", "*")
         await rule(guest, "update_file", "/docs/**", "ask")
         chat = await guest.chat()
@@ -137,7 +137,7 @@ async def test_a_rule_that_asks_for_a_path_holds_a_command_that_changed_it(tmp_p
 @proves("APR-2", "SNAP-4")
 async def test_a_rule_that_denies_a_path_drops_what_a_command_changed(tmp_path: Path) -> None:
     write = call("execute_command", command="touch docs/b.md other.txt; rm docs/a.md")
-    async with at_home(tmp_path, replies=[write, "I may not."], files={"docs/a.md": "old\n"}) as guest:
+    async with live_server(tmp_path, replies=[write, "I may not."], files={"docs/a.md": "old\n"}) as guest:
         await rule(guest, "execute_command", "*")
         await rule(guest, "delete_file", "/docs/**", "deny")
         chat = await guest.chat()
@@ -149,7 +149,7 @@ async def test_a_rule_that_denies_a_path_drops_what_a_command_changed(tmp_path: 
 
 @proves("SNAP-4")
 async def test_a_rule_that_names_the_very_file_spares_the_question(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."]) as guest:
         await rule(guest, "execute_command", "*")
         await rule(guest, "create_file", "/AGENTS.md")
         chat = await guest.chat()
@@ -158,7 +158,7 @@ async def test_a_rule_that_names_the_very_file_spares_the_question(tmp_path: Pat
 
 
 async def test_a_rule_with_a_pattern_does_not(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[STEER, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[STEER, "Done."]) as guest:
         await rule(guest, "*", "*")
         await rule(guest, "create_file", "/*")
         chat = await guest.chat()
@@ -170,7 +170,7 @@ async def test_a_rule_with_a_pattern_does_not(tmp_path: Path) -> None:
 
 @proves("SNAP-4", "APR-1")
 async def test_with_ask_at_commit_a_command_runs_first_and_asks_once(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[PLAIN, "Done.", PLAIN, "Done."], **LATER) as guest:
+    async with live_server(tmp_path, replies=[PLAIN, "Done.", PLAIN, "Done."], **LATER) as guest:
         chat = await guest.chat()
         assert (await chat.send("do it"))["state"] == "awaiting_approval"
         (approval,) = await chat.approvals()
@@ -185,7 +185,7 @@ async def test_with_ask_at_commit_a_command_runs_first_and_asks_once(tmp_path: P
 
 async def test_with_ask_at_commit_a_command_that_changes_nothing_is_not_asked_for(tmp_path: Path) -> None:
     replies = [call("execute_command", command="echo hello; touch /tmp/x"), "Done."]
-    async with at_home(tmp_path, replies=replies, **LATER) as guest:
+    async with live_server(tmp_path, replies=replies, **LATER) as guest:
         chat = await guest.chat()
         assert (await chat.send("look"))["state"] == "idle"
         assert (await chat.results())[0]["status"] == "ok"
@@ -204,7 +204,7 @@ async def test_with_ask_at_commit_a_command_that_changes_nothing_is_not_asked_fo
     ids=["network", "a secret", "a rule that asks", "quoted", "not a command"],
 )
 async def test_what_the_sandbox_alone_does_not_hold_asks_before_all_the_same(tmp_path: Path, wish: str) -> None:
-    async with at_home(tmp_path, replies=[wish, "Done."], **LATER) as guest:
+    async with live_server(tmp_path, replies=[wish, "Done."], **LATER) as guest:
         await rule(guest, "execute_command", "make *", "ask")
         chat = await guest.chat()
         assert (await chat.send("do it"))["state"] == "awaiting_approval"
@@ -212,7 +212,7 @@ async def test_what_the_sandbox_alone_does_not_hold_asks_before_all_the_same(tmp
 
 
 async def test_a_call_that_was_denied_is_not_run_first_after_the_setting_changed(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=[PLAIN, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[PLAIN, "Done."]) as guest:
         chat = await guest.chat()
         await chat.send("do it")
         await guest.ask("PUT", "/settings", LATER)
@@ -222,7 +222,7 @@ async def test_a_call_that_was_denied_is_not_run_first_after_the_setting_changed
 
 @proves("APR-7")
 async def test_explain_says_that_it_runs_first(tmp_path: Path) -> None:
-    async with at_home(tmp_path, **LATER) as guest:
+    async with live_server(tmp_path, **LATER) as guest:
         chat = await guest.chat()
         wish = {"tool": "execute_command", "parameters": {"command": "make"}, "context_id": chat.id}
         explained = await guest.ask("POST", "/rules/explain", {"call": wish})
@@ -232,7 +232,7 @@ async def test_explain_says_that_it_runs_first(tmp_path: Path) -> None:
 @proves("APR-4")
 async def test_of_two_commands_each_waits_by_itself(tmp_path: Path) -> None:
     one, two = call("execute_command", command="touch a"), call("execute_command", command="touch b")
-    async with at_home(tmp_path, replies=[f"[{one}, {two}]", "Done."], **LATER) as guest:
+    async with live_server(tmp_path, replies=[f"[{one}, {two}]", "Done."], **LATER) as guest:
         chat = await guest.chat()
         await chat.send("do both")
         assert [item["held"] for item in await chat.approvals()] == [True]
@@ -256,6 +256,6 @@ async def test_role_whose_output_is_a_review_asks_before_a_command_runs(tmp_path
     )
     for role, state in (("runner", "idle"), ("auditor", "awaiting_approval")):
         replies = [call("execute_command", command="ls"), "Done."]
-        async with at_home(tmp_path, replies=replies, ask="at_commit") as guest:
+        async with live_server(tmp_path, replies=replies, ask="at_commit") as guest:
             chat = await guest.chat(role=role)
             assert (await chat.send("look"))["state"] == state

@@ -4,13 +4,13 @@ from base64 import b64encode
 
 import pytest
 
+from anycowork.config.settings import ProviderEntry
 from anycowork.domain.images import GivenImage, recognise
 from anycowork.domain.messages import Message, Speaker
 from anycowork.prompts.tokens import request_tokens
 from anycowork.prompts.window import Window
-from anycowork.settings import ProviderEntry
-from support.house import at_home
 from support.images import given, jpeg, png
+from support.live_server import live_server
 from support.scripted_anthropic import ScriptedAnthropic, Spoken
 from support.scripted_model import ScriptedModel, call
 
@@ -37,7 +37,7 @@ async def test_a_model_that_sees_is_shown_the_image_in_every_request_of_the_turn
         ScriptedModel(
             [call("read_file", path="a.txt"), "A blue flag."] if calling == "text" else ["A blue flag."]
         ) as model,
-        at_home(tmp_path, files={"a.txt": "A"}, **seeing(model, calling=calling)) as guest,
+        live_server(tmp_path, files={"a.txt": "A"}, **seeing(model, calling=calling)) as guest,
     ):
         chat = await guest.chat()
         await send(chat, "What is this?", given(PNG, name="flag.png"))
@@ -50,13 +50,13 @@ async def test_a_model_that_sees_is_shown_the_image_in_every_request_of_the_turn
 
 
 async def test_a_message_without_images_is_sent_as_plain_words_as_ever(tmp_path):
-    async with ScriptedModel(["Hello."]) as model, at_home(tmp_path, **seeing(model)) as guest:
+    async with ScriptedModel(["Hello."]) as model, live_server(tmp_path, **seeing(model)) as guest:
         await (await guest.chat()).send("hi")
         assert all(isinstance(said["content"], str) for said in model.requests[0]["messages"])
 
 
 async def test_a_model_that_cannot_see_is_told_of_the_image_in_words(tmp_path):
-    async with at_home(tmp_path, replies=["I cannot see it."]) as guest:
+    async with live_server(tmp_path, replies=["I cannot see it."]) as guest:
         chat = await guest.chat()
         await send(chat, "What is this?", given(PNG, name="flag.png"), given(jpeg(), "image/jpeg"))
         [body] = guest.model.requests
@@ -76,7 +76,7 @@ async def test_anthropic_gets_it_as_a_block_of_its_own(tmp_path, monkeypatch):
             api_key_env="CLAUDE_KEY",
             models=("claude-opus-test",),
         )
-        async with at_home(tmp_path, providers=(entry,), model="claude/claude-opus-test") as guest:
+        async with live_server(tmp_path, providers=(entry,), model="claude/claude-opus-test") as guest:
             await send(await guest.chat(), "What is this?", given(PNG))
         content = server.requests[0]["messages"][-1]["content"]
         source = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG).decode()}
@@ -85,10 +85,10 @@ async def test_anthropic_gets_it_as_a_block_of_its_own(tmp_path, monkeypatch):
 
 
 async def test_it_survives_a_restart_and_is_shown_inert(tmp_path):
-    async with at_home(tmp_path, replies=["Yes."]) as guest:
+    async with live_server(tmp_path, replies=["Yes."]) as guest:
         chat = await guest.chat()
         sent = await send(chat, "Keep this.", given(PNG, name="flag.png"))
-    async with ScriptedModel(["Still a flag."]) as model, at_home(tmp_path, **seeing(model)) as guest:
+    async with ScriptedModel(["Still a flag."]) as model, live_server(tmp_path, **seeing(model)) as guest:
         [message, *_] = (await guest.ask("GET", f"{chat.path}/messages"))["messages"]
         [image] = message["payload"]["images"]
         assert {key: image[key] for key in ("media_type", "width", "height", "size", "name")} == {
@@ -127,7 +127,7 @@ def test_its_weight_counts_in_the_context_window():
 
 
 async def test_deleting_the_chat_deletes_its_image_unless_another_names_it(tmp_path):
-    async with at_home(tmp_path, replies=["1", "2"]) as guest:
+    async with live_server(tmp_path, replies=["1", "2"]) as guest:
         first, second = await guest.chat(), await guest.chat()
         for chat in (first, second):
             await send(chat, "Keep this.", given(PNG))
@@ -143,7 +143,7 @@ async def test_providers_tell_which_of_their_models_see(tmp_path):
     own = ProviderEntry(
         name="own", base_url="http://127.0.0.1:9/v1", models=("gpt-4o", "house-eyes"), images=("house-*",)
     )
-    async with at_home(tmp_path, providers=(entry, own), model="many/gpt-4o") as guest:
+    async with live_server(tmp_path, providers=(entry, own), model="many/gpt-4o") as guest:
         seen = {each["name"]: each["images"] for each in (await guest.ask("GET", "/providers"))["providers"]}
         assert seen == {"many": ["gpt-4o", "llava:7b"], "own": ["house-eyes"], "guide": []}
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from support.house import at_home
 from support.instructions import NAME, shown, told, trust
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -15,7 +15,7 @@ OTHERS = "Use spaces.\n"
 @proves("SEC-4", "SYS-1")
 async def test_instructions_are_told_once_trusted_and_are_the_same_bytes_in_every_turn(tmp_path: Path) -> None:
     replies = ["One.", call("read_file", path="a.txt"), "Two.", "Three."]
-    async with at_home(tmp_path, replies=replies, files={NAME: RULES, "a.txt": "hello"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={NAME: RULES, "a.txt": "hello"}) as guest:
         chat = await guest.chat()
         seen = await shown(guest, context_id=chat.id)
         assert seen is not None and (seen["state"], seen["content"], seen["fault"]) == ("untrusted", RULES, None)
@@ -35,7 +35,7 @@ async def test_instructions_are_told_once_trusted_and_are_the_same_bytes_in_ever
 
 @proves("SEC-4")
 async def test_after_a_change_neither_the_new_text_nor_the_old_is_told_until_a_person_trusts_it(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["a", "b", "c", "d"], files={NAME: RULES}) as guest:
+    async with live_server(tmp_path, replies=["a", "b", "c", "d"], files={NAME: RULES}) as guest:
         chat = await guest.chat()
         await trust(guest, guest.workspace)
         await chat.send("with the first")
@@ -54,14 +54,14 @@ async def test_after_a_change_neither_the_new_text_nor_the_old_is_told_until_a_p
 
 @proves("SEC-4")
 async def test_trust_is_for_one_folder_survives_a_restart_and_can_be_taken_back(tmp_path: Path) -> None:
-    async with at_home(tmp_path, files={NAME: RULES, f"below/{NAME}": RULES}) as guest:
+    async with live_server(tmp_path, files={NAME: RULES, f"below/{NAME}": RULES}) as guest:
         await trust(guest, guest.workspace / "below")
         assert ((await shown(guest)) or {})["state"] == "untrusted"
         (root,) = (await guest.ask("GET", "/workspaces"))["workspaces"]
         assert [(one["kind"], one["path"], one["trusted"]) for one in root["supplies"]] == [
             ("instructions", NAME, False)
         ]
-    async with at_home(tmp_path, replies=["a", "b"]) as guest:
+    async with live_server(tmp_path, replies=["a", "b"]) as guest:
         below = guest.workspace / "below"
         chat = await guest.chat(workspace=str(below))
         assert ((await shown(guest, context_id=chat.id)) or {})["state"] == "trusted"
@@ -73,7 +73,7 @@ async def test_trust_is_for_one_folder_survives_a_restart_and_can_be_taken_back(
 
 @proves("SYS-2")
 async def test_every_role_is_told_and_what_the_budget_cuts_is_said(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["a", "b"], files={NAME: RULES + "More.\n" * 9_000}) as guest:
+    async with live_server(tmp_path, replies=["a", "b"], files={NAME: RULES + "More.\n" * 9_000}) as guest:
         await trust(guest, guest.workspace)
         for role in ("planner", "reviewer"):
             chat = await guest.chat(role=role)
@@ -86,7 +86,7 @@ async def test_every_role_is_told_and_what_the_budget_cuts_is_said(tmp_path: Pat
 
 @proves("SEC-4", "AUD-1")
 async def test_trust_that_is_given_in_a_chat_stands_in_its_history_and_its_chain(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["Hello."], files={NAME: RULES}) as guest:
+    async with live_server(tmp_path, replies=["Hello."], files={NAME: RULES}) as guest:
         chat = await guest.chat()
         await trust(guest, guest.workspace, chat=chat)
         (note,) = await chat.messages()
@@ -107,7 +107,7 @@ async def test_trust_that_is_given_in_a_chat_stands_in_its_history_and_its_chain
 
 
 async def test_trust_is_not_written_into_the_chat_of_another_folder(tmp_path: Path) -> None:
-    async with at_home(tmp_path, files={f"below/{NAME}": RULES}) as guest:
+    async with live_server(tmp_path, files={f"below/{NAME}": RULES}) as guest:
         chat = await guest.chat()
         refused = await trust(guest, guest.workspace / "below", chat=chat, expect=422)
         assert refused["error"]["param"] == "trust.context_id" and await chat.messages() == []

@@ -2,21 +2,21 @@
 
 from pathlib import Path
 
-from support.house import Guest, at_home
-from support.outsides import PretendedOutside, Service, serving
+from support.fake_network import FakeNetwork, FakeService, serving
+from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 
 FETCH = call("execute_command", command="curl -sS http://good.example/", network=["good.example"])
 
 
-async def internet(service: Service) -> PretendedOutside:
-    outside = PretendedOutside()
+async def internet(service: FakeService) -> FakeNetwork:
+    outside = FakeNetwork()
     outside.put("good.example", 80, service)
     return outside
 
 
-async def rule(guest: Guest, tool: str, resource: str, effect: str = "allow") -> None:
+async def rule(guest: LiveServer, tool: str, resource: str, effect: str = "allow") -> None:
     body = {"tool": tool, "resource": resource, "effect": effect, "scope": "global"}
     await guest.ask("POST", "/rules", body, expect=201)
 
@@ -24,8 +24,8 @@ async def rule(guest: Guest, tool: str, resource: str, effect: str = "allow") ->
 @proves("TOOL-4", "APR-1", "APR-3")
 async def test_a_person_is_shown_where_it_goes_and_their_yes_lets_it(tmp_path: Path) -> None:
     async with (
-        serving(Service()) as service,
-        at_home(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
+        serving(FakeService()) as service,
+        live_server(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
     ):
         chat = await guest.chat()
         assert (await chat.send("fetch it"))["state"] == "awaiting_approval"
@@ -41,8 +41,8 @@ async def test_a_person_is_shown_where_it_goes_and_their_yes_lets_it(tmp_path: P
 @proves("APR-2", "APR-7")
 async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Path) -> None:
     async with (
-        serving(Service()) as service,
-        at_home(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as guest,
+        serving(FakeService()) as service,
+        live_server(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as guest,
     ):
         chat = await guest.chat()
         await chat.send("fetch it")
@@ -63,8 +63,8 @@ async def test_always_makes_rules_for_the_words_and_for_each_place(tmp_path: Pat
 @proves("APR-1", "APR-2")
 async def test_a_decision_may_bring_its_own_rule_about_the_place(tmp_path: Path) -> None:
     async with (
-        serving(Service()) as service,
-        at_home(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
+        serving(FakeService()) as service,
+        live_server(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
     ):
         chat = await guest.chat()
         await chat.send("fetch it")
@@ -80,9 +80,9 @@ async def test_a_decision_may_bring_its_own_rule_about_the_place(tmp_path: Path)
 
 @proves("APR-2")
 async def test_a_denied_place_refuses_the_call_whatever_else_is_allowed(tmp_path: Path) -> None:
-    async with serving(Service()) as service:
+    async with serving(FakeService()) as service:
         outside = await internet(service)
-        async with at_home(tmp_path, replies=[FETCH, "Done."], outside=outside) as guest:
+        async with live_server(tmp_path, replies=[FETCH, "Done."], outside=outside) as guest:
             await rule(guest, "*", "*")
             await rule(guest, "network", "*.example", "deny")
             chat = await guest.chat()
@@ -99,8 +99,8 @@ async def test_a_plan_that_names_the_command_does_not_give_it_network(tmp_path: 
         "steps": [{"id": "1", "description": "fetch it", "commands": ["curl -sS http://good.example/"]}],
     }
     async with (
-        serving(Service()) as service,
-        at_home(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
+        serving(FakeService()) as service,
+        live_server(tmp_path, replies=[FETCH, "Done."], outside=await internet(service)) as guest,
     ):
         chat = await guest.chat()
         message = (await guest.ask("POST", f"{chat.path}/plans", {"plan": plan}))["message_id"]
@@ -114,8 +114,8 @@ async def test_a_plan_that_names_the_command_does_not_give_it_network(tmp_path: 
 @proves("PER-3", "TOOL-4")
 async def test_a_tester_gets_network_and_a_planner_never(tmp_path: Path) -> None:
     async with (
-        serving(Service()) as service,
-        at_home(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as guest,
+        serving(FakeService()) as service,
+        live_server(tmp_path, replies=[FETCH, "Done.", FETCH, "Done."], outside=await internet(service)) as guest,
     ):
         await rule(guest, "*", "*")
         planner, tester = await guest.chat(role="planner"), await guest.chat(role="tester")
@@ -127,7 +127,7 @@ async def test_a_tester_gets_network_and_a_planner_never(tmp_path: Path) -> None
 
 @proves("SEC-5")
 async def test_our_own_api_is_not_reached_even_with_a_rule_that_names_it(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         address = guest.url.removeprefix("http://")
         fetch = call("execute_command", command=f"curl -sS {guest.url}/healthz", network=[address])
         guest.model.replies += [fetch, "Done."]

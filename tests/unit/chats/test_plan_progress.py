@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import Script, call
 from support.spec import proves
 
@@ -25,7 +25,7 @@ def update(path: str, content: str) -> str:
     return call("update_file", path=path, content=content)
 
 
-async def run_plan(guest: Guest, *steps: Json, **plan: Any) -> Chat:
+async def run_plan(guest: LiveServer, *steps: Json, **plan: Any) -> LiveChat:
     chat = await guest.chat()
     wanted = {"goal": "Work", "steps": list(steps), **plan}
     proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": wanted}, expect=201)
@@ -34,7 +34,7 @@ async def run_plan(guest: Guest, *steps: Json, **plan: Any) -> Chat:
     return chat
 
 
-async def audit_of(guest: Guest, chat: Chat) -> Json:
+async def audit_of(guest: LiveServer, chat: LiveChat) -> Json:
     (plan,) = (await guest.ask("GET", f"{chat.path}/audit"))["plans"]
     return plan
 
@@ -47,7 +47,7 @@ def resources(one: Json) -> list[str]:
     return [done["resource"] for done in one["done"]]
 
 
-async def updates(chat: Chat, until: str = "turn-ended") -> list[tuple[str, dict[str, str]]]:
+async def updates(chat: LiveChat, until: str = "turn-ended") -> list[tuple[str, dict[str, str]]]:
     """The plan's status and its steps' statuses, as readers were told."""
     told = [event["plan"] for event in await chat.events(until) if event["type"] == "plan-update"]
     return [(plan["status"], {one["id"]: one["status"] for one in plan["steps"]}) for plan in told]
@@ -65,7 +65,7 @@ async def test_two_steps_on_one_file_are_told_apart(tmp_path: Path) -> None:
         update("a.txt", "hello\nme\n"),
         "Both are done.",
     ]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "\n"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "\n"}) as guest:
         chat = await run_plan(guest, *steps)
         plan = await audit_of(guest, chat)
         assert statuses(plan) == ["done", "done"] and plan["status"] == "done" and plan["state"] == "answered"
@@ -81,7 +81,7 @@ async def test_two_steps_on_one_file_are_told_apart(tmp_path: Path) -> None:
 async def test_two_calls_on_one_file_in_one_reply_belong_to_two_steps(tmp_path: Path) -> None:
     steps = (step("Greet", paths=["a.txt"]), step("Sign", paths=["a.txt"], dependencies=["1"]))
     batch = "\n".join([create("a.txt"), call("update_file", path="a.txt", edits=[{"find": "x", "replace": "y"}])])
-    async with at_home(tmp_path, replies=[batch, "Done."]) as guest:
+    async with live_server(tmp_path, replies=[batch, "Done."]) as guest:
         chat = await run_plan(guest, *steps)
         plan = await audit_of(guest, chat)
         assert [len(one["done"]) for one in plan["steps"]] == [1, 1] and statuses(plan) == ["done", "done"]
@@ -96,7 +96,7 @@ async def test_calls_of_a_step_without_paths_ask_as_not_granted_and_count_to_the
 ) -> None:
     steps = (step("Look", tools_needed=["read_file"]), step("Write it down", tools_needed=words))
     replies = [call("read_file", path="a.txt"), create("b.txt"), "Done."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "x"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}) as guest:
         chat = await run_plan(guest, *steps)
         (asked,) = await chat.approvals()
         assert asked["outside_plan"] is False
@@ -111,7 +111,7 @@ async def test_calls_of_a_step_without_paths_ask_as_not_granted_and_count_to_the
 @proves("PLN-6")
 async def test_a_tool_that_no_step_names_is_outside_the_plan(tmp_path: Path) -> None:
     steps = (step("Write it down", tools_needed=["create_file"]),)
-    async with at_home(tmp_path, replies=[call("delete_file", path="a.txt")], files={"a.txt": "x"}) as guest:
+    async with live_server(tmp_path, replies=[call("delete_file", path="a.txt")], files={"a.txt": "x"}) as guest:
         chat = await run_plan(guest, *steps)
         (asked,) = await chat.approvals()
         assert asked["outside_plan"] is True and "It is outside the approved plan." in asked["reasons"]
@@ -126,7 +126,7 @@ async def test_a_call_of_a_step_whose_dependency_is_open_is_not_made_and_names_t
         step("Then", tools_needed=["create_file"], paths=["b.txt"], dependencies=["1"]),
     )
     replies = [create("b.txt"), create("a.txt"), create("b.txt"), "Done."]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         chat = await run_plan(guest, *steps)
         first, *others = await chat.results()
         assert first["error"]["code"] == "step_not_ready" and first["status"] == "error"
@@ -145,7 +145,7 @@ async def test_in_one_reply_the_dependant_waits_for_the_result_of_the_call_befor
         step("Then", tools_needed=["create_file"], paths=["b.txt"], dependencies=["1"]),
     )
     batch = "\n".join([create("a.txt"), create("b.txt")])
-    async with at_home(tmp_path, replies=[batch, "Well.", "Well."], files={"a.txt": "in the way"}) as guest:
+    async with live_server(tmp_path, replies=[batch, "Well.", "Well."], files={"a.txt": "in the way"}) as guest:
         chat = await run_plan(guest, *steps)
         assert [r["error"]["code"] for r in await chat.results() if r["tool_call_id"]] == [
             "file_exists",
@@ -168,7 +168,7 @@ async def test_a_dependency_with_a_check_is_proved_before_the_next_step_begins(t
         create("b.txt"),
         "Done.",
     ]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         chat = await run_plan(guest, *steps)
         told = [(r["tool"], r["status"]) for r in await chat.results()]
         assert told[:4] == [
@@ -184,7 +184,7 @@ async def test_a_dependency_with_a_check_is_proved_before_the_next_step_begins(t
 @proves("LOOP-12")
 async def test_a_model_that_stops_too_early_is_told_once_and_then_the_turn_ends_blocked(tmp_path: Path) -> None:
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2, 3))
-    async with at_home(tmp_path, replies=[create("1.txt"), create("2.txt"), "All done!", "Really."]) as guest:
+    async with live_server(tmp_path, replies=[create("1.txt"), create("2.txt"), "All done!", "Really."]) as guest:
         chat = await run_plan(guest, *steps)
         assert len(guest.model.requests) == 4
         told = guest.model.requests[3]["messages"][-1]["content"]
@@ -200,7 +200,7 @@ async def test_a_model_that_stops_too_early_is_told_once_and_then_the_turn_ends_
 @proves("LOOP-12")
 async def test_a_model_that_goes_on_when_it_is_told_carries_the_plan_out(tmp_path: Path) -> None:
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2))
-    async with at_home(tmp_path, replies=[create("1.txt"), "Done.", create("2.txt"), "Now it is."]) as guest:
+    async with live_server(tmp_path, replies=[create("1.txt"), "Done.", create("2.txt"), "Now it is."]) as guest:
         chat = await run_plan(guest, *steps)
         assert (await chat.events())[-1]["reason"] == "answered" and (await chat.last())["content"] == "Now it is."
         assert (await audit_of(guest, chat))["status"] == "done"
@@ -209,7 +209,7 @@ async def test_a_model_that_goes_on_when_it_is_told_carries_the_plan_out(tmp_pat
 @proves("LOOP-12")
 async def test_being_told_once_holds_over_a_pause_for_a_person(tmp_path: Path) -> None:
     steps = (step("Make it", tools_needed=["create_file"]), step("Run it", tools_needed=["execute_command"]))
-    async with at_home(tmp_path, replies=["Done.", create("a.txt"), "Done now."]) as guest:
+    async with live_server(tmp_path, replies=["Done.", create("a.txt"), "Done now."]) as guest:
         chat = await run_plan(guest, *steps)
         await chat.decide()
         assert (await chat.events())[-1]["reason"] == "blocked" and len(guest.model.requests) == 3
@@ -220,7 +220,7 @@ async def test_a_terminating_call_does_not_end_a_plan_with_open_steps(tmp_path: 
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2))
     first = call("create_file", terminate=True, path="1.txt", content="x")
     second = call("create_file", terminate=True, path="2.txt", content="x")
-    async with at_home(tmp_path, replies=[first, second]) as guest:
+    async with live_server(tmp_path, replies=[first, second]) as guest:
         chat = await run_plan(guest, *steps)
         assert (await chat.events())[-1]["reason"] == "terminated" and (guest.workspace / "2.txt").exists()
 
@@ -231,7 +231,9 @@ async def test_plan_update_carries_the_status_of_every_step_whenever_one_changes
         step("Make a", tools_needed=["create_file"], paths=["a.txt"]),
         step("Make b", tools_needed=["create_file"], paths=["b.txt"], dependencies=["1"]),
     )
-    async with at_home(tmp_path, replies=[create("a.txt"), create("b.txt"), "Done."], files={"b.txt": "x"}) as guest:
+    async with live_server(
+        tmp_path, replies=[create("a.txt"), create("b.txt"), "Done."], files={"b.txt": "x"}
+    ) as guest:
         (guest.workspace / "b.txt").unlink()
         chat = await run_plan(guest, *steps)
         assert await updates(chat) == [
@@ -253,7 +255,7 @@ async def test_a_step_that_names_nothing_is_claimed_and_holds_nothing_up(tmp_pat
         step("Make a", tools_needed=["create_file"], paths=["a.txt"], dependencies=["2"]),
         step("Be glad"),
     )
-    async with at_home(tmp_path, replies=[create("a.txt"), "Done."]) as guest:
+    async with live_server(tmp_path, replies=[create("a.txt"), "Done."]) as guest:
         chat = await run_plan(guest, *steps)
         plan = await audit_of(guest, chat)
         assert statuses(plan) == ["claimed", "claimed", "done", "claimed"]
@@ -267,7 +269,7 @@ async def test_reading_ahead_is_free_and_finishes_no_step_that_is_not_ready(tmp_
         step("Read b", tools_needed=["read_file"], paths=["b.txt"], dependencies=["1"]),
     )
     look = call("read_file", path="b.txt")
-    async with at_home(tmp_path, replies=[look, create("a.txt"), look, "Done."], files={"b.txt": "x"}) as guest:
+    async with live_server(tmp_path, replies=[look, create("a.txt"), look, "Done."], files={"b.txt": "x"}) as guest:
         chat = await run_plan(guest, *steps)
         assert [result["status"] for result in await chat.results()] == ["ok"] * 3
         plan = await audit_of(guest, chat)
@@ -280,7 +282,7 @@ async def test_a_stopped_plan_says_how_far_it_came(tmp_path: Path) -> None:
         step("Make a", tools_needed=["create_file"], paths=["a.txt"]),
         step("Make b", tools_needed=["create_file"]),
     )
-    async with at_home(tmp_path, replies=[create("a.txt"), create("b.txt")]) as guest:
+    async with live_server(tmp_path, replies=[create("a.txt"), create("b.txt")]) as guest:
         chat = await run_plan(guest, *steps)
         await guest.ask("POST", f"{chat.path}/stop", {})
         assert (await updates(chat))[-1] == ("blocked", {"1": "done", "2": "failed"})
@@ -294,10 +296,10 @@ async def test_each_step_of_a_plan_has_its_own_limit(tmp_path: Path) -> None:
     spread: list[Script] = [looks[0], looks[1], create("1.txt"), looks[2], looks[3], create("2.txt"), "Done."]
     for name in ("spread", "one"):
         (tmp_path / name).mkdir()
-    async with at_home(tmp_path / "spread", replies=spread, files=files, max_steps=3) as guest:
+    async with live_server(tmp_path / "spread", replies=spread, files=files, max_steps=3) as guest:
         chat = await run_plan(guest, *steps)
         assert (await chat.events())[-1]["reason"] == "answered"
-    async with at_home(tmp_path / "one", replies=looks, files=files, max_steps=3) as guest:
+    async with live_server(tmp_path / "one", replies=looks, files=files, max_steps=3) as guest:
         chat = await run_plan(guest, *steps)
         assert (await chat.events())[-1]["reason"] == "limit" and len(guest.model.requests) == 3
         assert "step 1 of the plan" in (await chat.last())["content"]
@@ -308,7 +310,7 @@ async def test_each_step_of_a_plan_has_its_own_limit(tmp_path: Path) -> None:
 async def test_the_limit_of_a_step_holds_over_a_pause_for_a_person(tmp_path: Path) -> None:
     steps = (step("Make them", tools_needed=["update_file"]),)
     replies = [call("read_file", path="a.txt"), update("a.txt", "y\n"), call("read_file", path="a.txt"), "Done."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "x"}, max_steps=2) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}, max_steps=2) as guest:
         chat = await run_plan(guest, *steps)
         await chat.decide("deny")
         assert (await chat.events())[-1]["reason"] == "limit" and len(guest.model.requests) == 2
@@ -325,7 +327,7 @@ async def test_an_actor_whose_plan_proves_wrong_asks_and_goes_on_with_the_answer
     }
     steps = (step("Make a", tools_needed=["create_file"], paths=["a.txt"]),)
     replies = [create("a.txt"), json.dumps(question), call("create_file", path="b.txt", content="x"), "Done.", "Done."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "x"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}) as guest:
         chat = await run_plan(guest, *steps)
         shown = await chat.show()
         assert shown["state"] == "awaiting_answer"
@@ -341,7 +343,7 @@ async def test_an_actor_whose_plan_proves_wrong_asks_and_goes_on_with_the_answer
 async def test_a_plan_that_waits_for_itself_is_text_and_a_note_names_the_steps(tmp_path: Path) -> None:
     first, second = step("First", dependencies=["2"]), step("Second", dependencies=["1"])
     said = json.dumps({"type": "plan", "goal": "Round and round", "steps": [first, second, step("Third")]})
-    async with at_home(tmp_path, replies=[said]) as guest:
+    async with live_server(tmp_path, replies=[said]) as guest:
         chat = await guest.chat(role="planner")
         await chat.send("plan it")
         *_, words, note = await chat.messages()

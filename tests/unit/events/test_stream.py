@@ -14,7 +14,7 @@ from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import Change, Compact, RemoveChat, SetChat
 from anycowork.events.hub import CHATS_CHANGED, Hub
 from anycowork.events.stream import follow, follow_all
-from anycowork.store.opening import Database
+from anycowork.store.sqlite.database import Database
 from support.reader import Client
 from support.spec import proves
 from support.stored import SOON, add_chat, held, message, note, opened, said, until, wait_for

@@ -8,10 +8,10 @@ from anycowork.domain.errors import Forbidden
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Call, ToolSpec
 from anycowork.permissions.authority import authority, require_authority
-from anycowork.permissions.roles import BUILT_IN, RoleBook
+from anycowork.permissions.roles import BUILT_IN, RoleRegistry
 from support.spec import proves
 
-ROLES = RoleBook()
+ROLES = RoleRegistry()
 UPDATE = ToolSpec("update_file", "files", "", frozenset({Permission.READ_FILES, Permission.WRITE_FILES}), {})
 
 

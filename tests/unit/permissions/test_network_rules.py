@@ -11,14 +11,22 @@ from anycowork.domain.ports import Prepared
 from anycowork.domain.roles import Permission
 from anycowork.domain.rules import Effect, Rule, RuleScope
 from anycowork.domain.tools import Call, Intent, ToolSpec
-from anycowork.permissions.resources import Touched, touched_by, touched_then
-from anycowork.permissions.risk import judge
-from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches, named_literally, not_allowed
+from anycowork.permissions.resources import AccessedResources, resources_at_commit, resources_of
+from anycowork.permissions.risk import assess_risk
+from anycowork.permissions.rules import (
+    RuleDecision,
+    RuleIndex,
+    check_pattern,
+    decide,
+    matches,
+    named_literally,
+    not_allowed,
+)
 from support.spec import proves
 from support.toolspecs import SPECS
 
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
-DEFAULT = Decided(ASK, None, "No rule covers it.")
+DEFAULT = RuleDecision(ASK, None, "No rule covers it.")
 CURL = "curl -sS x"
 HOSTS = st.sampled_from(
     ["a.example", "b.example", "x.a.example", "*.a.example", "a.example:22", "*.example", "192.0.2.1"]
@@ -38,13 +46,13 @@ def rule(effect: Effect, resource: str, tool: str = "network") -> Rule:
     return Rule(f"{effect}-{tool}-{resource}", tool, resource, effect, RuleScope.GLOBAL)
 
 
-def reaching(*hosts: str, command: str = CURL) -> Touched:
+def reaching(*hosts: str, command: str = CURL) -> AccessedResources:
     network = wanted_destinations(hosts)
     prepared = Prepared("execute_command", {}, f"command:{command}", Intent(command=command), network=network)
-    return touched_by(prepared, SPECS["execute_command"], "/w")
+    return resources_of(prepared, SPECS["execute_command"], "/w")
 
 
-def effect(touched: Touched, *rules: Rule) -> Effect:
+def effect(touched: AccessedResources, *rules: Rule) -> Effect:
     return decide(touched, RuleIndex(rules), default=DEFAULT).effect
 
 
@@ -128,7 +136,7 @@ def test_a_rule_for_the_network_must_name_a_host() -> None:
 
 @proves("APR-7")
 def test_past_calls_with_network_are_found_by_its_rules() -> None:
-    past = touched_then("execute_command", None, {"command": CURL, "network": ["a.example"]}, None, "/w")
+    past = resources_at_commit("execute_command", None, {"command": CURL, "network": ["a.example"]}, None, "/w")
     assert past is not None
     assert matches(rule(DENY, "a.example"), past) and matches(rule(ALLOW, "*.example"), past)
     assert not matches(rule(DENY, "b.example"), past)
@@ -138,6 +146,6 @@ def test_past_calls_with_network_are_found_by_its_rules() -> None:
 def test_network_makes_a_call_risky_and_is_named() -> None:
     spec = ToolSpec("execute_command", "", "", frozenset({Permission.EXECUTE_COMMANDS}), {}, contained=True)
     call = Call("1", "2", "3", "4", 0, "execute_command", {})
-    assert judge(spec, call, "command:make")[0] is Risk.MEDIUM
-    risk, reasons = judge(spec, call, "command:true", wanted_destinations(["a.example:443"]))
+    assert assess_risk(spec, call, "command:make")[0] is Risk.MEDIUM
+    risk, reasons = assess_risk(spec, call, "command:true", wanted_destinations(["a.example:443"]))
     assert risk is Risk.HIGH and any("a.example:443" in reason for reason in reasons)

@@ -15,11 +15,11 @@ from anycowork.domain.roles import OutputFormat
 from anycowork.domain.rules import Effect
 from anycowork.domain.tools import Call, Provenance
 from anycowork.permissions.command_risk import _meet, may_reach_secrets
-from anycowork.permissions.commands import parse
-from anycowork.permissions.judging import by_default
-from anycowork.permissions.resources import Touched
-from anycowork.permissions.risk import judge
+from anycowork.permissions.policy import default_decision
+from anycowork.permissions.resources import AccessedResources
+from anycowork.permissions.risk import assess_risk
 from anycowork.permissions.roles import BUILT_IN
+from anycowork.permissions.shell.parser import parse
 from support.spec import proves
 from support.toolspecs import SPECS
 
@@ -47,7 +47,7 @@ HIGH = [
 def risk_of(command: str, *, contained: bool = True, network: tuple[str, ...] = ()) -> Risk:
     spec = replace(COMMANDS, contained=contained)
     resource, reached = f"command:{command}", wanted_destinations(network)
-    return judge(spec, a_call("execute_command"), resource, reached, workspace=ROOT)[0]
+    return assess_risk(spec, a_call("execute_command"), resource, reached, workspace=ROOT)[0]
 
 
 def a_call(tool: str, provenance: Provenance | None = None) -> Call:
@@ -86,9 +86,9 @@ def test_every_command_without_a_sandbox_or_with_network_is_high(command: str) -
     ],
 )
 def test_file_tool_has_the_risk_of_what_it_does(tool: str, resource: str, risk: Risk) -> None:
-    assert judge(SPECS[tool], a_call(tool), resource)[0] is risk
+    assert assess_risk(SPECS[tool], a_call(tool), resource)[0] is risk
     quoted = a_call(tool, Provenance(whole_reply=False))
-    assert judge(SPECS[tool], quoted, resource)[0] is Risk.HIGH
+    assert assess_risk(SPECS[tool], quoted, resource)[0] is Risk.HIGH
 
 
 # --- what role and risk tighten, where no rule speaks
@@ -99,16 +99,21 @@ def test_risk_asks_where_the_tool_itself_would_not() -> None:
     free = replace(SPECS["update_file"], requires_approval=False)
     actor = ROLES["actor"]
     for path, effect in (("/a.txt", Effect.ALLOW), ("/AGENTS.md", Effect.ASK), ("/secrets/x.txt", Effect.ASK)):
-        assert by_default(free, a_call("update_file"), Touched("update_file", (path,)), actor).effect is effect, path
+        assert (
+            default_decision(free, a_call("update_file"), AccessedResources("update_file", (path,)), actor).effect
+            is effect
+        ), path
     quoted = a_call("update_file", Provenance(whole_reply=False))
-    assert by_default(free, quoted, Touched("update_file", ("/a.txt",)), actor).effect is Effect.ASK
+    assert default_decision(free, quoted, AccessedResources("update_file", ("/a.txt",)), actor).effect is Effect.ASK
 
 
 @proves("APR-3")
 def test_reading_passes_and_reading_a_key_file_asks_in_every_role() -> None:
     for role in BUILT_IN:
         for path, effect in (("/a.txt", Effect.ALLOW), ("/.env", Effect.ASK), ("/k.pem", Effect.ASK)):
-            read = by_default(SPECS["read_file"], a_call("read_file"), Touched("read_file", (path,)), role)
+            read = default_decision(
+                SPECS["read_file"], a_call("read_file"), AccessedResources("read_file", (path,)), role
+            )
             assert read.effect is effect, (role.name, path)
 
 
@@ -119,10 +124,10 @@ def test_role_that_only_advises_asks_where_an_actor_passes() -> None:
     change = replace(SPECS["create_file"], requires_approval=False)
     auditor = replace(ROLES["actor"], name="auditor", output=OutputFormat.REVIEW, built_in=False)
     for spec in (plugin, change):
-        touched = Touched(spec.name, ("/a.txt",))
-        assert by_default(spec, a_call(spec.name), touched, ROLES["actor"]).effect is Effect.ALLOW
+        touched = AccessedResources(spec.name, ("/a.txt",))
+        assert default_decision(spec, a_call(spec.name), touched, ROLES["actor"]).effect is Effect.ALLOW
         for role in (auditor, ROLES["planner"], ROLES["commander"], ROLES["reviewer"]):
-            decided = by_default(spec, a_call(spec.name), touched, role)
+            decided = default_decision(spec, a_call(spec.name), touched, role)
             assert decided.effect is Effect.ASK and "only advises" in decided.why
 
 
@@ -179,7 +184,7 @@ def test_time_grows_with_the_length_of_the_command(piece: str) -> None:
         start = time.process_time()
         for _ in range(3):
             parse.cache_clear()
-            judge(COMMANDS, a_call("execute_command"), command, workspace=ROOT)
+            assess_risk(COMMANDS, a_call("execute_command"), command, workspace=ROOT)
         return time.process_time() - start
 
     seconds(10)

@@ -4,7 +4,7 @@ import pytest
 
 from anycowork.domain.errors import UnknownRole
 from anycowork.domain.roles import Permission, Role
-from anycowork.permissions.roles import BUILT_IN, BadRoleFile, RoleBook, read_role_file
+from anycowork.permissions.roles import BUILT_IN, BadRoleFile, RoleRegistry, read_role_file
 from support.spec import proves
 
 READ, CREATE, EXECUTE = Permission.READ_FILES, Permission.CREATE_FILES, Permission.EXECUTE_COMMANDS
@@ -28,7 +28,7 @@ def test_each_role_has_exactly_its_permissions() -> None:
         "reviewer": {READ},
         "tester": {READ, EXECUTE},
     }
-    assert RoleBook().require("commander").delegates == ("planner", "actor")
+    assert RoleRegistry().require("commander").delegates == ("planner", "actor")
 
 
 @proves("ROL-4")
@@ -39,21 +39,21 @@ def test_every_member_has_one_definition_and_the_other_way_round() -> None:
 @proves("ROL-2")
 def test_an_unknown_role_names_the_valid_ones() -> None:
     with pytest.raises(UnknownRole, match=r"planner, actor, commander, designer, reviewer, tester"):
-        RoleBook().require("wizard")
+        RoleRegistry().require("wizard")
 
 
 @proves("ROL-2")
 def test_a_stored_role_whose_definition_is_gone_holds_nothing() -> None:
-    assert RoleBook().stored("documenter").permissions == frozenset()
+    assert RoleRegistry().stored("documenter").permissions == frozenset()
 
 
 def test_plan_and_act_mean_planner_and_actor() -> None:
-    assert (RoleBook().require("plan").name, RoleBook().require("act").name) == ("planner", "actor")
+    assert (RoleRegistry().require("plan").name, RoleRegistry().require("act").name) == ("planner", "actor")
 
 
 @proves("ROL-6")
 def test_a_team_adds_a_role_with_a_file() -> None:
-    book = RoleBook([read_role_file("documenter.toml", CUSTOM)])
+    book = RoleRegistry([read_role_file("documenter.toml", CUSTOM)])
     role = book.require("documenter")
     assert role.permissions == {READ, CREATE} and role.colour == "orange" and not role.built_in
 

@@ -6,36 +6,36 @@ from hypothesis import strategies as st
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.ports import Prepared
-from anycowork.domain.rules import Effect, Rule, RuleScope, RuleWish, new_rule
+from anycowork.domain.rules import Effect, NewRule, Rule, RuleScope, new_rule
 from anycowork.domain.tools import Intent, PathIntent
 from anycowork.permissions.proposals import proposed_rule
-from anycowork.permissions.resources import Touched, touched_by
-from anycowork.permissions.rules import Decided, RuleIndex, check_pattern, decide, matches, weigh
+from anycowork.permissions.resources import AccessedResources, resources_of
+from anycowork.permissions.rules import RuleDecision, RuleIndex, check_changes, check_pattern, decide, matches
 from support.spec import proves
 from support.toolspecs import SPECS
 
 ALLOW, ASK, DENY = Effect.ALLOW, Effect.ASK, Effect.DENY
 ROOT = "/home/ann/project"
 NOW = "2026-11-01T00:00:00.000000Z"
-DEFAULT = Decided(ASK, None, "No rule covers it.")
+DEFAULT = RuleDecision(ASK, None, "No rule covers it.")
 
 
 def rule(effect: Effect, resource: str, tool: str = "execute_command", **more: str) -> Rule:
     return Rule(f"{effect}-{tool}-{resource}", tool, resource, effect, RuleScope.GLOBAL, **more)
 
 
-def command(text: str) -> Touched:
-    return touched_by(
+def command(text: str) -> AccessedResources:
+    return resources_of(
         Prepared("execute_command", {}, f"command:{text}", Intent(command=text)), SPECS["execute_command"], ROOT
     )
 
 
-def file(path: str, tool: str = "update_file", *others: str) -> Touched:
+def file(path: str, tool: str = "update_file", *others: str) -> AccessedResources:
     intent = Intent(tuple(PathIntent(item.lstrip("/"), None, None) for item in (path, *others)))
-    return touched_by(Prepared(tool, {}, path, intent), SPECS[tool], ROOT)
+    return resources_of(Prepared(tool, {}, path, intent), SPECS[tool], ROOT)
 
 
-def effect(touched: Touched, *rules: Rule) -> Effect:
+def effect(touched: AccessedResources, *rules: Rule) -> Effect:
     return decide(touched, RuleIndex(rules), default=DEFAULT).effect
 
 
@@ -189,14 +189,14 @@ def test_an_allow_must_cover_every_path_and_a_deny_any() -> None:
 
 def test_where_an_empty_folder_goes_counts_as_well() -> None:
     prepared = Prepared("move_file", {}, "/src/empty", Intent(), others=("/secrets/empty",))
-    assert effect(touched_by(prepared, SPECS["move_file"], ROOT), rule(ALLOW, "/src/*", "move_file")) is ASK
-    assert effect(touched_by(prepared, SPECS["move_file"], ROOT), rule(DENY, "/secrets/*", "move_file")) is DENY
+    assert effect(resources_of(prepared, SPECS["move_file"], ROOT), rule(ALLOW, "/src/*", "move_file")) is ASK
+    assert effect(resources_of(prepared, SPECS["move_file"], ROOT), rule(DENY, "/secrets/*", "move_file")) is DENY
 
 
 def test_a_search_above_a_denied_folder_is_asked() -> None:
-    search = touched_by(Prepared("grep", {}, "/"), SPECS["grep"], ROOT)
+    search = resources_of(Prepared("grep", {}, "/"), SPECS["grep"], ROOT)
     assert effect(search, rule(ALLOW, "*", "grep"), rule(DENY, "/secrets/*", "*")) is ASK
-    inside = touched_by(Prepared("grep", {}, "/src"), SPECS["grep"], ROOT)
+    inside = resources_of(Prepared("grep", {}, "/src"), SPECS["grep"], ROOT)
     assert effect(inside, rule(ALLOW, "*", "grep"), rule(DENY, "/secrets/*", "*")) is ALLOW
 
 
@@ -218,7 +218,9 @@ CALLS = st.sampled_from(
 
 @proves("APR-2")
 @given(RULES, CALLS, PATTERNS, TOOLS)
-def test_no_set_of_rules_with_a_matching_deny_allows(rules: list[Rule], call: Touched, pattern: str, tool: str) -> None:
+def test_no_set_of_rules_with_a_matching_deny_allows(
+    rules: list[Rule], call: AccessedResources, pattern: str, tool: str
+) -> None:
     deny = rule(DENY, pattern, tool)
     if matches(deny, call):
         for place in range(len(rules) + 1):
@@ -227,20 +229,20 @@ def test_no_set_of_rules_with_a_matching_deny_allows(rules: list[Rule], call: To
 
 @given(RULES, CALLS, PATTERNS, TOOLS)
 def test_adding_an_allow_never_turns_a_rules_deny_or_ask_into_allow(
-    rules: list[Rule], call: Touched, pattern: str, tool: str
+    rules: list[Rule], call: AccessedResources, pattern: str, tool: str
 ) -> None:
     before = decide(call, RuleIndex(rules), default=DEFAULT)
     after = decide(call, RuleIndex([*rules, rule(ALLOW, pattern, tool)]), default=DEFAULT)
     if before.effect is DENY or before.rule is not None:
         assert after.effect is before.effect
-    if call.unjudgeable and after.effect is ALLOW:
+    if call.unanalyzable and after.effect is ALLOW:
         assert after.rule is not None and after.rule.resource == "*"
         assert all(each.effect is ALLOW for each in rules)
 
 
 @proves("APR-2")
 @given(RULES.flatmap(lambda rules: st.tuples(st.just(rules), st.permutations(rules))), CALLS)
-def test_the_order_of_rules_changes_nothing(both: tuple[list[Rule], list[Rule]], call: Touched) -> None:
+def test_the_order_of_rules_changes_nothing(both: tuple[list[Rule], list[Rule]], call: AccessedResources) -> None:
     assert effect(call, *both[0]) is effect(call, *both[1])
 
 
@@ -265,7 +267,7 @@ def test_the_order_of_rules_changes_nothing(both: tuple[list[Rule], list[Rule]],
 def test_a_bad_rule_says_what_is_wrong_and_where(wish: dict[str, str], param: str, said: str) -> None:
     given = {"tool": "update_file", "resource": "/src/*", "effect": "allow", "scope": "global", **wish}
     with pytest.raises(Invalid) as caught:
-        new_rule(RuleWish.model_validate(given), rule_id="r", created_by="person:ann", at=NOW)
+        new_rule(NewRule.model_validate(given), rule_id="r", created_by="person:ann", at=NOW)
     assert caught.value.param == param and said in caught.value.message
 
 
@@ -318,7 +320,7 @@ def test_an_expired_rule_and_one_of_another_place_do_not_hold() -> None:
         (command("make && make test > log"), "make && make test > log"),
     ],
 )
-def test_always_proposes_the_folder_or_the_exact_words(touched: Touched, pattern: str) -> None:
+def test_always_proposes_the_folder_or_the_exact_words(touched: AccessedResources, pattern: str) -> None:
     proposed = proposed_rule(touched, ROOT)
     assert proposed is not None
     assert (proposed["resource"], proposed["scope"], proposed["workspace"]) == (pattern, "workspace", ROOT)
@@ -354,7 +356,7 @@ PATH_RULES = st.lists(
 @proves("APR-2", "SNAP-4")
 @given(CHANGES, PATH_RULES)
 def test_what_file_tools_are_denied_no_command_changes_either(changes: list[PathIntent], rules: list[Rule]) -> None:
-    weighed = weigh(changes, RuleIndex(rules))
+    weighed = check_changes(changes, RuleIndex(rules))
     verdicts = [effect(file(f"/{item.path}", _as_tool(item)), *rules) for item in changes]
     if DENY in verdicts:
         assert weighed.effect is DENY
@@ -365,9 +367,9 @@ def test_what_file_tools_are_denied_no_command_changes_either(changes: list[Path
 def test_a_rule_about_everything_hides_no_rule_about_a_path() -> None:
     changed = [PathIntent("docs/a.md", "x", "y")]
     every = (rule(ASK, "*", "*"), rule(ASK, "*"), rule(ASK, "make *"))
-    assert weigh(changed, RuleIndex(every)).effect is ALLOW, "they were heard before the command ran"
+    assert check_changes(changed, RuleIndex(every)).effect is ALLOW, "they were heard before the command ran"
     for about in (rule(ASK, "/docs/*", "update_file"), rule(ASK, "/docs/*"), rule(ASK, "docs/", "*")):
-        assert weigh(changed, RuleIndex((*every, about))).effect is ASK
+        assert check_changes(changed, RuleIndex((*every, about))).effect is ASK
 
 
 def test_only_a_rule_for_the_very_file_names_it() -> None:
@@ -379,7 +381,7 @@ def test_only_a_rule_for_the_very_file_names_it() -> None:
         ("/*", "create_file", False),
         ("*", "create_file", False),
     ):
-        assert bool(weigh(made, RuleIndex((rule(ALLOW, resource, tool),))).named) is named, (resource, tool)
+        assert bool(check_changes(made, RuleIndex((rule(ALLOW, resource, tool),))).named) is named, (resource, tool)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import pytest
 
 import anycowork
-from anycowork.plugins import Tool, ToolError, tool
+from anycowork.plugins import PluginFunction, ToolError, tool
 from support.spec import proves
 
 SRC = Path(anycowork.__file__).parents[1]
@@ -29,7 +29,7 @@ def test_a_tool_is_described_by_its_function() -> None:
         """
         return f"{path} {longest}"
 
-    assert isinstance(count_words, Tool)
+    assert isinstance(count_words, PluginFunction)
     assert (count_words.name, count_words.category) == ("count_words", "plugins")
     assert count_words.description == "Count the words of a file."
     assert count_words.permissions == ("read_files",) and not count_words.requires_approval

@@ -6,8 +6,8 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from anycowork.domain.asking import Said
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.model import PromptMessage
 
 _ids = count()
 
@@ -80,6 +80,6 @@ def _turn(draw: st.DrawFn) -> list[Message]:
 histories = st.lists(_turn(), max_size=5).map(lambda turns: [one for turn in turns for one in turn])
 
 
-def heard(shown: Iterable[Said]) -> tuple[tuple[str, str], ...]:
+def heard(shown: Iterable[PromptMessage]) -> tuple[tuple[str, str], ...]:
     """Who says what, without the parts it came from."""
     return tuple((one.role, one.content) for one in shown)

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from anycowork.domain.messages import Message, MessageType, Speaker
 from anycowork.domain.values import replace
-from anycowork.prompts.conversation import conversation
+from anycowork.prompts.conversation import prompt_conversation
 from support.spec import proves
 from unit.prompts.chats import answer, call, heard, histories, message, result, words
 
@@ -19,7 +19,7 @@ def test_a_turn_with_a_call_reads_as_request_call_result_answer() -> None:
         result("c1", "read_file", "hello"),
         answer("It says hello."),
     ]
-    assert heard(conversation(history)) == (
+    assert heard(prompt_conversation(history)) == (
         ("user", "Read a.txt"),
         ("assistant", '{"tool": "read_file", "parameters": {}, "terminate": false}'),
         ("user", "Result of read_file (ok):\nhello"),
@@ -35,7 +35,7 @@ def test_calls_of_one_reply_are_one_message_of_lines_and_their_results_one_messa
         result("c1", "grep", "1"),
         result("c2", "grep", "2", status="error"),
     ]
-    _, calls, results = conversation(history)
+    _, calls, results = prompt_conversation(history)
     assert len(calls.content.splitlines()) == 2
     assert results.content == "Result of grep (ok):\n1\n\nResult of grep (error):\n2"
 
@@ -44,29 +44,29 @@ def test_a_role_switch_is_told_as_a_short_note_of_the_person() -> None:
     switch = message(
         Speaker.SYSTEM, "Role changed", MessageType.ROLE_CHANGE, payload={"old_role": "planner", "new_role": "actor"}
     )
-    assert heard(conversation([switch, words("Go")])) == (
+    assert heard(prompt_conversation([switch, words("Go")])) == (
         ("user", "[The person switched the role from planner to actor.]\n\nGo"),
     )
 
 
 def test_a_role_switch_from_old_data_without_names_is_told_in_its_own_words() -> None:
     switch = message(Speaker.SYSTEM, "Now acting", MessageType.ROLE_CHANGE)
-    assert heard(conversation([switch])) == (("user", "[Now acting]"),)
+    assert heard(prompt_conversation([switch])) == (("user", "[Now acting]"),)
 
 
 def test_what_is_only_for_people_and_what_is_empty_is_not_told() -> None:
-    assert heard(conversation([message(Speaker.SYSTEM, "The step limit was reached."), answer("  ")])) == ()
+    assert heard(prompt_conversation([message(Speaker.SYSTEM, "The step limit was reached."), answer("  ")])) == ()
 
 
 def test_plan_question_and_review_are_the_agents_own_words() -> None:
     for kind in (MessageType.PLAN, MessageType.QUESTION, MessageType.REVIEW):
-        assert heard(conversation([message(Speaker.ASSISTANT, "{}", kind)])) == (("assistant", "{}"),)
+        assert heard(prompt_conversation([message(Speaker.ASSISTANT, "{}", kind)])) == (("assistant", "{}"),)
 
 
 @proves("QST-1")
 def test_a_chosen_option_is_told_with_the_value_that_its_asker_gave_it() -> None:
     def chosen(text: str, **payload: str | None) -> str:
-        (only,) = conversation([replace(words(text), payload={"question_id": "m1", "value": None, **payload})])
+        (only,) = prompt_conversation([replace(words(text), payload={"question_id": "m1", "value": None, **payload})])
         return only.content
 
     assert chosen("No, skip them", value="skip_tests") == "No, skip them (skip_tests)"
@@ -76,20 +76,20 @@ def test_a_chosen_option_is_told_with_the_value_that_its_asker_gave_it() -> None
 
 def test_answers_of_two_turns_are_kept_apart_by_a_blank_line() -> None:
     history = [answer("One", turn="t1"), answer("Two", turn="t1"), answer("Three", turn="t2")]
-    assert heard(conversation(history)) == (("assistant", "One\nTwo\n\nThree"),)
+    assert heard(prompt_conversation(history)) == (("assistant", "One\nTwo\n\nThree"),)
 
 
 @proves("CTX-1")
 @given(histories)
 def test_user_and_assistant_always_take_turns_and_no_message_is_empty(history: list[Message]) -> None:
-    told = conversation(history)
+    told = prompt_conversation(history)
     assert all(one.role != other.role for one, other in pairwise(told))
     assert all(one.content.strip() for one in told)
 
 
 def told(tool: str, content: str, **payload: object) -> str:
     one = result("c1", tool, content)
-    [shown] = conversation([replace(one, payload={**(one.payload or {}), **payload})])
+    [shown] = prompt_conversation([replace(one, payload={**(one.payload or {}), **payload})])
     return shown.content
 
 

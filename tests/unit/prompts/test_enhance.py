@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
 from anycowork.prompts.enhance import Enhanced, enhance
-from anycowork.prompts.prose import prose, role_text
+from anycowork.prompts.text_files import prose, role_text
 from anycowork.prompts.tokens import tokens
 from support.spec import proves
 from unit.prompts.parts import PERMISSIONS, TOOLS, role, tool

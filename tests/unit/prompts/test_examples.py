@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from anycowork.config.settings import ProviderEntry
 from anycowork.domain.tools import Parameters
 from anycowork.prompts.examples import examples_in, is_asked_for, repeated_example
-from anycowork.prompts.prose import prose
-from anycowork.settings import ProviderEntry
-from support.house import at_home
+from anycowork.prompts.text_files import prose
+from support.live_server import live_server
 from support.scripted_model import call
 
 READS = {"read_file", "grep", "list_directory", "search_files"}
@@ -63,7 +63,7 @@ def test_the_texts_hold_examples_at_all() -> None:
 async def test_a_small_model_that_carries_out_an_example_is_refused(
     tmp_path: Path, copied: str, asked: str, refused: bool
 ) -> None:
-    async with at_home(tmp_path, replies=[copied, *['{"answer": "Done."}'] * 5], files={"x.tmp": "x"}) as guest:
+    async with live_server(tmp_path, replies=[copied, *['{"answer": "Done."}'] * 5], files={"x.tmp": "x"}) as guest:
         small = ProviderEntry(name="scripted", base_url=guest.model.base_url, models=("scripted",), brief=True)
         await guest.ask("PUT", "/settings", {"providers": [small.model_dump(mode="json")]}, expect=200)
         chat = await guest.chat()

@@ -12,7 +12,7 @@ from anycowork.domain.question import read_question
 from anycowork.domain.review import read_review
 from anycowork.domain.roles import Permission, Role
 from anycowork.domain.tools import ToolCall
-from anycowork.prompts.prose import prose, role_text
+from anycowork.prompts.text_files import prose, role_text
 from support.spec import proves
 from unit.prompts.parts import TOOLS, role
 

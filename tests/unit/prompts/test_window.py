@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.asking import Said
 from anycowork.domain.messages import Message, MessageType
-from anycowork.prompts.conversation import TURN_OVER, conversation, said
-from anycowork.prompts.fitting import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fitting
+from anycowork.domain.model import PromptMessage
+from anycowork.prompts.conversation import TURN_OVER, prompt_conversation, prompt_message
+from anycowork.prompts.history_budget import LEFT_OUT, RESULT_CAP, SHORT_MESSAGE, fit_history
 from anycowork.prompts.tokens import FRAME, TokenRatios, request_tokens, tokens
 from anycowork.prompts.window import Window, optimize_history_by_tokens
 from support.spec import proves
@@ -123,14 +123,14 @@ def test_a_large_result_is_cut_for_the_model_with_the_way_to_the_rest_whatever_t
 @proves("LOOP-8")
 def test_a_result_within_the_cap_is_not_touched() -> None:
     whole = "z" * RESULT_CAP
-    assert fitting([result("c1", "read_file", whole)], budget=PLENTY)[0].content == whole
+    assert fit_history([result("c1", "read_file", whole)], budget=PLENTY)[0].content == whole
 
 
 @proves("LOOP-8")
 @given(st.text(max_size=2_000), st.integers(200, 1_500))
 def test_a_cut_result_is_within_its_cap_and_says_the_true_size(content: str, cap: int) -> None:
     stored = result("c1", "execute_command", content)
-    shown = fitting([stored], budget=PLENTY, result_cap=cap)[0].content
+    shown = fit_history([stored], budget=PLENTY, result_cap=cap)[0].content
     size = len(content.encode())
     assert len(shown.encode()) <= cap
     assert (shown == content) if size <= cap else f"of {size} bytes" in shown
@@ -139,7 +139,7 @@ def test_a_cut_result_is_within_its_cap_and_says_the_true_size(content: str, cap
 @proves("CTX-1")
 def test_no_history_is_no_history() -> None:
     assert optimize_history_by_tokens([], budget=10) == ()
-    assert optimize_history_by_tokens([], budget=10, system=SYSTEM) == (Said("system", SYSTEM),)
+    assert optimize_history_by_tokens([], budget=10, system=SYSTEM) == (PromptMessage("system", SYSTEM),)
 
 
 # --- what holds for every history and every budget
@@ -159,7 +159,7 @@ def test_the_budget_is_kept_unless_the_minimum_alone_is_more(history: list[Messa
 @proves("CTX-1")
 @given(histories, budgets)
 def test_a_call_and_its_result_are_shown_together_or_not_at_all(history: list[Message], budget: int) -> None:
-    kept = fitting(history, budget=budget)
+    kept = fit_history(history, budget=budget)
     calls = {str((one.payload or {})["id"]) for one in kept if one.message_type is MessageType.TOOL_CALL}
     results = {str((one.payload or {})["tool_call_id"]) for one in kept if one.message_type is MessageType.TOOL_RESULT}
     assert calls == results
@@ -170,7 +170,7 @@ def test_a_call_and_its_result_are_shown_together_or_not_at_all(history: list[Me
 def test_the_order_is_kept_and_only_results_and_the_newest_request_are_ever_cut(
     history: list[Message], budget: int
 ) -> None:
-    kept = fitting(history, budget=budget)
+    kept = fit_history(history, budget=budget)
     at = {one.id: place for place, one in enumerate(history)}
     assert [at[one.id] for one in kept] == sorted(at[one.id] for one in kept)
     changed = [one for one in kept if one.content != history[at[one.id]].content]
@@ -182,15 +182,15 @@ def test_the_order_is_kept_and_only_results_and_the_newest_request_are_ever_cut(
 @given(histories.filter(bool), budgets)
 def test_the_newest_message_of_the_person_is_always_shown(history: list[Message], budget: int) -> None:
     newest = next(one for one in reversed(history) if one.role == "user")
-    assert newest.id in {one.id for one in fitting(history, budget=budget)}
+    assert newest.id in {one.id for one in fit_history(history, budget=budget)}
 
 
 @proves("CTX-1")
 @given(histories, budgets)
 def test_fitting_what_fits_changes_nothing(history: list[Message], budget: int) -> None:
-    shown = [one for one in history if said(one)]
-    once = fitting(shown, budget=budget)
-    assert fitting(once, budget=budget) == once
+    shown = [one for one in history if prompt_message(one)]
+    once = fit_history(shown, budget=budget)
+    assert fit_history(once, budget=budget) == once
 
 
 @proves("CTX-1", "MSG-2")
@@ -204,7 +204,7 @@ def test_nothing_stored_is_changed(history: list[Message], budget: int) -> None:
 @proves("CTX-1")
 @given(histories)
 def test_with_room_enough_the_whole_conversation_is_shown(history: list[Message]) -> None:
-    assert optimize_history_by_tokens(history, budget=PLENTY) == conversation(history)
+    assert optimize_history_by_tokens(history, budget=PLENTY) == prompt_conversation(history)
 
 
 @proves("CTX-1")
@@ -251,5 +251,5 @@ def test_no_report_drives_the_ratio_out_of_reason_or_below_the_estimate(reports:
     assert 1.0 <= ratios.of("m") <= 4.0
 
 
-def text_of(shown: tuple[Said, ...]) -> str:
+def text_of(shown: tuple[PromptMessage, ...]) -> str:
     return "\n".join(one.content for one in shown)

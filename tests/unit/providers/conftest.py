@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from anycowork.providers.pool import HttpPool
+from anycowork.providers.http.pool import HttpPool
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from anycowork.providers.config import ProviderConfig
-from anycowork.providers.discovery import LocalServer, Lookout, from_environment
+from anycowork.providers.discovery import LocalServer, LocalServerWatcher, from_environment
 from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import SECRET
 from support.scripted_model import ScriptedModel
@@ -40,21 +40,21 @@ def test_the_environment_names_a_provider(environment: dict[str, str], found: li
 
 async def test_a_running_local_server_becomes_the_default_and_goes_when_it_is_gone(house: ProviderRegistry):
     async with ScriptedModel(models=["nomic-embed-text", "llama3.2"]) as model:
-        lookout = Lookout(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
-        await lookout.look()
+        watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
+        await watcher.look()
         provider, name = house.find(None)
         assert (provider.name, name) == ("ollama", "llama3.2")
         assert house.find("ollama/nomic-embed-text")[1] == "nomic-embed-text"
-    await lookout.look()
+    await watcher.look()
     assert house.find(None)[0].name == "guide"
 
 
 async def test_a_look_that_finds_nothing_new_keeps_the_client(house: ProviderRegistry):
     async with ScriptedModel(models=["m"]) as model:
-        lookout = Lookout(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
-        await lookout.look()
+        watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
+        await watcher.look()
         before = house.find("ollama/m")[0]
-        await lookout.look()
+        await watcher.look()
         assert house.find("ollama/m")[0] is before
 
 
@@ -62,7 +62,7 @@ async def test_a_found_server_does_not_push_aside_what_a_person_configured():
     mine = ProviderConfig("ollama", base_url="http://127.0.0.1:9/v1", models=("mine",))
     house = ProviderRegistry([mine], environment={})
     async with ScriptedModel(models=["theirs"]) as model:
-        await Lookout(house, servers=[LocalServer("ollama", model.base_url)]).look()
+        await LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)]).look()
     assert house.get("ollama") == mine
     await house.aclose()
 
@@ -70,7 +70,7 @@ async def test_a_found_server_does_not_push_aside_what_a_person_configured():
 async def test_something_else_on_the_port_is_no_provider(house: ProviderRegistry):
     async with ScriptedModel(models=[]) as model:
         not_there = model.base_url.removesuffix("/v1") + "/other"
-        await Lookout(house, servers=[LocalServer("a", model.base_url), LocalServer("b", not_there)]).look()
+        await LocalServerWatcher(house, servers=[LocalServer("a", model.base_url), LocalServer("b", not_there)]).look()
     assert [entry["name"] for entry in house.describe()] == ["guide"]
 
 
@@ -83,8 +83,8 @@ async def test_looking_goes_on_until_it_is_stopped(house: ProviderRegistry):
         await go_on.wait()
 
     async with asyncio.timeout(5), ScriptedModel(models=["m"]) as model, asyncio.TaskGroup() as tasks:
-        lookout = Lookout(house, servers=[LocalServer("ollama", model.base_url)], within=5.0, sleep=sleep)
-        watching = tasks.create_task(lookout.keep_looking())
+        watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0, sleep=sleep)
+        watching = tasks.create_task(watcher.keep_looking())
         await rounds.acquire()
         assert house.find(None)[0].name == "ollama"
         watching.cancel()

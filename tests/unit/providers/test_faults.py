@@ -4,7 +4,6 @@ import logging
 
 import pytest
 
-from anycowork.domain.asking import Finished
 from anycowork.domain.errors import (
     BadKey,
     BrokenStream,
@@ -15,9 +14,10 @@ from anycowork.domain.errors import (
     RejectedRequest,
     Unreachable,
 )
-from anycowork.providers.pool import HttpPool
-from anycowork.providers.retries import Backoff, retry_after
-from anycowork.providers.upstream import Upstream
+from anycowork.domain.model import Finished
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.retries import Backoff, retry_after
+from anycowork.providers.openai.upstream import Upstream
 from support.provider_client import BRIEF, SECRET, Naps, all_of, asking, client, text_of
 from support.scripted_model import Answer, BreakOff, Garbage, Hang, HttpError, Reply, ScriptedModel
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from anycowork.domain.asking import Calling, ModelOptions
 from anycowork.domain.errors import BadKey, Invalid, NoSuchModel, Unreachable
+from anycowork.domain.model import Calling, ModelOptions
 from anycowork.providers.config import ProviderConfig
 from anycowork.providers.guide.provider import Guide
 from anycowork.providers.registry import ProviderRegistry

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.agent import unwritten
-from support.house import Guest, at_home
+from anycowork.agent import write_buffer
+from support.live_server import LiveServer, live_server
 from support.scripted_model import call
 
 SHORT, LONG = 2, 7
@@ -27,15 +27,15 @@ OF_A_STEP = {
 async def test_a_step_that_reads_takes_one_commit_and_writes_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unwritten, "PATIENCE", 60.0)  # on a slow machine too, no read is a long one
-    async with at_home(tmp_path, files={"a.txt": "hello\n"}) as guest:
+    monkeypatch.setattr(write_buffer, "PATIENCE", 60.0)  # on a slow machine too, no read is a long one
+    async with live_server(tmp_path, files={"a.txt": "hello\n"}) as guest:
         short = await statements_of_a_turn(guest, calls=SHORT)
         long = await statements_of_a_turn(guest, calls=LONG)
     grown = {kind: count / (LONG - SHORT) for kind, count in (long - short).items()}
     assert grown == OF_A_STEP
 
 
-async def statements_of_a_turn(guest: Guest, *, calls: int) -> Counter[str]:
+async def statements_of_a_turn(guest: LiveServer, *, calls: int) -> Counter[str]:
     guest.model.replies += [call("read_file", path="a.txt", start_line=n + 1) for n in range(calls)] + ["Done."]
     chat = await guest.chat()
     writer = guest.house.database.writer

@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.domain.events import Draft, EventType
+from anycowork.domain.events import EventType, NewEvent
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
-from anycowork.store.envelopes import encoded, encoded_message
+from anycowork.store.sqlite.envelopes import encoded, encoded_message
 from support.spec import proves
 
 _words = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -21,11 +21,13 @@ _nouns = st.sampled_from([("message",), ("tool_call",), ("turn", "state", "reaso
 
 
 @st.composite
-def _drafts(draw: st.DrawFn) -> Draft:
+def _drafts(draw: st.DrawFn) -> NewEvent:
     body: Json = {noun: draw(_json) for noun in draw(_nouns)}
     principal = draw(st.sampled_from(["worker:house", "person:ann"]))
     names = {name: draw(_maybe) for name in ("turn_id", "job_id", "task_id", "step_id", "call_id", "cause")}
-    return Draft(draw(st.sampled_from(EventType)), body, principal=principal, attempt=draw(st.integers(1, 9)), **names)
+    return NewEvent(
+        draw(st.sampled_from(EventType)), body, principal=principal, attempt=draw(st.integers(1, 9)), **names
+    )
 
 
 @st.composite
@@ -49,7 +51,7 @@ def _messages(draw: st.DrawFn) -> Message:
 
 @proves("EVT-1")
 @given(_drafts(), st.sampled_from(["worker:house", "person:bob"]), _maybe)
-def test_an_event_is_its_envelope_sorted(draft: Draft, principal: str, cause: str | None) -> None:
+def test_an_event_is_its_envelope_sorted(draft: NewEvent, principal: str, cause: str | None) -> None:
     told = draft.envelope(seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
     found = encoded(draft, seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
     assert found == msgspec.json.encode(told, order="sorted")
@@ -59,7 +61,7 @@ def test_an_event_is_its_envelope_sorted(draft: Draft, principal: str, cause: st
 @given(_messages(), st.sampled_from(["worker:house", "person:bob"]), _maybe)
 def test_a_message_is_its_envelope_sorted(message: Message, principal: str, cause: str | None) -> None:
     body: Json = {"message": {**message.to_json(), "seq": 7}}
-    draft = Draft(EventType.MESSAGE, body, message.turn_id, message.job_id, message.task_id)
+    draft = NewEvent(EventType.MESSAGE, body, message.turn_id, message.job_id, message.task_id)
     told = draft.envelope(seq=7, record_id="r1", chat_id="c1", at="now", principal=principal, cause=cause)
     found = encoded_message(message, seq=7, record_id="r1", at="now", principal=principal, cause=cause)
     assert found == msgspec.json.encode(told, order="sorted")

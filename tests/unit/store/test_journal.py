@@ -18,7 +18,7 @@ from anycowork.domain.errors import (
     RejectedByUser,
     TurnAlreadyRunning,
 )
-from anycowork.domain.events import Draft, EventType, Record
+from anycowork.domain.events import EventType, NewEvent, Record
 from anycowork.domain.journal import (
     AddChat,
     ApprovePlan,
@@ -73,7 +73,7 @@ async def test_a_message_event_comes_before_the_events_of_its_change_and_carries
             Change(
                 "c1",
                 (AddChat(new_chat(), "person:ann"), message("m1"), message("m2")),
-                (Draft(EventType.TURN_STARTED, {"turn": {"id": "t1"}}, turn_id="t1"),),
+                (NewEvent(EventType.TURN_STARTED, {"turn": {"id": "t1"}}, turn_id="t1"),),
                 principal="person:ann",
                 cause="request-7",
             )
@@ -89,7 +89,7 @@ async def test_a_message_event_comes_before_the_events_of_its_change_and_carries
 async def test_a_draft_that_names_its_principal_keeps_it(tmp_path: Path) -> None:
     shown: list[Record] = []
     async with opened(tmp_path, shown.append) as database:
-        draft = Draft(EventType.ERROR, {"error": {}}, principal="mcp_host:x", cause="own")
+        draft = NewEvent(EventType.ERROR, {"error": {}}, principal="mcp_host:x", cause="own")
         await database.journal.write(Change("c1", add_chat().writes, (draft,), principal="person:ann", cause="other"))
     assert (body(shown[0])["principal"], body(shown[0])["cause"]) == ("mcp_host:x", "own")
 

@@ -9,8 +9,8 @@ import pytest
 from anycowork.domain.errors import StorageFault
 from anycowork.domain.metering import Account, Day, Expected, KeyLimits, Used
 from anycowork.domain.principals import Principal, PrincipalKind
-from anycowork.store import ledger
-from anycowork.store.ledger import read_limits, write_limits
+from anycowork.store.sqlite import ledger
+from anycowork.store.sqlite.ledger import read_limits, write_limits
 from support.stored import SOON, held, opened, until
 
 KEY = Principal("k1", PrincipalKind.CLIENT_KEY, "editor")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from anycowork.permissions.roles import BUILT_IN
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import call
 
 PLACES = ("there.txt", "missing.txt", "folder", "nowhere/at/all.txt", "../outside.txt", "bytes.bin")
@@ -29,11 +29,11 @@ WISHES: dict[str, dict[str, object]] = {
 async def test_no_answer_to_a_call_that_went_wrong_names_a_tool_that_the_role_lacks(tmp_path: Path, role: str) -> None:
     definition = next(each for each in BUILT_IN if each.name == role)
     calls = [call(tool, path=place, **wish) for tool, wish in WISHES.items() for place in PLACES]
-    async with at_home(
+    async with live_server(
         tmp_path, replies=["Ready."], files={"there.txt": "a\n", "folder/x.txt": "x"}, max_steps=99
     ) as guest:
         (guest.workspace / "bytes.bin").write_bytes(b"\0\1\2")
-        toolbox = guest.house.rooms.plan_audit._toolbox
+        toolbox = guest.house.services.plan_audit._toolbox
         lacking = {spec.name for spec in toolbox.specs() if not definition.grants(spec.permissions)}
         for made in calls:
             if json.loads(made)["tool"] in lacking:

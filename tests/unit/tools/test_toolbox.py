@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from anycowork.domain.errors import BadParameters
 from anycowork.domain.ports import Toolbox as ToolboxPort
 from anycowork.domain.roles import Permission
-from anycowork.tools.reading import ReadFile
-from anycowork.tools.toolbox import Toolbox, built_in_tools
-from support.hands import Bench
+from anycowork.tools.read_tools import ReadFile
+from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from support.spec import proves
+from support.tool_workspace import ToolWorkspace
 
 READ, WRITE, CREATE = Permission.READ_FILES, Permission.WRITE_FILES, Permission.CREATE_FILES
 DELETE, EXECUTE = Permission.DELETE_FILES, Permission.EXECUTE_COMMANDS
@@ -109,16 +109,16 @@ def test_garbage_parameters_are_problems_and_never_exceptions(name: str, paramet
     ],
 )
 async def test_problems_name_the_field_the_fault_and_what_is_expected(
-    bench: Bench, tool: str, parameters: dict[str, object], says: str
+    bench: ToolWorkspace, tool: str, parameters: dict[str, object], says: str
 ) -> None:
     found = TOOLBOX.find(tool)
     assert found is not None
     assert found.problems(parameters) == [says]  # type: ignore[arg-type]
     with pytest.raises(BadParameters):
-        await found.prepare(parameters, bench.hands())  # type: ignore[arg-type]
+        await found.prepare(parameters, bench.tool_context())  # type: ignore[arg-type]
 
 
 def test_unknown_tools_are_none_and_names_are_unique() -> None:
     assert TOOLBOX.find("rm_rf") is None
     with pytest.raises(ValueError, match="two tools"):
-        Toolbox([ReadFile(), ReadFile()])
+        ToolRegistry([ReadFile(), ReadFile()])

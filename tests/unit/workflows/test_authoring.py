@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 from support.workflows import faults, names, progress, started, supplied, trust, written
@@ -17,24 +17,24 @@ ASKS = '```ask\n{"question": "Go on?", "options": [{"label": "Yes", "value": "ye
 
 @pytest.fixture
 def examples(tmp_path: Path) -> Path:
-    """In the data folder of `at_home(tmp_path)`, with the page about them."""
+    """In the data folder of `live_server(tmp_path)`, with the page about them."""
     shutil.copytree(EXAMPLES, tmp_path / "data" / "workflows")
     return tmp_path
 
 
-async def allow(guest: Guest, *tools: str) -> None:
+async def allow(guest: LiveServer, *tools: str) -> None:
     for tool in tools:
         rule = {"tool": tool, "resource": "*", "effect": "allow", "scope": "global"}
         await guest.ask("POST", "/rules", rule, expect=201)
 
 
-async def answered(chat: Chat, value: str) -> None:
+async def answered(chat: LiveChat, value: str) -> None:
     [question] = await chat.of_type("question")
     await chat.guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": value}, expect=200)
     await chat.rest()
 
 
-async def ended(chat: Chat) -> str:
+async def ended(chat: LiveChat) -> str:
     return (await progress(chat))[-1][1]
 
 
@@ -48,7 +48,7 @@ def git(folder: Path, *words: str) -> None:
 
 @proves("WFL-3")
 async def test_the_examples_are_sound_and_the_page_about_them_is_no_workflow(examples: Path) -> None:
-    async with at_home(examples) as guest:
+    async with live_server(examples) as guest:
         assert {"changelog", "licence_headers", "triage_tests"} <= await names(guest)
         assert await faults(guest) == []
 
@@ -57,7 +57,7 @@ async def test_the_examples_are_sound_and_the_page_about_them_is_no_workflow(exa
 async def test_a_changelog_is_written_from_what_git_says(examples: Path) -> None:
     section = {"find": "# Changelog\n", "replace": "# Changelog\n\n## Next\n- It adds.\n"}
     replies = [call("update_file", path="CHANGELOG.md", edits=[section]), "Written; left out: nothing."]
-    async with at_home(examples, replies=replies, files={"CHANGELOG.md": "# Changelog\n"}) as guest:
+    async with live_server(examples, replies=replies, files={"CHANGELOG.md": "# Changelog\n"}) as guest:
         git(guest.workspace, "init", "--quiet")
         git(guest.workspace, "add", ".")
         git(guest.workspace, "commit", "--quiet", "-m", "Begin")
@@ -81,7 +81,7 @@ async def test_licence_headers_are_found_added_once_agreed_and_looked_for_again(
         "Added to one.",
     ]
     files = {"my app/a.py": line, "my app/b.py": "b = 1\n", "c.txt": "no code\n"}
-    async with at_home(examples, replies=replies, files=files) as guest:
+    async with live_server(examples, replies=replies, files=files) as guest:
         await allow(guest, "execute_command", "update_file")
         chat = await guest.chat()
         await started(chat, "licence_headers", folder="my app")
@@ -94,7 +94,7 @@ async def test_licence_headers_are_found_added_once_agreed_and_looked_for_again(
 
 
 async def test_a_claim_that_all_files_have_it_does_not_end_the_check(examples: Path) -> None:
-    async with at_home(examples, replies=["I added it everywhere."], files={"b.py": "b = 1\n"}) as guest:
+    async with live_server(examples, replies=["I added it everywhere."], files={"b.py": "b = 1\n"}) as guest:
         await allow(guest, "execute_command")
         chat = await guest.chat()
         await started(chat, "licence_headers")
@@ -112,7 +112,7 @@ async def test_failing_tests_are_explained_and_mended_only_if_wanted(examples: P
         "Mended.",
     ]
     files = {"calc.sh": "add() { echo $(($1 - $2)); }\n", "check.sh": '. ./calc.sh; test "$(add 2 3)" = 5\n'}
-    async with at_home(examples, replies=replies, files=files) as guest:
+    async with live_server(examples, replies=replies, files=files) as guest:
         await allow(guest, "execute_command", "update_file")
         chat = await guest.chat()
         await chat.send('/triage_tests command="bash check.sh" most=1')
@@ -127,7 +127,7 @@ async def test_failing_tests_are_explained_and_mended_only_if_wanted(examples: P
 async def test_a_huge_file_is_told_and_the_others_still_load(tmp_path: Path) -> None:
     head = '+++\ndescription = "x"\n+++\n## Go\n'
     written(tmp_path, huge=head + "x" * 1_000_000, fine=head + "Hello.\n")
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         [told] = await faults(guest)
         assert told["path"].endswith("huge.md") and "65,536" in told["reason"]
         assert "fine" in await names(guest)
@@ -138,7 +138,7 @@ async def test_a_huge_file_is_told_and_the_others_still_load(tmp_path: Path) -> 
 async def test_workflows_that_run_each_other_are_faults_of_both(tmp_path: Path) -> None:
     text = '+++\ndescription = "x"\n+++\n## Go\n```workflow\n{}\n```\n'
     written(tmp_path, ping=text.replace("{}", "pong"), pong=text.replace("{}", "ping"))
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         assert {fault["line"] for fault in await faults(guest)} == {4}
         assert all("one level is all there is" in fault["reason"] for fault in await faults(guest))
         assert not {"ping", "pong"} & await names(guest)
@@ -147,7 +147,7 @@ async def test_workflows_that_run_each_other_are_faults_of_both(tmp_path: Path) 
 async def test_two_files_of_one_name_are_told_and_the_first_stays(tmp_path: Path) -> None:
     text = '+++\nname = "twin"\ndescription = "{}"\n+++\n## Go\nHello.\n'
     written(tmp_path, a=text.format("first"), b=text.format("second"))
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         [told] = await faults(guest)
         assert told["path"].endswith("b.md") and "a.md" in told["reason"]
         assert (await guest.ask("GET", "/workflows/twin"))["description"] == "first"
@@ -157,7 +157,7 @@ async def test_two_files_of_one_name_are_told_and_the_first_stays(tmp_path: Path
 async def test_a_run_goes_on_though_its_file_and_the_one_that_it_runs_are_removed(tmp_path: Path) -> None:
     outer = f'+++\ndescription = "x"\n+++\n## Ask\n{ASKS}\n## Then\n```workflow\ninner\n```\n'
     written(tmp_path, outer=outer, inner='+++\ndescription = "x"\n+++\n## Say\nSay goodbye.\n')
-    async with at_home(tmp_path, replies=["Goodbye."]) as guest:
+    async with live_server(tmp_path, replies=["Goodbye."]) as guest:
         chat = await guest.chat()
         await started(chat, "outer")
         await chat.rest()
@@ -169,7 +169,7 @@ async def test_a_run_goes_on_though_its_file_and_the_one_that_it_runs_are_remove
 
 
 async def test_a_readme_beside_a_teams_workflows_asks_for_no_trust(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         supplied(guest.workspace, README="# Ours\n", hello='+++\ndescription = "x"\n+++\n## Go\nHello.\n')
         assert [fault["path"] for fault in await faults(guest)] == []
         await trust(guest, guest.workspace, "hello")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 from support.workflows import progress, started
@@ -15,20 +15,20 @@ CHECK = '. ./calc.sh\n[ "$(add 2 3)" = 5 ] || { echo "add 2 3 is $(add 2 3)"; ex
 COMMAND = "bash test_calc.sh"
 
 
-async def allow(guest: Guest, *tools: str) -> None:
+async def allow(guest: LiveServer, *tools: str) -> None:
     for tool in tools:
         rule = {"tool": tool, "resource": "*", "effect": "allow", "scope": "global"}
         await guest.ask("POST", "/rules", rule, expect=201)
 
 
-async def ended(chat: Chat) -> tuple[str, str]:
+async def ended(chat: LiveChat) -> tuple[str, str]:
     """How the turn ended, and how the run did."""
     events = await chat.events()
     runs = [event["workflow"]["status"] for event in events if event["type"] == "workflow-progress"]
     return events[-1]["reason"], runs[-1]
 
 
-def words(guest: Guest, request: int) -> str:
+def words(guest: LiveServer, request: int) -> str:
     return "\n".join(message["content"] for message in guest.model.requests[request]["messages"][1:])
 
 
@@ -36,7 +36,7 @@ def words(guest: Guest, request: int) -> str:
 @pytest.mark.parametrize("role", ["planner", "actor", "reviewer", "tester", "designer", "commander"])
 async def test_explain_code_reads_and_explains_in_every_role(tmp_path: Path, role: str) -> None:
     replies = [call("read_file", path="calc.sh"), "It subtracts, though it is called add."]
-    async with at_home(tmp_path, replies=replies, files={"calc.sh": CALC}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC}) as guest:
         chat = await guest.chat(role=role)
         await chat.send("/explain_code calc.sh depth=thorough")
         assert await ended(chat) == ("answered", "completed")
@@ -48,7 +48,7 @@ async def test_explain_code_reads_and_explains_in_every_role(tmp_path: Path, rol
 async def test_review_changes_lays_what_this_chat_changed_before_a_reviewer_who_only_reads(tmp_path: Path) -> None:
     review = '{"type": "review", "summary": "One fault.", "findings": [{"path": "calc.sh", "severity": "major", "problem": "It subtracts."}]}'
     replies = [call("create_file", path="calc.sh", content=CALC), "Done.", call("read_file", path="calc.sh"), review]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         await allow(guest, "create_file")
         chat = await guest.chat()
         await chat.send("write calc.sh")
@@ -66,7 +66,7 @@ async def test_review_changes_lays_what_this_chat_changed_before_a_reviewer_who_
 
 
 async def test_review_changes_says_when_nothing_was_changed(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["Nothing to review."]) as guest:
+    async with live_server(tmp_path, replies=["Nothing to review."]) as guest:
         chat = await guest.chat(role="reviewer")
         await chat.send("/review_changes")
         assert "No file was changed in this chat." in words(guest, 0)
@@ -76,7 +76,7 @@ async def test_review_changes_says_when_nothing_was_changed(tmp_path: Path) -> N
 @proves("WFL-3")
 async def test_summarize_chat_uses_the_conversation_and_no_tool(tmp_path: Path) -> None:
     replies = ["Hello.", call("read_file", path="a.txt"), "You greeted me; nothing is open."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "a"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "a"}) as guest:
         chat = await guest.chat()
         await chat.send("good morning")
         await chat.send("/summarize_chat audience=me")
@@ -101,7 +101,7 @@ async def test_create_project_writes_the_readme_lays_out_and_checks(tmp_path: Pa
         ),
         "It runs.",
     ]
-    async with at_home(tmp_path, replies=replies) as guest:
+    async with live_server(tmp_path, replies=replies) as guest:
         chat = await guest.chat()
         await chat.send('/create_project name=clock purpose="A clock for the terminal."')
         assert not (guest.workspace / "clock").exists(), "a person is asked first"
@@ -115,7 +115,7 @@ async def test_create_project_writes_the_readme_lays_out_and_checks(tmp_path: Pa
 
 
 async def test_create_project_touches_nothing_that_exists(tmp_path: Path) -> None:
-    async with at_home(tmp_path, files={"clock/README.md": "mine"}) as guest:
+    async with live_server(tmp_path, files={"clock/README.md": "mine"}) as guest:
         chat = await guest.chat()
         await chat.send("/create_project name=clock")
         assert await ended(chat) == ("failed", "failed")
@@ -130,7 +130,7 @@ async def test_write_tests_ends_only_when_the_tests_have_run(tmp_path: Path) -> 
         call("create_file", path="test_calc.sh", content=CHECK),
         "Written.",
     ]
-    async with at_home(tmp_path, replies=[*replies], files={"calc.sh": GOOD}) as guest:
+    async with live_server(tmp_path, replies=[*replies], files={"calc.sh": GOOD}) as guest:
         await allow(guest, "create_file", "execute_command")
         chat = await guest.chat()
         await started(chat, "write_tests", path="calc.sh", command=COMMAND)
@@ -142,7 +142,7 @@ async def test_write_tests_ends_only_when_the_tests_have_run(tmp_path: Path) -> 
 
 async def test_write_tests_fails_when_its_tests_do_whatever_the_model_claims(tmp_path: Path) -> None:
     replies = ["I will test add.", call("create_file", path="test_calc.sh", content=CHECK), "All tests pass."]
-    async with at_home(tmp_path, replies=replies, files={"calc.sh": CALC}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC}) as guest:
         await allow(guest, "create_file", "execute_command")
         chat = await guest.chat()
         await started(chat, "write_tests", path="calc.sh", command=COMMAND)
@@ -158,7 +158,7 @@ async def test_fix_failing_test_sees_it_fail_mends_and_sees_it_pass(tmp_path: Pa
         call("update_file", path="calc.sh", edits=[{"find": "$1 - $2", "replace": "$1 + $2"}]),
         "add subtracted; now it adds.",
     ]
-    async with at_home(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
         await allow(guest, "update_file", "execute_command")
         chat = await guest.chat()
         await started(chat, "fix_failing_test", command=COMMAND, hint="look at add")
@@ -172,7 +172,7 @@ async def test_fix_failing_test_sees_it_fail_mends_and_sees_it_pass(tmp_path: Pa
 
 async def test_fix_failing_test_does_not_take_a_claim_for_a_mend(tmp_path: Path) -> None:
     replies = ["I could not find it.", "It is fixed."]
-    async with at_home(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
         await allow(guest, "execute_command")
         chat = await guest.chat()
         await started(chat, "fix_failing_test", command=COMMAND)
@@ -189,7 +189,7 @@ async def test_refactor_component_checks_proposes_asks_changes_and_checks_again(
         call("update_file", path="calc.sh", content="add() { local left=$1 right=$2; echo $((left + right)); }\n"),
         "Renamed.",
     ]
-    async with at_home(tmp_path, replies=replies, files={"calc.sh": GOOD, "test_calc.sh": CHECK}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"calc.sh": GOOD, "test_calc.sh": CHECK}) as guest:
         await allow(guest, "execute_command")
         chat = await guest.chat()
         await started(chat, "refactor_component", path="calc.sh", goal="clear names", check=COMMAND)
@@ -206,7 +206,7 @@ async def test_refactor_component_checks_proposes_asks_changes_and_checks_again(
 
 
 async def test_refactor_component_begins_nothing_without_a_check_that_passes(tmp_path: Path) -> None:
-    async with at_home(tmp_path, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
+    async with live_server(tmp_path, files={"calc.sh": CALC, "test_calc.sh": CHECK}) as guest:
         await allow(guest, "execute_command")
         chat = await guest.chat()
         await started(chat, "refactor_component", path="calc.sh", goal="x", check=COMMAND)

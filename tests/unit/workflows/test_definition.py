@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anycowork.domain.roles import Permission
-from anycowork.domain.workflows import Ask, Nested, ParameterType, Prompt, ShowChanges, ToolUse
+from anycowork.domain.workflows import AskStep, Nested, ParameterType, Prompt, ShowChanges, ToolUse
 from anycowork.workflows.definition import MOST_STEPS, read_definition
-from anycowork.workflows.registry import built_in_files
 from anycowork.workflows.sections import BadDefinition
+from anycowork.workflows.workflow_service import built_in_files
 from support.spec import proves
 
 WHOLE = """+++
@@ -78,7 +78,7 @@ def test_every_kind_of_step_is_read() -> None:
     say, make, ask, show, nest = (step.does for step in workflow.steps)
     assert isinstance(say, Prompt) and "## not a title" in say.text
     assert make == ToolUse("create_file", {"path": "{{path}}", "content": "x"}, may_fail=True)
-    assert isinstance(ask, Ask) and ask.stop_on == ("no",)
+    assert isinstance(ask, AskStep) and ask.stop_on == ("no",)
     assert isinstance(show, ShowChanges)
     assert isinstance(nest, Nested) and nest.given == {"path": "{{path}}", "question": "what is it?"}
     assert [step.line for step in workflow.steps] == [22, 30, 36, 42, 47]

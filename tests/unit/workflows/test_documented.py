@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from anycowork.workflows.definition import read_definition
-from anycowork.workflows.registry import built_in_files
-from support.house import at_home
+from anycowork.workflows.workflow_service import built_in_files
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 from support.workflows import listed, progress, started, written
@@ -18,7 +18,7 @@ async def test_the_documented_example_runs(tmp_path: Path) -> None:
     (example,) = re.findall(r"````markdown\n(.*?)````", PAGE, re.DOTALL)
     written(tmp_path, release_notes=example)
     replies = [call("create_file", path="NOTES.md", content="# 1.2\nFaster.\n"), "Written.", "Yes, it is clear."]
-    async with at_home(tmp_path, replies=replies, files={"CHANGELOG.md": "- made it faster\n"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"CHANGELOG.md": "- made it faster\n"}) as guest:
         assert (await listed(guest, "release_notes"))["needs"] == ["create_files", "read_files"]
         chat = await guest.chat()
         await started(chat, "release_notes", version="1.2")

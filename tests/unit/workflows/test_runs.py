@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from support.house import Chat, Guest, at_home
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import Reply, call
 from support.spec import proves
 from support.workflows import progress, started, written
@@ -54,14 +54,14 @@ type = "path"
 """
 
 
-def last_words(guest: Guest, request: int) -> str:
+def last_words(guest: LiveServer, request: int) -> str:
     return guest.model.requests[request]["messages"][-1]["content"]
 
 
 @proves("WFL-1", "WFL-3")
 async def test_prompt_steps_are_sent_one_after_the_other_in_one_turn(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
-    async with at_home(tmp_path, replies=["Hello, Ann.", "Goodbye, Ann."]) as guest:
+    async with live_server(tmp_path, replies=["Hello, Ann.", "Goodbye, Ann."]) as guest:
         chat = await guest.chat()
         run = await started(chat, "greet", who="Ann")
         assert (await chat.rest())["state"] == "idle"
@@ -98,7 +98,7 @@ async def test_prompt_steps_are_sent_one_after_the_other_in_one_turn(tmp_path: P
 @proves("WFL-2")
 async def test_typed_text_runs_the_workflow_and_answers_with_the_run(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
-    async with at_home(tmp_path, replies=["Hello.", "Goodbye."]) as guest:
+    async with live_server(tmp_path, replies=["Hello.", "Goodbye."]) as guest:
         chat = await guest.chat()
         sent = await guest.ask("POST", f"{chat.path}/messages", {"content": '/greet who="Ann and Bob"'}, expect=202)
         assert sent["run_id"] == sent["turn_id"]
@@ -110,7 +110,7 @@ async def test_typed_text_runs_the_workflow_and_answers_with_the_run(tmp_path: P
 
 async def test_two_slashes_send_one_and_run_nothing(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
-    async with at_home(tmp_path, replies=["A command, I see."]) as guest:
+    async with live_server(tmp_path, replies=["A command, I see."]) as guest:
         chat = await guest.chat()
         await chat.send("//greet who=Ann")
         assert [m["content"] for m in await chat.messages()] == ["/greet who=Ann", "A command, I see."]
@@ -119,7 +119,7 @@ async def test_two_slashes_send_one_and_run_nothing(tmp_path: Path) -> None:
 @proves("WFL-2")
 async def test_a_slash_that_is_no_workflow_is_refused_with_the_near_names(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         for words in ("/gret who=Ann", "/", "/ greet", "/usr/bin/python is gone"):
             refused = await guest.ask("POST", f"{chat.path}/messages", {"content": words}, expect=422)
@@ -131,7 +131,7 @@ async def test_a_slash_that_is_no_workflow_is_refused_with_the_near_names(tmp_pa
 
 @proves("WFL-2")
 async def test_every_fault_in_the_parameters_is_told_at_once_and_nothing_runs(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         refused = await started(chat, "explain_code", expect=422, path="../secrets", depth="deep", colour="red")
         told = {fault["param"]: fault["message"] for fault in refused["faults"]}
@@ -145,7 +145,7 @@ async def test_every_fault_in_the_parameters_is_told_at_once_and_nothing_runs(tm
 
 
 async def test_an_unknown_workflow_is_a_404_that_names_the_near_ones(tmp_path: Path) -> None:
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         missing = await started(chat, "explain_cod", expect=404)
         assert missing["error"]["code"] == "workflow_not_found" and "explain_code" in missing["error"]["message"]
@@ -158,7 +158,7 @@ async def test_an_unknown_workflow_is_a_404_that_names_the_near_ones(tmp_path: P
 
 async def test_a_chat_that_is_at_work_refuses_a_run(tmp_path: Path) -> None:
     hold = asyncio.Event()
-    async with at_home(tmp_path, replies=[Reply("One moment.", hold=hold)]) as guest:
+    async with live_server(tmp_path, replies=[Reply("One moment.", hold=hold)]) as guest:
         chat = await guest.chat()
         await chat.send("wait", until="")
         busy = await started(chat, "explain_code", expect=409, path="a.txt")
@@ -173,7 +173,7 @@ async def test_a_chat_that_is_at_work_refuses_a_run(tmp_path: Path) -> None:
 @proves("WFL-3", "PER-3")
 async def test_a_tool_step_passes_the_door_and_is_recorded_as_the_workflows(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         await started(chat, "make", name="a.txt")
         assert (await chat.rest())["state"] == "awaiting_approval"
@@ -196,7 +196,7 @@ async def test_a_tool_step_passes_the_door_and_is_recorded_as_the_workflows(tmp_
 
 async def test_an_answer_that_stops_ends_the_run_as_stopped(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         await started(chat, "make", name="a.txt")
         await chat.rest()
@@ -210,7 +210,7 @@ async def test_an_answer_that_stops_ends_the_run_as_stopped(tmp_path: Path) -> N
 
 async def test_a_denied_step_ends_the_run_as_failed_and_the_chat_stays_usable(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
-    async with at_home(tmp_path, replies=["Of course."]) as guest:
+    async with live_server(tmp_path, replies=["Of course."]) as guest:
         chat = await guest.chat()
         await started(chat, "make", name="a.txt")
         await chat.rest()
@@ -225,7 +225,7 @@ async def test_a_denied_step_ends_the_run_as_failed_and_the_chat_stays_usable(tm
 
 async def test_an_existing_file_fails_the_step_before_anyone_is_asked(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
-    async with at_home(tmp_path, files={"a.txt": "mine"}) as guest:
+    async with live_server(tmp_path, files={"a.txt": "mine"}) as guest:
         chat = await guest.chat()
         await started(chat, "make", name="a.txt")
         assert (await chat.rest())["state"] == "idle"
@@ -237,7 +237,7 @@ async def test_an_existing_file_fails_the_step_before_anyone_is_asked(tmp_path: 
 async def test_stop_ends_a_run_and_its_later_steps_never_begin(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
     hold = asyncio.Event()
-    async with at_home(tmp_path, replies=[Reply("Hello", chunks=["Hel", "lo"], hold=hold)]) as guest:
+    async with live_server(tmp_path, replies=[Reply("Hello", chunks=["Hel", "lo"], hold=hold)]) as guest:
         chat = await guest.chat()
         await started(chat, "greet", who="Ann")
         await guest.model.asked(1)
@@ -250,17 +250,17 @@ async def test_stop_ends_a_run_and_its_later_steps_never_begin(tmp_path: Path) -
 
 async def test_a_parked_run_goes_on_after_a_restart_where_it_was(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat()
         await started(chat, "make", name="a.txt")
         await chat.rest()
     written(tmp_path, make=TWO_PROMPTS)  # what runs was fixed at the start
-    async with at_home(tmp_path) as guest:
-        chat = Chat(guest, chat.opened)
+    async with live_server(tmp_path) as guest:
+        chat = LiveChat(guest, chat.opened)
         assert (await chat.show())["state"] == "awaiting_approval"
         assert (await chat.decide())["state"] == "awaiting_answer"
-    async with at_home(tmp_path) as guest:
-        chat = Chat(guest, chat.opened)
+    async with live_server(tmp_path) as guest:
+        chat = LiveChat(guest, chat.opened)
         question = (await chat.of_type("question"))[0]
         await guest.ask("POST", f"{chat.path}/questions/{question['id']}/answer", {"value": "yes"}, expect=200)
         assert (await chat.rest())["state"] == "idle"
@@ -270,14 +270,14 @@ async def test_a_parked_run_goes_on_after_a_restart_where_it_was(tmp_path: Path)
 async def test_a_run_that_the_server_left_is_told_as_interrupted(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
     hold = asyncio.Event()
-    async with at_home(tmp_path, replies=[Reply("Hello", chunks=["Hel", "lo"], hold=hold)]) as guest:
+    async with live_server(tmp_path, replies=[Reply("Hello", chunks=["Hel", "lo"], hold=hold)]) as guest:
         chat = await guest.chat()
         await started(chat, "greet", who="Ann")
         await guest.model.asked(1)
         hold.set()
-        await guest.house.keeper.interrupt_all()
-    async with at_home(tmp_path) as guest:
-        chat = Chat(guest, chat.opened)
+        await guest.house.scheduler.interrupt_all()
+    async with live_server(tmp_path) as guest:
+        chat = LiveChat(guest, chat.opened)
         assert (await chat.show())["state"] == "idle"
         assert (await progress(chat))[-1] == (1, "interrupted")
 
@@ -285,7 +285,9 @@ async def test_a_run_that_the_server_left_is_told_as_interrupted(tmp_path: Path)
 async def test_limits_count_for_each_step_alone(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
     looks = [call("list_directory", path="."), call("get_file_info", path="a.txt"), "Hello."]
-    async with at_home(tmp_path, replies=[*looks, *looks[:2], "Goodbye."], files={"a.txt": "a"}, max_steps=3) as guest:
+    async with live_server(
+        tmp_path, replies=[*looks, *looks[:2], "Goodbye."], files={"a.txt": "a"}, max_steps=3
+    ) as guest:
         chat = await guest.chat()
         await started(chat, "greet", who="Ann")
         await chat.rest()
@@ -294,7 +296,7 @@ async def test_limits_count_for_each_step_alone(tmp_path: Path) -> None:
 
 async def test_a_provider_that_fails_ends_the_run_with_its_reason(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
-    async with at_home(tmp_path, model="scripted/unheard-of") as guest:
+    async with live_server(tmp_path, model="scripted/unheard-of") as guest:
         chat = await guest.chat()
         await started(chat, "greet", who="Ann")
         assert (await chat.rest())["state"] == "idle"
@@ -305,7 +307,7 @@ async def test_a_provider_that_fails_ends_the_run_with_its_reason(tmp_path: Path
 async def test_a_question_of_the_agent_parks_the_step_and_the_answer_goes_on_with_it(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
     question = '{"type": "question", "question": "Which Ann?", "options": [{"label": "The tall one", "value": "tall"}]}'
-    async with at_home(tmp_path, replies=[question, "Hello, tall Ann.", "Goodbye."]) as guest:
+    async with live_server(tmp_path, replies=[question, "Hello, tall Ann.", "Goodbye."]) as guest:
         chat = await guest.chat()
         await started(chat, "greet", who="Ann")
         assert (await chat.rest())["state"] == "awaiting_answer"
@@ -319,7 +321,7 @@ async def test_a_question_of_the_agent_parks_the_step_and_the_answer_goes_on_wit
 async def test_a_plan_ends_a_step_of_a_planner_and_stays_open_to_be_approved(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
     plan = '{"goal": "greet", "steps": [{"action": "say hello"}]}'
-    async with at_home(tmp_path, replies=[plan, "Goodbye."]) as guest:
+    async with live_server(tmp_path, replies=[plan, "Goodbye."]) as guest:
         chat = await guest.chat(role="planner")
         await started(chat, "greet", who="Ann")
         await chat.rest()
@@ -331,7 +333,7 @@ async def test_a_plan_ends_a_step_of_a_planner_and_stays_open_to_be_approved(tmp
 
 async def test_a_removed_chat_leaves_no_run_behind(tmp_path: Path) -> None:
     written(tmp_path, greet=TWO_PROMPTS)
-    async with at_home(tmp_path, replies=["a", "b"]) as guest:
+    async with live_server(tmp_path, replies=["a", "b"]) as guest:
         chat = await guest.chat()
         run_id = (await started(chat, "greet", who="Ann"))["run_id"]
         await chat.rest()
@@ -347,7 +349,7 @@ async def test_a_removed_chat_leaves_no_run_behind(tmp_path: Path) -> None:
 @proves("WFL-3", "PER-4", "SWI-1")
 async def test_a_role_that_lacks_what_a_workflow_needs_is_refused_and_told_the_way_out(tmp_path: Path) -> None:
     written(tmp_path, make=MAKE_AND_ASK)
-    async with at_home(tmp_path) as guest:
+    async with live_server(tmp_path) as guest:
         chat = await guest.chat(role="planner")
         refused = await started(chat, "make", expect=403, name="a.txt")
         message = refused["error"]["message"]
@@ -361,7 +363,7 @@ async def test_a_role_that_lacks_what_a_workflow_needs_is_refused_and_told_the_w
 @proves("WFL-3", "PER-2")
 async def test_a_run_may_do_no_more_than_its_workflow_needs_whatever_the_role(tmp_path: Path) -> None:
     replies = [call("create_file", path="b.txt", content="b"), "I may only read here."]
-    async with at_home(tmp_path, replies=replies, files={"a.txt": "a"}) as guest:
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "a"}) as guest:
         chat = await guest.chat(role="actor")
         await started(chat, "explain_code", path="a.txt")
         assert (await chat.rest())["state"] == "idle"
@@ -373,7 +375,7 @@ async def test_a_run_may_do_no_more_than_its_workflow_needs_whatever_the_role(tm
 
 
 async def test_the_role_stays_what_it_was_after_a_run(tmp_path: Path) -> None:
-    async with at_home(tmp_path, replies=["It is a letter."], files={"a.txt": "a"}) as guest:
+    async with live_server(tmp_path, replies=["It is a letter."], files={"a.txt": "a"}) as guest:
         chat = await guest.chat(role="tester")
         await started(chat, "explain_code", path="a.txt")
         assert (await chat.rest())["config"]["agent_role"] == "tester"
@@ -386,7 +388,7 @@ async def test_the_role_stays_what_it_was_after_a_run(tmp_path: Path) -> None:
 async def test_a_workflow_runs_another_one_level_deep(tmp_path: Path) -> None:
     outer = '+++\ndescription = "Outer."\n[[parameters]]\nname = "x"\n+++\n## In\n```workflow\ngreet who={{x}}\n```\n## Out\nEnd.\n'
     written(tmp_path, greet=TWO_PROMPTS, outer=outer)
-    async with at_home(tmp_path, replies=["a", "b", "c"]) as guest:
+    async with live_server(tmp_path, replies=["a", "b", "c"]) as guest:
         chat = await guest.chat()
         await started(chat, "outer", x='Ann who="Bob"')
         await chat.rest()

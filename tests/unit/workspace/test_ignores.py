@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from anycowork.workspace.ignores import Ignores
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.paths import Place
-from anycowork.workspace.walk import Walk
+from anycowork.workspace.paths import WorkspacePath
+from anycowork.workspace.walk import FolderWalk
 
 FILES = (
     "a.py",
@@ -96,8 +96,8 @@ def test_a_deeper_ignore_file_overrides_and_anchors_where_it_stands(tmp_path: Pa
         (tmp_path / file).write_text("")
     (tmp_path / ".gitignore").write_text("*.log\n")
     (tmp_path / "sub" / ".gitignore").write_text("!keep.log\n/top\n")
-    walk = Walk(Jail(str(tmp_path)))
-    found = {entry.place.path for entry in walk.entries(Place(())) if entry.kind == "file"}
+    walk = FolderWalk(Jail(str(tmp_path)))
+    found = {entry.place.path for entry in walk.entries(WorkspacePath(())) if entry.kind == "file"}
     assert found == {".gitignore", "sub/.gitignore", "sub/keep.log", "sub/deep/top", "other/top"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from anycowork.domain.errors import FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
 from anycowork.workspace.jail import Jail
-from anycowork.workspace.paths import Place
+from anycowork.workspace.paths import WorkspacePath
 from support.spec import proves
 
 
@@ -36,7 +36,7 @@ def test_links_that_stay_inside_are_followed_and_named_by_where_they_lead(jail: 
     link(jail, "relative", "a/b")
     link(jail, "absolute", f"{jail.root}/a")
     link(jail, "chain", "absolute/../relative/file")
-    assert jail.place("relative/file") == jail.place("chain") == Place(("a", "b", "file"))
+    assert jail.place("relative/file") == jail.place("chain") == WorkspacePath(("a", "b", "file"))
     assert read(jail, "chain") == read(jail, "absolute/b/file") == "inside"
 
 
@@ -120,10 +120,10 @@ def test_what_is_missing_is_said_to_be_missing(jail: Jail) -> None:
 
 
 def test_folders_are_made_where_they_are_missing_and_never_through_a_link(jail: Jail) -> None:
-    jail.make_folders(Place(("a", "new", "deep")))
+    jail.make_folders(WorkspacePath(("a", "new", "deep")))
     assert Path(jail.root, "a/new/deep").is_dir()
     link(jail, "out", "/tmp")
     with pytest.raises(ToolFault):
-        jail.make_folders(Place(("out", "made")))
+        jail.make_folders(WorkspacePath(("out", "made")))
     with pytest.raises(WrongKind):
-        jail.make_folders(Place(("a", "b", "file", "made")))
+        jail.make_folders(WorkspacePath(("a", "b", "file", "made")))

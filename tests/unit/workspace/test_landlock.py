@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.containment import find_containment
 from anycowork.domain.errors import FileExists, ToolFault
 from anycowork.domain.roles import Permission
-from anycowork.workspace import holding
+from anycowork.server.sandbox_setup import set_up_sandbox
+from anycowork.workspace import landlock_threads
 from anycowork.workspace.folder import Folder
-from anycowork.workspace.holding import access_for, changing, creating, is_held, reading
 from anycowork.workspace.landlock import NOTHING, Access, Ruleset, handled, landlock_abi
+from anycowork.workspace.landlock_threads import access_for, changing, creating, is_held, reading
 from support.spec import proves
 
 needs_landlock = pytest.mark.skipif(not is_held(Access.REFER), reason="this kernel does not offer Landlock")
@@ -37,9 +37,9 @@ def folder(tmp_path: Path) -> Folder:
 @pytest.fixture
 def new_threads() -> Iterator[None]:
     """For tests that change what threads are made of."""
-    holding._pools.cache_clear()
+    landlock_threads._pools.cache_clear()
     yield
-    holding._pools.cache_clear()
+    landlock_threads._pools.cache_clear()
 
 
 def names_in(folder: Folder, path: str) -> list[str]:
@@ -120,7 +120,7 @@ async def test_one_workspaces_threads_do_not_write_in_another(folder: Folder, tm
 
 @needs_landlock
 async def test_more_workspaces_than_pools_all_get_their_threads(tmp_path: Path) -> None:
-    roots = [tmp_path / f"workspace {number}" for number in range(holding._MOST_POOLS + 4)]
+    roots = [tmp_path / f"workspace {number}" for number in range(landlock_threads._MOST_POOLS + 4)]
     for root in roots * 2:
         root.mkdir(exist_ok=True)
         await changing(Folder(str(root)), ALL, (root / "new").touch)
@@ -162,7 +162,7 @@ async def test_a_file_system_without_nameless_files_still_holds_creating_to_the_
 async def test_without_landlock_the_tools_work_on_plain_threads(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "landlock_abi", lambda: 0)  # a kernel that has none
+    monkeypatch.setattr(landlock_threads, "landlock_abi", lambda: 0)  # a kernel that has none
     assert not is_held()
     await creating(folder, DESIGNER, folder.writable("new"), b"new")
     await changing(folder, ALL, Path(folder.root, "new").unlink)
@@ -185,7 +185,7 @@ async def test_a_thread_that_cannot_be_held_does_nothing_and_the_next_call_tries
 
 
 def test_the_level_says_whether_file_tools_are_held(tmp_path: Path) -> None:
-    found = find_containment(tmp_path)
+    found = set_up_sandbox(tmp_path)
     said = found.enforces if is_held(Access.REFER) else found.does_not
     assert sum("file tools" in line for line in said) == 1
     assert sum("file tools" in line for line in (*found.enforces, *found.does_not)) == 1
@@ -236,7 +236,7 @@ def in_a_child_of_an_ordinary_user(work: Callable[[], object]) -> object:
             os.setgroups([])
             os.setgid(AN_ORDINARY_USER)
             os.setuid(AN_ORDINARY_USER)
-            holding._pools.cache_clear()
+            landlock_threads._pools.cache_clear()
             os.write(writer, json.dumps(work()).encode())
         finally:
             os._exit(0)

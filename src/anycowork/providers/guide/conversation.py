@@ -10,14 +10,14 @@ from dataclasses import field
 
 from pydantic import JsonValue
 
-from anycowork.domain.asking import Said
 from anycowork.domain.messages import Json
+from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import value
-from anycowork.providers.guide.understanding import understand
+from anycowork.providers.guide.request_parser import understand
 
 
 @value
-class Outcome:
+class CallOutcome:
     """A call that was made and what came back."""
 
     tool: str
@@ -31,29 +31,29 @@ class Outcome:
 
 
 @value
-class Answered:
+class AnsweredQuestion:
     """What the person said to a question."""
 
     words: str
 
 
-Heard = Outcome | Answered
+Heard = CallOutcome | AnsweredQuestion
 
 
 @value
-class Conversation:
+class GuideConversation:
     role: str
     request: str
     heard: tuple[Heard, ...] = ()
 
 
-def read_conversation(messages: Sequence[Said]) -> Conversation:
+def read_conversation(messages: Sequence[PromptMessage]) -> GuideConversation:
     """Never raises, whatever the messages hold."""
     spoken = [message for message in messages if message.role != "system"]
     start = _request_at(spoken)
     if start is None:
-        return Conversation(role=_role(messages), request="")
-    return Conversation(
+        return GuideConversation(role=_role(messages), request="")
+    return GuideConversation(
         role=_role(messages),
         request=_words(spoken[start]),
         heard=tuple(_heard(spoken[start + 1 :])),
@@ -66,13 +66,13 @@ _NOTE = re.compile(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
 _FILES = re.compile(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
 
 
-def _role(messages: Sequence[Said]) -> str:
+def _role(messages: Sequence[PromptMessage]) -> str:
     prompts = "\n".join(message.content for message in messages if message.role == "system")
     found = _ROLE.search(prompts)
     return found[1].lower() if found else "actor"
 
 
-def _words(message: Said) -> str:
+def _words(message: PromptMessage) -> str:
     """What the person said, without the house's notes before it. The list of files stands right before the turn's own request:
     what comes earlier in the same message belongs to a turn that did not get as far as an answer."""
     text, at = message.content, 0
@@ -83,7 +83,7 @@ def _words(message: Said) -> str:
     return text[at:].strip()
 
 
-def _request_at(spoken: Sequence[Said]) -> int | None:
+def _request_at(spoken: Sequence[PromptMessage]) -> int | None:
     """Where the request in force stands: the newest words of the person that are not the answer to a question."""
     mine = [
         at
@@ -96,22 +96,22 @@ def _request_at(spoken: Sequence[Said]) -> int | None:
     return mine[-1] if mine else None
 
 
-def _is_answer(spoken: Sequence[Said], at: int) -> bool:
+def _is_answer(spoken: Sequence[PromptMessage], at: int) -> bool:
     if at == 0 or not any(found.get("type") == "question" for found in _objects(spoken[at - 1].content)):
         return False
     request = understand(_words(spoken[at]))
     return not request.wishes and not request.planned
 
 
-def _heard(messages: Sequence[Said]) -> Iterator[Heard]:
+def _heard(messages: Sequence[PromptMessage]) -> Iterator[Heard]:
     calls: list[Json] = []
     for message in messages:
         if message.role == "assistant":
             calls += [found for found in _objects(message.content) if "tool" in found]
         elif result := _RESULT.match(message.content):
-            yield Outcome(result[1], result[2], message.content[result.end() :], _parameters(calls, result[1]))
+            yield CallOutcome(result[1], result[2], message.content[result.end() :], _parameters(calls, result[1]))
         elif words := _words(message):
-            yield Answered(words)
+            yield AnsweredQuestion(words)
 
 
 def _parameters(calls: list[Json], tool: str) -> Json | None:

@@ -7,25 +7,25 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from anycowork.providers.guide.quotes import MARK, Quotes
-from anycowork.providers.guide.wishes import (
-    AppendLine,
-    CreateFile,
-    DeleteFile,
-    ListFiles,
-    MoveFile,
-    ReadFile,
-    ReplaceText,
-    ReviewFile,
-    RunCommand,
-    Search,
-    Wish,
+from anycowork.providers.guide.intents import (
+    AppendLineIntent,
+    CreateFileIntent,
+    DeleteFileIntent,
+    Intent,
+    ListFilesIntent,
+    MoveFileIntent,
+    ReadFileIntent,
+    ReplaceTextIntent,
+    ReviewFileIntent,
+    RunCommandIntent,
+    SearchIntent,
 )
+from anycowork.providers.guide.quotes import MARK, Quotes
 
 MAX_CLAUSE = 2_000
 
 
-def wishes_in(clause: str, quotes: Quotes) -> list[Wish]:
+def wishes_in(clause: str, quotes: Quotes) -> list[Intent]:
     """What the first fitting sentence says; empty if none fits."""
     if len(clause) > MAX_CLAUSE:
         return []
@@ -111,69 +111,69 @@ _IN_FILE = rf"\s+in\s+{_file()}"
 # --- what each sentence means
 
 
-def _list(words: _Words) -> list[Wish]:
-    return [ListFiles(words.any_path() or ".")]
+def _list(words: _Words) -> list[Intent]:
+    return [ListFilesIntent(words.any_path() or ".")]
 
 
-def _read(words: _Words) -> list[Wish]:
-    return [ReadFile(words.any_path())]
+def _read(words: _Words) -> list[Intent]:
+    return [ReadFileIntent(words.any_path())]
 
 
-def _read_several(words: _Words) -> list[Wish]:
-    return [ReadFile(path) for path in words.files()]
+def _read_several(words: _Words) -> list[Intent]:
+    return [ReadFileIntent(path) for path in words.files()]
 
 
-def _show(words: _Words) -> list[Wish]:
+def _show(words: _Words) -> list[Intent]:
     path = words.file()
-    return [ListFiles(path) if path.endswith("/") else ReadFile(path)]
+    return [ListFilesIntent(path) if path.endswith("/") else ReadFileIntent(path)]
 
 
-def _review(words: _Words) -> list[Wish]:
-    return [ReviewFile(words.file())]
+def _review(words: _Words) -> list[Intent]:
+    return [ReviewFileIntent(words.file())]
 
 
-def _search(words: _Words) -> list[Wish]:
-    return [Search(words.text("text"), words.any_path() or None)]
+def _search(words: _Words) -> list[Intent]:
+    return [SearchIntent(words.text("text"), words.any_path() or None)]
 
 
-def _append(words: _Words) -> list[Wish]:
-    return [AppendLine(words.file(), words.text("line"))]
+def _append(words: _Words) -> list[Intent]:
+    return [AppendLineIntent(words.file(), words.text("line"))]
 
 
-def _create_empty(words: _Words) -> list[Wish]:
-    return [CreateFile(words.file())]
+def _create_empty(words: _Words) -> list[Intent]:
+    return [CreateFileIntent(words.file())]
 
 
-def _create(words: _Words) -> list[Wish]:
-    return [CreateFile(words.file(), f"{words.text('content')}\n")]
+def _create(words: _Words) -> list[Intent]:
+    return [CreateFileIntent(words.file(), f"{words.text('content')}\n")]
 
 
-def _replace(words: _Words) -> list[Wish]:
+def _replace(words: _Words) -> list[Intent]:
     old, new = words.text("old"), words.text("new")
     if not old:
         raise _Unlikely
-    return [ReplaceText(words.file(), old, new)]
+    return [ReplaceTextIntent(words.file(), old, new)]
 
 
-def _delete(words: _Words) -> list[Wish]:
-    return [DeleteFile(path) for path in words.files()]
+def _delete(words: _Words) -> list[Intent]:
+    return [DeleteFileIntent(path) for path in words.files()]
 
 
-def _delete_one(words: _Words) -> list[Wish]:
-    return [DeleteFile(words.file())]
+def _delete_one(words: _Words) -> list[Intent]:
+    return [DeleteFileIntent(words.file())]
 
 
-def _move(words: _Words) -> list[Wish]:
-    return [MoveFile(words.file(), words.any_path("to"))]
+def _move(words: _Words) -> list[Intent]:
+    return [MoveFileIntent(words.file(), words.any_path("to"))]
 
 
-def _run(words: _Words) -> list[Wish]:
+def _run(words: _Words) -> list[Intent]:
     command = words.text("command")
     # "run the tests" names no command: guessing one would not be following.
     vague = not words.quoted("command") and re.match(r"(?:the|a|an|my|all|it|this|that|some)\b", command, re.I)
     if vague or not command.strip():
         raise _Unlikely
-    return [RunCommand(command)]
+    return [RunCommandIntent(command)]
 
 
 def _sentence(*parts: str) -> str:
@@ -186,7 +186,7 @@ def _compiled(sentence: str) -> re.Pattern[str]:
     return re.compile(sentence, re.IGNORECASE | re.DOTALL)
 
 
-_SENTENCES: tuple[tuple[str, Callable[[_Words], list[Wish]]], ...] = (
+_SENTENCES: tuple[tuple[str, Callable[[_Words], list[Intent]]], ...] = (
     (_sentence(r"(?:show(?:\s+me)?|look\s+at|what(?:'s|\s+is)\s+(?:in|inside))\s+", _file()), _show),
     (
         _sentence(

@@ -13,11 +13,11 @@ from typing import assert_never
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
-from anycowork.providers.guide.conversation import Answered, Heard, Outcome
+from anycowork.providers.guide.conversation import AnsweredQuestion, CallOutcome, Heard
 
 
 @value
-class Call:
+class GuideCall:
     tool: str
     parameters: Json = field(hash=False)
 
@@ -26,19 +26,19 @@ class Call:
 
 
 @value
-class Choice:
+class GuideChoice:
     value: str
     label: str
     description: str
 
 
 @value
-class Ask:
+class GuideQuestion:
     """A question with a few answers; the last choice is the safe one and the default."""
 
     question: str
     context: str
-    choices: tuple[Choice, ...]
+    choices: tuple[GuideChoice, ...]
     severity: str = "major"
 
     def spoken(self) -> str:
@@ -72,7 +72,7 @@ class Document:
         return _json(self.content)
 
 
-Move = Call | Ask
+Move = GuideCall | GuideQuestion
 Script = Generator[Move, Heard, str | Document]
 
 
@@ -98,15 +98,15 @@ def _outcome(move: Move, waiting: deque[Heard]) -> Heard | None:
     while waiting:
         heard = waiting.popleft()
         match move:
-            case Call():
+            case GuideCall():
                 if (
-                    isinstance(heard, Outcome)
+                    isinstance(heard, CallOutcome)
                     and heard.tool == move.tool
                     and heard.parameters in (None, move.parameters)
                 ):
                     return heard
-            case Ask():
-                if isinstance(heard, Answered):
+            case GuideQuestion():
+                if isinstance(heard, AnsweredQuestion):
                     return heard
             case _:
                 assert_never(move)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from anycowork.domain.asking import Chunk, Finished, ModelRequest, TextChunk, UsageChunk
+from anycowork.domain.model import Chunk, Finished, ModelRequest, TextChunk, UsageChunk
 from anycowork.providers.guide.conversation import read_conversation
 from anycowork.providers.guide.script import reply
 

@@ -5,21 +5,29 @@ from collections.abc import Sequence
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import Plan, read_plan
 from anycowork.domain.roles import Role
-from anycowork.providers.guide.acting import act, do
-from anycowork.providers.guide.conversation import Conversation, fenced_json
+from anycowork.providers.guide.actions import act, do
+from anycowork.providers.guide.conversation import GuideConversation, fenced_json
+from anycowork.providers.guide.intents import (
+    CreateFileIntent,
+    Intent,
+    Looking,
+    ReadFileIntent,
+    ReviewFileIntent,
+    RunCommandIntent,
+    phrase,
+)
 from anycowork.providers.guide.moves import Document, Script, inert, next_words
-from anycowork.providers.guide.planning import carry_out, propose
-from anycowork.providers.guide.review import findings
-from anycowork.providers.guide.speaking import (
-    Told,
+from anycowork.providers.guide.phrases import (
+    ResultSummary,
     done,
     introduction,
     not_for_this_role,
     not_understood,
     summary,
 )
-from anycowork.providers.guide.understanding import Request, understand
-from anycowork.providers.guide.wishes import CreateFile, Looking, ReadFile, ReviewFile, RunCommand, Wish, phrase
+from anycowork.providers.guide.plans import carry_out, propose
+from anycowork.providers.guide.request_parser import Request, understand
+from anycowork.providers.guide.review import findings
 
 _PLANNING = (Role.PLANNER, Role.COMMANDER)
 # What a role carries out itself, besides looking; a role that is not named here does everything it is asked.
@@ -27,18 +35,18 @@ _BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
     Role.PLANNER: (),
     Role.COMMANDER: (),
     Role.REVIEWER: (),
-    Role.DESIGNER: (CreateFile,),
-    Role.TESTER: (RunCommand,),
+    Role.DESIGNER: (CreateFileIntent,),
+    Role.TESTER: (RunCommandIntent,),
 }
 
 
-def reply(conversation: Conversation) -> str:
+def reply(conversation: GuideConversation) -> str:
     """What the guide says now: words, or one JSON object. Never raises."""
     script = _script(conversation)
     return inert(script) if isinstance(script, str) else next_words(script, conversation.heard)
 
 
-def _script(conversation: Conversation) -> Script | str:
+def _script(conversation: GuideConversation) -> Script | str:
     """What is to be carried out, or what is simply to be said."""
     role = conversation.role
     plan = _approved_plan(conversation.request)
@@ -56,7 +64,11 @@ def _by_role(role: str, request: Request, words: str) -> Script | str:
     looking = all(isinstance(wish, Looking) for wish in request.wishes)
     if role in _PLANNING and (request.planned or not looking):
         return propose(_goal(words), request.wishes)
-    if role == Role.REVIEWER and looking and any(isinstance(wish, ReadFile | ReviewFile) for wish in request.wishes):
+    if (
+        role == Role.REVIEWER
+        and looking
+        and any(isinstance(wish, ReadFileIntent | ReviewFileIntent) for wish in request.wishes)
+    ):
         return _review(request.wishes)
     if request.planned:
         return _plan_elsewhere(request.wishes)
@@ -67,9 +79,9 @@ def _by_role(role: str, request: Request, words: str) -> Script | str:
     return _act_on(request.wishes)
 
 
-def _act_on(wishes: Sequence[Wish]) -> Script:
+def _act_on(wishes: Sequence[Intent]) -> Script:
     """One after the other, up to the first that does not work."""
-    told: list[Told] = []
+    told: list[ResultSummary] = []
     for position, wish in enumerate(wishes):
         one = yield from act(wish, approved=False)
         told.append(one)
@@ -78,11 +90,11 @@ def _act_on(wishes: Sequence[Wish]) -> Script:
     return summary(told, [])
 
 
-def _review(wishes: Sequence[Wish]) -> Script:
+def _review(wishes: Sequence[Intent]) -> Script:
     found: list[Json] = []
     paths: list[str] = []
     for wish in wishes:
-        if not isinstance(wish, ReadFile | ReviewFile):
+        if not isinstance(wish, ReadFileIntent | ReviewFileIntent):
             continue
         seen = yield from do("read_file", {"path": wish.path})
         if not seen.ok:
@@ -106,7 +118,7 @@ def _approved_plan(words: str) -> Plan | None:
     return read_plan(found) if isinstance(found, dict) else None
 
 
-def _plan_elsewhere(wishes: Sequence[Wish]) -> str:
+def _plan_elsewhere(wishes: Sequence[Intent]) -> str:
     steps = "\n".join(f"{number}. {phrase(wish)}" for number, wish in enumerate(wishes, 1))
     return f"This is how I would go about it:\n\n{steps}\n\nSwitch to Planner and say it again for a plan that you can approve, or tell me to do it."
 

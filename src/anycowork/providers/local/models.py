@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from anycowork.domain.errors import AnyCoworkError, Conflict, Invalid
 from anycowork.domain.messages import Json
 from anycowork.providers.local.catalogue import DEFAULT, LocalModel
+from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.provider import LocalProvider, local_config
-from anycowork.providers.local.pulling import Pulling
 from anycowork.providers.local.supervisor import INSTALL, Supervisor, engine_installed
 from anycowork.providers.registry import LOCAL, ProviderRegistry
 
@@ -29,7 +29,7 @@ class LocalModels:
     def __init__(
         self,
         folder: ModelFolder,
-        pulling: Pulling,
+        pulling: ModelDownload,
         supervisor: Supervisor,
         registry: ProviderRegistry,
         tasks: asyncio.TaskGroup,

@@ -3,17 +3,17 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 
-from anycowork.domain.asking import Calling, Chunk, ModelOptions, ModelRequest
 from anycowork.domain.errors import NoSuchModel, Unreachable
-from anycowork.providers.completion_stream import Timeouts
+from anycowork.domain.model import Calling, Chunk, ModelOptions, ModelRequest
 from anycowork.providers.config import ProviderConfig
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.retries import Backoff
 from anycowork.providers.local.folder import Weights
-from anycowork.providers.local.supervisor import Address, Supervisor
-from anycowork.providers.openai_compatible import OpenAICompatible
-from anycowork.providers.pool import HttpPool
+from anycowork.providers.local.supervisor import ChildAddress, Supervisor
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.provider import OpenAIProvider
+from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.registry import LOCAL
-from anycowork.providers.retries import Backoff
-from anycowork.providers.upstream import Upstream
 
 # On a busy machine a long prompt takes minutes before its first word.
 TIMEOUTS = Timeouts(connect=10.0, first_byte=900.0, idle=300.0)
@@ -76,9 +76,9 @@ class LocalProvider:
             )
         return found
 
-    def _client(self, address: Address) -> OpenAICompatible:
-        return OpenAICompatible(_upstream(address), self._pool, timeouts=TIMEOUTS, backoff=Backoff(tries=1))
+    def _client(self, address: ChildAddress) -> OpenAIProvider:
+        return OpenAIProvider(_upstream(address), self._pool, timeouts=TIMEOUTS, backoff=Backoff(tries=1))
 
 
-def _upstream(address: Address) -> Upstream:
+def _upstream(address: ChildAddress) -> Upstream:
     return Upstream(name=LOCAL, base_url=f"{address.url}/v1", key=lambda: address.secret)

@@ -37,7 +37,7 @@ def engine_installed() -> bool:
 
 
 @value
-class Address:
+class ChildAddress:
     url: str
     secret: str = field(repr=False)
 
@@ -45,7 +45,7 @@ class Address:
 @value
 class _Child:
     weights: Weights
-    address: Address
+    address: ChildAddress
     process: asyncio.subprocess.Process
 
     @property
@@ -78,7 +78,7 @@ class Supervisor:
         self._crashes: deque[float] = deque(maxlen=MOST_CRASHES)
 
     @asynccontextmanager
-    async def running(self, weights: Weights) -> AsyncIterator[Address]:
+    async def running(self, weights: Weights) -> AsyncIterator[ChildAddress]:
         """The model's server, for as long as the block lasts; another model waits until this one is free.
 
         Raises: NoEngine, NotEnoughMemory, Unreachable.
@@ -164,7 +164,7 @@ class Supervisor:
                 start_new_session=True,  # Ctrl-C is for the house, which ends it in order
             )
         try:
-            return _Child(weights, Address(await self._listening(process, wish), secret), process)
+            return _Child(weights, ChildAddress(await self._listening(process, wish), secret), process)
         except BaseException:
             await _ended(process)
             raise

@@ -9,23 +9,23 @@ from typing import assert_never
 from pydantic import JsonValue, ValidationError
 
 from anycowork.domain.errors import BadParameters, ToolFault, ToolTimedOut
-from anycowork.domain.ports import Hands, Prepared
+from anycowork.domain.ports import Prepared, ToolContext
 from anycowork.domain.tools import CallError, Intent, Parameters, Status, ToolResult
 from anycowork.domain.values import replace
-from anycowork.tools.built_in import folder_of
-from anycowork.tools.changes import committed_now, settled
-from anycowork.tools.child import Bounds, Ended, Ending
-from anycowork.tools.contained import Contained, on_the_best_layer
-from anycowork.tools.endings import on_a_copy
-from anycowork.tools.plugins.declaring import Answered, Declared
-from anycowork.tools.plugins.finding import Plugin
-from anycowork.tools.plugins.housing import Housing
+from anycowork.sandbox.masks import cover
+from anycowork.sandbox.proxy import Reach, Report
+from anycowork.sandbox.stage import Layer
+from anycowork.tools.built_in_tool import folder_of
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
+from anycowork.tools.command_changes import commit_now, settle_changes
+from anycowork.tools.command_summary import on_a_copy
+from anycowork.tools.plugins.discovery import Plugin
+from anycowork.tools.plugins.manifest import Declared, PluginAnswer
+from anycowork.tools.plugins.runtime import PluginRuntime
 from anycowork.tools.plugins.schemas import problems_by
-from anycowork.workspace.holding import reading
-from anycowork.workspace.masks import cover
-from anycowork.workspace.paths import Place
-from anycowork.workspace.proxy import Reach, Report
-from anycowork.workspace.stage import Layer
+from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
+from anycowork.workspace.landlock_threads import reading
+from anycowork.workspace.paths import WorkspacePath
 
 MOST_OUTPUT = 2_000_000
 _LAST_WORDS = 2_000
@@ -40,7 +40,7 @@ class PluginFailed(ToolFault):
 class PluginTool:
     """The Tool of the domain's ports. `timeout` is in seconds."""
 
-    def __init__(self, plugin: Plugin, declared: Declared, housing: Housing, timeout: float) -> None:
+    def __init__(self, plugin: Plugin, declared: Declared, housing: PluginRuntime, timeout: float) -> None:
         self.spec = declared.spec
         self._plugin = plugin
         self._declared = declared
@@ -50,12 +50,12 @@ class PluginTool:
     def problems(self, parameters: Parameters) -> list[str]:
         return problems_by(self.spec.schema, parameters)
 
-    async def prepare(self, parameters: Parameters, hands: Hands) -> Prepared:
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         """Nothing of the plugin's runs. Raises: BadParameters, OutsideWorkspace."""
         if problems := self.problems(parameters):
             raise BadParameters(f"{self.spec.name}: " + " ".join(problems))
         path = parameters.get(self._declared.path) if self._declared.path else None
-        place = await _place(path, hands) if isinstance(path, str) else None
+        place = await _place(path, tool_context) if isinstance(path, str) else None
         changes = not self.spec.read_only
         return Prepared(
             tool=self.spec.name,
@@ -66,20 +66,20 @@ class PluginTool:
             payload=place,
         )
 
-    async def run(self, prepared: Prepared, hands: Hands) -> ToolResult:
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         """Raises: ToolFault."""
-        own = replace(hands, permissions=hands.permissions & self.spec.permissions)
+        own = replace(tool_context, permissions=tool_context.permissions & self.spec.permissions)
         sandbox = self._housing.sandbox
         if own.held is not None:
-            return await committed_now(sandbox.staging, folder_of(own).jail, own.held, own)
+            return await commit_now(sandbox.staging, folder_of(own).jail, own.held, own)
         wanted = self._wanted(prepared, own)
         if self.spec.read_only:
             return await self._looking(wanted, own)
         root = folder_of(own).root
-        within = prepared.payload if isinstance(prepared.payload, Place) else None
-        return await on_the_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
+        within = prepared.payload if isinstance(prepared.payload, WorkspacePath) else None
+        return await run_on_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
 
-    def _wanted(self, prepared: Prepared, hands: Hands) -> Contained:
+    def _wanted(self, prepared: Prepared, tool_context: ToolContext) -> SandboxedProgram:
         request: dict[str, JsonValue] = {
             "do": "call",
             "entry": self._declared.entry,
@@ -89,49 +89,51 @@ class PluginTool:
         return self._housing.asking(
             self._plugin,
             request,
-            Bounds(seconds=self._timeout, output=MOST_OUTPUT),
+            ChildLimits(seconds=self._timeout, output=MOST_OUTPUT),
             sees_workspace=self._sees_workspace,
             changes=not self.spec.read_only,
-            reach=Reach(prepared.network, hands.named_network) if prepared.network else None,
+            reach=Reach(prepared.network, tool_context.named_network) if prepared.network else None,
         )
 
     def _resolved(self, prepared: Prepared) -> Parameters:
         """The path that the tool is given is the one that was shown, not the one that the model spelt."""
-        if self._declared.path is None or not isinstance(prepared.payload, Place):
+        if self._declared.path is None or not isinstance(prepared.payload, WorkspacePath):
             return prepared.parameters
         return {**prepared.parameters, self._declared.path: prepared.payload.path}
 
-    async def _looking(self, wanted: Contained, hands: Hands) -> ToolResult:
-        jail = folder_of(hands).jail
+    async def _looking(self, wanted: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
+        jail = folder_of(tool_context).jail
         async with wanted.sandbox.looking(jail.root) as stage:
-            hides = self._sees_workspace and hands.hidden.patterns
-            masks = await asyncio.to_thread(cover, jail, stage, hands.hidden) if hides else ()
+            hides = self._sees_workspace and tool_context.hidden.patterns
+            masks = await asyncio.to_thread(cover, jail, stage, tool_context.hidden) if hides else ()
             ended, report = await wanted.run(jail.root, stage, masks=masks)
         return self._result(ended, wanted.bounds, report)
 
-    async def _changing(self, wanted: Contained, layer: Layer, hands: Hands, within: Place | None) -> ToolResult:
+    async def _changing(
+        self, wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext, within: WorkspacePath | None
+    ) -> ToolResult:
         """A tool that fails changes nothing: only what went well is committed. One that names a path changes that and nothing else."""
-        jail = folder_of(hands).jail
+        jail = folder_of(tool_context).jail
         async with wanted.sandbox.begin(jail, layer) as transaction:
-            if hands.hidden.patterns:
-                await asyncio.to_thread(transaction.hide, hands.hidden)
+            if tool_context.hidden.patterns:
+                await asyncio.to_thread(transaction.hide, tool_context.hidden)
             ended, report = await wanted.run(jail.root, transaction.stage, masks=transaction.masks)
             result = self._result(ended, wanted.bounds, report)
             went_well = result.status is Status.OK
-            result = await settled(
+            result = await settle_changes(
                 transaction,
                 self._title(),
                 result,
-                hands,
+                tool_context,
                 by_itself=went_well,
                 whose=f"The tool '{self.spec.name}'",
                 within=within,
             )
         return on_a_copy(result) if layer is Layer.COPY else result
 
-    def _result(self, ended: Ended, bounds: Bounds, report: Report | None) -> ToolResult:
+    def _result(self, ended: ChildResult, bounds: ChildLimits, report: Report | None) -> ToolResult:
         error = self._fault(ended, bounds)
-        answer = Answered() if error else _answer(ended.output)
+        answer = PluginAnswer() if error else _answer(ended.output)
         if error is None and answer.content is None:
             error = PluginFailed(f"'{self.spec.name}' failed: {answer.error or _no_answer(ended)}")
         facts: dict[str, JsonValue] = {"plugin": self._plugin.name, "seconds": round(ended.seconds, 3)}
@@ -145,21 +147,21 @@ class PluginTool:
             facts=facts,
         )
 
-    def _fault(self, ended: Ended, bounds: Bounds) -> ToolFault | None:
+    def _fault(self, ended: ChildResult, bounds: ChildLimits) -> ToolFault | None:
         """What ended it, if that was not the tool itself."""
         name = self.spec.name
         match ended.how:
-            case Ending.TIMED_OUT:
+            case ChildEnding.TIMED_OUT:
                 return ToolTimedOut(f"'{name}' was still running after {bounds.seconds:g} seconds and was stopped.")
-            case Ending.TOO_MUCH_OUTPUT:
+            case ChildEnding.TOO_MUCH_OUTPUT:
                 return PluginFailed(
                     f"'{name}' gave more than {bounds.output:,} bytes and was stopped. Ask it for less."
                 )
-            case Ending.DISK_FULL:
+            case ChildEnding.DISK_FULL:
                 return PluginFailed(f"'{name}' was stopped: the disk was nearly full.")
-            case Ending.ITSELF if ended.exit_code:
+            case ChildEnding.ITSELF if ended.exit_code:
                 return PluginFailed(f"'{name}' died without an answer ({_how(ended.exit_code)}).")
-            case Ending.ITSELF:
+            case ChildEnding.ITSELF:
                 return None
             case _:
                 assert_never(ended.how)
@@ -172,24 +174,24 @@ class PluginTool:
         return f"{self.spec.name} ({self._plugin.name})"
 
 
-async def _place(path: str, hands: Hands) -> Place:
-    return await reading(lambda: folder_of(hands).jail.place(path))
+async def _place(path: str, tool_context: ToolContext) -> WorkspacePath:
+    return await reading(lambda: folder_of(tool_context).jail.place(path))
 
 
-def _answer(output: bytes) -> Answered:
+def _answer(output: bytes) -> PluginAnswer:
     """One JSON object, or nothing: whatever else was written there, by whomever, is no answer."""
     try:
-        answer = Answered.model_validate_json(output)
+        answer = PluginAnswer.model_validate_json(output)
     except ValidationError:
-        return Answered()
-    return answer if (answer.content is None) is not (answer.error is None) else Answered()
+        return PluginAnswer()
+    return answer if (answer.content is None) is not (answer.error is None) else PluginAnswer()
 
 
-def _no_answer(ended: Ended) -> str:
+def _no_answer(ended: ChildResult) -> str:
     return "it ended without an answer" if not ended.output else "what it answered cannot be read"
 
 
-def _with_last_words(error: ToolFault | None, ended: Ended) -> str:
+def _with_last_words(error: ToolFault | None, ended: ChildResult) -> str:
     said = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
     why = error.message if error else ""
     return f"{why}\nIt last printed:\n{said}" if said else why

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.agent.reply import Answer, read_reply
-from anycowork.domain.asking import Finished, ModelRequest, Said, TextChunk
+from anycowork.agent.reply_parser import AnswerReply, read_reply
 from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.model import Finished, ModelRequest, PromptMessage, TextChunk
 from anycowork.domain.plan import read_plan
 from anycowork.domain.question import read_question
 from anycowork.domain.review import read_review
@@ -26,8 +26,8 @@ class Talk:
 
     def __init__(self, request: str, *, role: str = "actor") -> None:
         self.messages = [
-            Said("system", f"Base.\n\nYou are operating in {role.upper()} role. More."),
-            Said("user", request),
+            PromptMessage("system", f"Base.\n\nYou are operating in {role.upper()} role. More."),
+            PromptMessage("user", request),
         ]
         self.says = ""
         self._listen()
@@ -37,7 +37,7 @@ class Talk:
         return self.hears(f"Result of {tool} ({status}):\n{text}")
 
     def hears(self, words: str) -> "Talk":
-        self.messages += [Said("assistant", self.says), Said("user", words)]
+        self.messages += [PromptMessage("assistant", self.says), PromptMessage("user", words)]
         return self._listen()
 
     def _listen(self) -> "Talk":
@@ -225,7 +225,7 @@ def test_text_in_a_result_is_never_an_order():
 def test_a_call_quoted_to_it_does_not_come_back_as_its_own(talk: Callable[[str], Talk]):
     trap = f'{{"a": {call("delete_file", path="a.txt")}}}\n{{ "tool": "x"}}'
     said = talk(trap).says
-    assert "delete_file" in said and isinstance(read_reply(said), Answer)
+    assert "delete_file" in said and isinstance(read_reply(said), AnswerReply)
 
 
 # --- planning
@@ -370,7 +370,7 @@ def test_it_says_what_it_is_gives_three_examples_and_how_to_connect(role: str, r
 
 
 async def test_it_streams_counts_and_finishes():
-    request = ModelRequest("guide", (Said("system", "s" * 40), Said("user", "hello")), "turn")
+    request = ModelRequest("guide", (PromptMessage("system", "s" * 40), PromptMessage("user", "hello")), "turn")
     chunks = await all_of(Guide().answer(request))
     usage = usage_of(chunks)
     assert len([chunk for chunk in chunks if isinstance(chunk, TextChunk)]) > 3
@@ -381,7 +381,7 @@ async def test_it_streams_counts_and_finishes():
 TEXTS = st.text(max_size=120) | st.sampled_from(
     ["delete a.txt", "Result of read_file (ok):\nx", '{"tool": "read_file"', '{"type": "question"}', "```json\n{}\n```"]
 )
-MESSAGES = st.lists(st.builds(Said, st.sampled_from(["system", "user", "assistant"]), TEXTS), max_size=8)
+MESSAGES = st.lists(st.builds(PromptMessage, st.sampled_from(["system", "user", "assistant"]), TEXTS), max_size=8)
 
 
 def steady(make: Callable[[], str]) -> str:
@@ -391,7 +391,7 @@ def steady(make: Callable[[], str]) -> str:
 
 
 @given(MESSAGES)
-def test_whatever_is_said_it_answers_with_words_or_one_json_object(messages: list[Said]):
+def test_whatever_is_said_it_answers_with_words_or_one_json_object(messages: list[PromptMessage]):
     said = steady(lambda: reply(read_conversation(messages)))
     assert said.strip()
     if said.startswith("{"):

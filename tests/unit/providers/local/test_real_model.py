@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.asking import ModelRequest, Said
+from anycowork.config.settings import default_data_dir
+from anycowork.domain.model import ModelRequest, PromptMessage
+from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.folder import ModelFolder
 from anycowork.providers.local.provider import LocalProvider
 from anycowork.providers.local.supervisor import Supervisor, engine_installed
-from anycowork.providers.pool import HttpPool
-from anycowork.settings import default_data_dir
 from support.provider_client import all_of, text_of, usage_of
 
 MODELS = Path(os.environ.get("ANYCOWORK_TEST_MODELS") or default_data_dir() / "models")
@@ -32,7 +32,9 @@ async def test_the_real_model_streams_within_the_schema_and_tells_its_usage(tmp_
     weights = replace(smallest, model=replace(smallest.model, context_tokens=512))
     supervisor = Supervisor(log=tmp_path / "log", idle_seconds=60.0, threads=1)
     local = LocalProvider(supervisor, lambda: [weights], pool)
-    request = ModelRequest(weights.model.name, (Said("user", "Grass is"),), "turn", max_tokens=32, temperature=0.0)
+    request = ModelRequest(
+        weights.model.name, (PromptMessage("user", "Grass is"),), "turn", max_tokens=32, temperature=0.0
+    )
     try:
         chunks = await all_of(local.answer(replace(request, schema=SCHEMA)))
     finally:

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.domain.asking import ModelRequest, Said
 from anycowork.domain.errors import Conflict, NoSuchModel, Unreachable
-from anycowork.providers.completion_stream import Timeouts
+from anycowork.domain.model import ModelRequest, PromptMessage
 from anycowork.providers.config import ProviderConfig
+from anycowork.providers.http.pool import HttpPool
 from anycowork.providers.local.folder import Weights
 from anycowork.providers.local.memory import NotEnoughMemory
 from anycowork.providers.local.provider import LocalProvider, local_config
 from anycowork.providers.local.supervisor import Supervisor
-from anycowork.providers.passthrough import LentLine, Line, Passthrough
-from anycowork.providers.pool import HttpPool
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.passthrough import OnDemandLine, Passthrough, UpstreamLine
 from anycowork.providers.registry import ProviderRegistry
 from support.provider_client import all_of, text_of
 from unit.providers.local.conftest import small_model
@@ -52,9 +52,9 @@ def weights(tmp_path: Path) -> Weights:
 
 
 @pytest.fixture
-async def supervisor(tmp_path: Path, hands: Hands) -> AsyncIterator[Supervisor]:
+async def supervisor(tmp_path: Path, tool_context: Hands) -> AsyncIterator[Supervisor]:
     supervisor = Supervisor(
-        log=tmp_path / "log", idle_seconds=60.0, threads=1, command=COMMAND, monotonic=hands.monotonic
+        log=tmp_path / "log", idle_seconds=60.0, threads=1, command=COMMAND, monotonic=tool_context.monotonic
     )
     yield supervisor
     await supervisor.aclose()
@@ -64,7 +64,7 @@ def provider(supervisor: Supervisor, weights: Weights, pool: HttpPool) -> LocalP
     return LocalProvider(supervisor, lambda: [weights], pool)
 
 
-ASKING = ModelRequest("small", (Said("user", "hi"),), "turn")
+ASKING = ModelRequest("small", (PromptMessage("user", "hi"),), "turn")
 
 
 async def test_the_first_request_starts_the_child_and_the_next_one_shares_it(supervisor, weights, pool):
@@ -82,17 +82,17 @@ async def test_whoever_does_not_know_the_secret_is_refused(supervisor, weights, 
         assert address.secret not in repr(address)
 
 
-async def test_an_idle_child_ends_and_a_used_one_stays(supervisor, weights, hands):
+async def test_an_idle_child_ends_and_a_used_one_stays(supervisor, weights, tool_context):
     async with supervisor.running(weights):
-        hands.now += 1_000
+        tool_context.now += 1_000
         await supervisor.end_if_idle()
         assert supervisor.loaded == "small"
         with pytest.raises(Conflict, match="answering"):
             await supervisor.release()
-    hands.now += 59
+    tool_context.now += 59
     await supervisor.end_if_idle()
     assert supervisor.loaded == "small"
-    hands.now += 1
+    tool_context.now += 1
     await supervisor.end_if_idle()
     assert supervisor.loaded is None
 
@@ -186,7 +186,7 @@ async def _gone(supervisor: Supervisor) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_the_passthrough_leads_to_the_house_s_own_model_and_gives_it_back(supervisor, weights, hands):
+async def test_the_passthrough_leads_to_the_house_s_own_model_and_gives_it_back(supervisor, weights, tool_context):
     registry = ProviderRegistry(environment={})
     local = provider(supervisor, weights, registry.pool)
     registry.put_local(local_config([weights]), local)
@@ -199,7 +199,7 @@ async def test_the_passthrough_leads_to_the_house_s_own_model_and_gives_it_back(
             async with aclosing(await line.post("chat/completions", b"{}", [])) as answer:
                 body = b"".join([piece async for piece in answer.pieces()])
             assert answer.status == 200 and b"pid " in body
-        hands.now = 120.0
+        tool_context.now = 120.0
         await supervisor.end_if_idle()
         assert supervisor.loaded is None  # nobody holds it any more
     finally:
@@ -212,6 +212,6 @@ async def test_another_provider_stays_the_passthrough_s_default_beside_the_house
     local = provider(supervisor, weights, registry.pool)
     registry.put_local(local_config([weights]), local)
     passthrough = Passthrough(registry, Timeouts())
-    assert isinstance(passthrough.find("big"), Line) and isinstance(passthrough.find("unknown"), Line)
-    assert isinstance(passthrough.find("small"), LentLine)
+    assert isinstance(passthrough.find("big"), UpstreamLine) and isinstance(passthrough.find("unknown"), UpstreamLine)
+    assert isinstance(passthrough.find("small"), OnDemandLine)
     await registry.aclose()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from anycowork.workspace.stage import Layer
+from anycowork.sandbox.stage import Layer
 from support.distributions import PluginBench
 
 

@@ -8,10 +8,10 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.tools.toolbox import Toolbox
+from anycowork.tools.toolbox import ToolRegistry
 from support.distributions import install
-from support.house import Chat, Guest, at_home
-from support.outsides import PretendedOutside, Service, serving
+from support.fake_network import FakeNetwork, FakeService, serving
+from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import Script, call
 from support.spec import proves
 
@@ -74,19 +74,19 @@ FILES = {"a.txt": "one two three\n", "b.txt": "one\n", "secrets/key.txt": "one h
 
 
 @asynccontextmanager
-async def furnished(tmp_path: Path, *replies: Script, **settings: Any) -> AsyncIterator[Guest]:
+async def furnished(tmp_path: Path, *replies: Script, **settings: Any) -> AsyncIterator[LiveServer]:
     install(tmp_path / "data" / "plugins", "words", TOOLS)
     given = {"plugins": ("words",), **settings}
-    async with at_home(tmp_path, replies=[*replies, "Done."], files=FILES, **given) as guest:
+    async with live_server(tmp_path, replies=[*replies, "Done."], files=FILES, **given) as guest:
         yield guest
 
 
-async def ruled(guest: Guest, tool: str, resource: str, effect: str) -> None:
+async def ruled(guest: LiveServer, tool: str, resource: str, effect: str) -> None:
     body = {"tool": tool, "resource": resource, "effect": effect, "scope": "global"}
     await guest.ask("POST", "/rules", body, expect=201)
 
 
-async def first_result(chat: Chat) -> dict[str, Any]:
+async def first_result(chat: LiveChat) -> dict[str, Any]:
     message = (await chat.of_type("tool_result"))[0]
     return {**message["payload"], "content": message["content"]}
 
@@ -186,7 +186,7 @@ async def test_one_that_comes_while_its_call_is_on_its_way_changes_nothing(tmp_p
     """Whoever took the call for a read, since there was no such tool, holds no lease: it is not run as a change then."""
     async with furnished(tmp_path, call("shout", path="a.txt")) as guest:
         await ruled(guest, "shout", "/*", "allow")
-        guest.house.keeper._agent.toolrunner._toolbox = Toolbox([])
+        guest.house.scheduler._agent.toolrunner._toolbox = ToolRegistry([])
         chat = await guest.chat()
         await chat.send("shout")
         result = await first_result(chat)
@@ -285,7 +285,7 @@ async def test_one_that_only_reads_and_wants_to_be_asked_for_is_asked_before_it_
 
 
 async def test_its_hosts_are_asked_for_even_if_it_only_reads(tmp_path: Path) -> None:
-    outside = PretendedOutside()
+    outside = FakeNetwork()
     async with furnished(tmp_path, call("look_up"), outside=outside) as guest:
         chat = await guest.chat(role="planner")
         assert (await chat.send("ask"))["state"] == "awaiting_approval"
@@ -298,8 +298,8 @@ async def test_its_hosts_are_asked_for_even_if_it_only_reads(tmp_path: Path) -> 
 
 
 async def test_with_its_hosts_allowed_it_reaches_them_and_says_where_it_was(tmp_path: Path) -> None:
-    outside = PretendedOutside()
-    async with serving(Service()) as service, furnished(tmp_path, call("look_up"), outside=outside) as guest:
+    outside = FakeNetwork()
+    async with serving(FakeService()) as service, furnished(tmp_path, call("look_up"), outside=outside) as guest:
         outside.put("example.org", 80, service)
         await ruled(guest, "network", "example.org", "allow")
         chat = await guest.chat(role="planner")

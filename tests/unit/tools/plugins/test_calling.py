@@ -10,10 +10,10 @@ from anycowork.domain.errors import BadParameters, OutsideWorkspace
 from anycowork.domain.ports import Hidden
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import Status
-from anycowork.workspace.stage import Layer
+from anycowork.sandbox.stage import Layer
 from support.distributions import PluginBench
-from support.hands import EVERYTHING, tree
 from support.spec import proves
+from support.tool_workspace import EVERYTHING, tree
 
 TOOLS = """
     import asyncio, os, sys
@@ -188,7 +188,7 @@ async def test_its_parameters_are_checked_before_anything_of_it_runs(furnished: 
         "'one' is the text '1', which does not fit: it should be a whole number.",
     ]
     with pytest.raises(BadParameters, match="'two' is missing"):
-        await tool.prepare({"one": 1}, furnished.hands())
+        await tool.prepare({"one": 1}, furnished.tool_context())
 
 
 @pytest.mark.parametrize("path", ["../outside", "/etc/passwd"])
@@ -198,8 +198,8 @@ async def test_the_path_it_is_called_with_cannot_lead_out(furnished: PluginBench
 
 
 async def test_a_role_that_may_less_than_the_tool_wants_gets_less(furnished: PluginBench) -> None:
-    hands = furnished.hands(permissions=EVERYTHING - {Permission.CREATE_FILES})
-    result = await furnished.call("shout", hands, path="a.txt")
+    tool_context = furnished.tool_context(permissions=EVERYTHING - {Permission.CREATE_FILES})
+    result = await furnished.call("shout", tool_context, path="a.txt")
     assert result.error is not None and result.error.code == "forbidden_by_role"
     assert tree(furnished.root) == {"a.txt": b"one two three\n"}
 
@@ -208,12 +208,12 @@ async def test_what_may_not_be_read_is_not_there_to_be_read(furnished: PluginBen
     furnished.write("keys/deep/secret.txt", "hunter2")
     furnished.write("b.secret", "hunter2")
     hidden = Hidden(("/keys/**", "*.secret"), lambda path: path.startswith("keys") or path.endswith(".secret"))
-    hands = furnished.hands(hidden=hidden)
+    tool_context = furnished.tool_context(hidden=hidden)
     for path in ("keys/deep/secret.txt", "b.secret"):
-        result = await furnished.call("count_words", hands, path=path)
+        result = await furnished.call("count_words", tool_context, path=path)
         assert result.status is Status.ERROR and ("PermissionError" in result.content or "NotFound" in result.content)
-    assert (await furnished.call("count_words", hands, path="a.txt")).content == "3"
-    assert (await furnished.call("shout", hands, path="a.txt")).status is Status.OK
+    assert (await furnished.call("count_words", tool_context, path="a.txt")).content == "3"
+    assert (await furnished.call("shout", tool_context, path="a.txt")).status is Status.OK
     assert (
         (furnished.root / "b.secret").read_text() == (furnished.root / "keys/deep/secret.txt").read_text() == "hunter2"
     )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from anycowork.domain.network import Destination
 from anycowork.domain.roles import Permission
-from anycowork.tools.plugins.declaring import Declared, Refused, declared, told, without_clashes
+from anycowork.tools.plugins.manifest import Declared, Refused, declared, describe_problems, without_clashes
 from support.spec import proves
 
 ENTRY = "words:tools"
@@ -114,5 +114,5 @@ def test_of_two_with_one_name_neither_is_used_and_both_are_told() -> None:
 
 
 def test_problems_are_shown_as_plain_bounded_text() -> None:
-    shown = told(["a\x1b[2Jb\n" + "x" * 1_000] * 100)
+    shown = describe_problems(["a\x1b[2Jb\n" + "x" * 1_000] * 100)
     assert len(shown) == 20 and all(line.isprintable() and len(line) <= 500 for line in shown)

@@ -6,7 +6,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from support.house import at_home
+from support.live_server import live_server
 from support.scripted_model import call
 from support.spec import proves
 
@@ -33,7 +33,7 @@ async def test_the_example_is_built_installed_switched_on_and_used(tmp_path: Pat
         "Sorted.",
     ]
     files = {"fruit.txt": "plum\napple\nplum\n"}
-    async with at_home(tmp_path, replies=replies, files=files, plugins=("word-tools",)) as guest:
+    async with live_server(tmp_path, replies=replies, files=files, plugins=("word-tools",)) as guest:
         [found] = (await guest.ask("GET", "/settings"))["plugins_found"]
         assert found == {"name": "word-tools", "version": "1.0.0", "on": True, "tools": 3, "problems": []}
         chat = await guest.chat()

@@ -8,12 +8,12 @@ from typing import Any  # a test's own words
 
 import pytest
 
-from anycowork.prompts.brief import TOOL_BUDGET as BRIEF_BUDGET
+from anycowork.config.settings import ProviderEntry
 from anycowork.prompts.enhance import OFFER_BUDGET, TOOL_BUDGET
+from anycowork.prompts.small_model import TOOL_BUDGET as BRIEF_BUDGET
 from anycowork.prompts.tokens import tokens
-from anycowork.settings import ProviderEntry
 from support.distributions import install
-from support.house import Guest, at_home
+from support.live_server import LiveServer, live_server
 from support.scripted_model import Script, ScriptedModel, call
 from support.spec import proves
 
@@ -40,18 +40,18 @@ def source(name: str) -> str:
 
 
 @asynccontextmanager
-async def furnished(tmp_path: Path, *replies: Script, **way: Any) -> AsyncIterator[Guest]:
+async def furnished(tmp_path: Path, *replies: Script, **way: Any) -> AsyncIterator[LiveServer]:
     """`way` is how the model is asked to call: the provider's own options."""
     for name in PLUGINS:
         install(tmp_path / "data" / "plugins", name, source(name))
     async with ScriptedModel(replies) as model:
         entry = ProviderEntry(name="own", base_url=model.base_url, models=("m",), **way)
-        async with at_home(tmp_path, plugins=PLUGINS, providers=(entry,), model="own/m") as guest:
+        async with live_server(tmp_path, plugins=PLUGINS, providers=(entry,), model="own/m") as guest:
             guest.model = model
             yield guest
 
 
-def told(guest: Guest) -> list[str]:
+def told(guest: LiveServer) -> list[str]:
     return [request["messages"][0]["content"] for request in guest.model.requests]
 
 

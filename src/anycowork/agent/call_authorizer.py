@@ -1,0 +1,99 @@
+"""What the door says of a call at this moment: who asks in which role, and what the approved plan has left, are read anew for each."""
+
+from collections.abc import Collection
+
+from anycowork.agent.plan_progress import not_ready
+from anycowork.agent.turn_context import TurnContext
+from anycowork.domain.approvals import ApprovalState
+from anycowork.domain.chats import ChatConfig
+from anycowork.domain.errors import CopiedExample, ModelFault, Refusal, RepeatedCall, ToolFault
+from anycowork.domain.plan import Budget
+from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.tools import Call
+from anycowork.domain.values import replace
+from anycowork.permissions.budgets import CostOf, Overdrawn, overdrawn, spent_by
+from anycowork.permissions.gate import Admitted, CallContext, Gate, MustAsk
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.examples import is_asked_for, repeated_example
+
+_DECIDED = (ApprovalState.ALLOWED, ApprovalState.DENIED)
+Verdict = Admitted | MustAsk | Refusal | ModelFault | ToolFault
+
+
+class CallAuthorizer:
+    def __init__(
+        self, *, gate: Gate, journal: Journal, store: Store, roles: RoleRegistry, clock: Clock, cost_of: CostOf
+    ) -> None:
+        self._gate = gate
+        self._journal = journal
+        self._store = store
+        self._roles = roles
+        self._clock = clock
+        self._cost_of = cost_of
+
+    async def on(
+        self, context: TurnContext, call: Call, *, planned: int = 0, expected: Collection[str] = frozenset()
+    ) -> Verdict:
+        """`planned` calls of the plan's budget are taken by others of the batch that will be made before it, for the plan's steps
+        that are `expected` to be finished by then."""
+        in_plan = context.progress if call.held is None else None  # one that has run only waits to be kept
+        if in_plan and (before := in_plan.unfinished_dependencies(call, expected=expected)):
+            return not_ready(call, before)
+        if copied := self._copied_example(context, call):
+            return copied
+        if earlier := context.earlier_failure(call):
+            return RepeatedCall(
+                f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
+            )
+        try:
+            standing = await self._standing(context, call, planned)
+            if call.held is not None:
+                return await self._gate.admit_held(call, call.held, standing, context.tool_context())
+            return await self._gate.admit(call, standing, context.tool_context())
+        except (Refusal, ModelFault, ToolFault) as error:
+            return error
+
+    def _copied_example(self, context: TurnContext, call: Call) -> CopiedExample | None:
+        """An example of the prompt is no request: what the person did not name, and is not there, is not touched because of it."""
+        made_by_us = call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
+        if made_by_us or context.system_prompt is None or context.only_reads(call):
+            return None
+        example = repeated_example(context.system_prompt, call.tool, call.parameters)
+        if (
+            example is None
+            or is_asked_for(example, context.all_requests())
+            or any(map(context.has_file, example.names))
+        ):
+            return None
+        what = example.path or example.command or call.tool
+        return CopiedExample(
+            f"Not done: '{what[:120]}' is an example from your instructions, and the person did not ask for it. Do what was asked."
+        )
+
+    async def _standing(self, context: TurnContext, call: Call, planned: int) -> CallContext:
+        """The role and the autonomy of now are read anew for each call: a switch meanwhile narrows what is still pending."""
+        config = await self._store.config_of(call.chat_id) or ChatConfig("")
+        now = self._roles.stored(config.agent_role)
+        over = (
+            await self._overdrawn(context, context.plan.budget, planned)
+            if context.plan and context.plan.budget
+            else None
+        )
+        denied = await self._denied(context) if context.was_denied else frozenset[tuple[str, str]]()
+        return CallContext(
+            context.turn, self._roles.stored(call.role_at_issue), now, context.plan, over, denied, config.autonomy
+        )
+
+    async def _denied(self, context: TurnContext) -> frozenset[tuple[str, str]]:
+        """The tools and resources that a person denied in this turn and did not allow since."""
+        approvals = await self._store.approvals(context.chat.id, pending_only=False)
+        decided = [one for one in approvals if one.turn_id == context.turn.id and one.state in _DECIDED]
+        newest = {(one.tool, one.resource): one.state for one in decided}
+        return frozenset(place for place, state in newest.items() if state is ApprovalState.DENIED)
+
+    async def _overdrawn(self, context: TurnContext, budget: Budget, planned: int) -> Overdrawn | None:
+        await context.unwritten.write(self._journal)  # what the last answer cost counts too
+        used = await self._store.turn_usage(context.chat.id, context.turn.id)
+        seconds = context.seconds_at(self._clock.monotonic())
+        spent = spent_by(context.calls, seconds=seconds, used=used, cost_of=self._cost_of)
+        return overdrawn(budget, replace(spent, calls=spent.calls + planned))

@@ -1,0 +1,211 @@
+"""Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import assert_never
+
+from anycowork.agent.expected_actions import ExpectedAction
+from anycowork.agent.reply_stream import Reply, ReplyStream
+from anycowork.agent.turn_context import TurnContext
+from anycowork.domain import event_factory
+from anycowork.domain.images import ImageBytes, images_of
+from anycowork.domain.journal import Change, Reserve, Spend
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.model import Calling, ModelOptions, ModelRequest, PromptMessage, Providers, UsageChunk
+from anycowork.domain.ports import Hidden, Journal
+from anycowork.domain.roles import OutputFormat
+from anycowork.domain.values import replace
+from anycowork.prompts.history_budget import RESULT_CAP
+from anycowork.prompts.prompt_service import NOT_OFFERED, OfferedTools, PromptScope, PromptService, PromptTarget
+from anycowork.prompts.tokens import TokenRatios, tokens
+from anycowork.prompts.tool_selection import A_REQUEST
+from anycowork.prompts.window import Shown, Window
+
+_AT_A_TIME = 100  # messages
+ANSWER_SHARE = 0.25  # of the context is kept free for the answer
+OVERVIEW_FILES = 60
+BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
+ANOTHER_TEMPERATURE = 0.8
+PATIENCE = 4  # calls that a small model makes before it may say that it cannot do what was asked
+FILES_HEAD = "[Files in the workspace:"
+
+
+class ModelCaller:
+    """`hidden` says what may not be read in a chat and a workspace."""
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        providers: Providers,
+        prompts: PromptService,
+        hidden: Callable[[str, str], Awaitable[Hidden]],
+        image_bytes: ImageBytes,
+    ) -> None:
+        self._journal = journal
+        self._providers = providers
+        self._ratios = TokenRatios()
+        self._prompts = prompts
+        self._hidden = hidden
+        self._image_bytes = image_bytes
+
+    def is_brief(self, context: TurnContext) -> bool:
+        """Whether the model that will answer is a small one. Raises: NoSuchModel."""
+        return self._providers.options(context.chat.config.model_id).brief
+
+    async def ask(self, context: TurnContext, listener: ReplyStream) -> Reply:
+        """Raises: ProviderFault, Runaway."""
+        provider, model = self._providers.find(context.chat.config.model_id)
+        options = self._providers.options(context.chat.config.model_id)
+        name = f"{provider.name}/{model}"
+        shown = await self._shown(context, options, ratio=self._ratios.of(name))
+        request = self._request(context, model, shown, options)
+        if options.images:
+            request = replace(request, image_bytes=await self._seen(context, shown.messages))
+        asked = listener.heard.message_id  # what it costs goes by the name of the answer
+        reserve = Reserve(asked, context.turn.id, request.purpose, name, shown.tokens)
+        pending, announcements = context.take_pending()
+        change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
+        await context.unwritten.write(self._journal, change)
+        heard = await listener.hear(provider, request)
+        if heard.usage and not request.image_bytes:  # what an image weighs says nothing of words
+            estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
+            self._ratios.learn(name, estimated=estimated, reported=heard.usage.prompt)
+        spend, event = _spent(reserve, heard)
+        context.pending.append(spend)
+        context.announcements.append(event_factory.usage(context.turn.id, event))
+        return heard
+
+    def _request(self, context: TurnContext, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
+        """A model that goes round in a circle is asked differently, once: being told of it does not help a weak one."""
+        circling = context.repeated_tools()
+        context.brief = options.brief
+        return ModelRequest(
+            model=model,
+            messages=shown.messages,
+            purpose="turn",
+            max_tokens=options.max_tokens,
+            temperature=ANOTHER_TEMPERATURE if circling else options.temperature,
+            schema=self._schema(context, options, circling),
+            offers=self._offered(context, options).tools,
+        )
+
+    def _offered(self, context: TurnContext, options: ModelOptions) -> OfferedTools:
+        native = options.calling is Calling.NATIVE
+        return self._prompts.offers(context.role, self._aim(context)) if native else NOT_OFFERED
+
+    def _aim(self, context: TurnContext) -> PromptTarget:
+        return PromptTarget.of(context.opening(), self._room(context))
+
+    def _room(self, context: TurnContext) -> int:
+        """Tokens that may be shown."""
+        return int(self._providers.context_tokens(context.chat.config.model_id) * (1 - ANSWER_SHARE))
+
+    def _schema(self, context: TurnContext, options: ModelOptions, circling: frozenset[str]) -> Json | None:
+        match options.calling:
+            case Calling.TEXT | Calling.NATIVE:
+                return None
+            case Calling.SCHEMA:
+                if not options.brief:
+                    return self._prompts.replies(context.role, brief=False, without=circling, aim=self._aim(context))
+                without = (
+                    circling
+                    | context.unfit_forms()
+                    | (self._prompts.changers() | {OutputFormat.PLAN.value} if context.asks_only() else frozenset())
+                )
+                return self._prompts.replies(
+                    context.role, brief=True, without=without, only=self._due(context), aim=self._aim(context)
+                )
+            case _:
+                assert_never(options.calling)
+
+    def _due(self, context: TurnContext) -> frozenset[str]:
+        """The tools of which a small model must call one now: before its first answer, once when its answer was not taken, and as long
+        as nothing was done of what was asked. Whoever could claim a deed would rather claim it."""
+        pushed, context.must_call = context.must_call, False
+        owed, tools = self._serving(context.owed()), self._prompts.tools(context.role)
+        if pushed:
+            return owed or tools
+        if len(context.calls) < PATIENCE and (owed or context.missing()):
+            return owed if owed and context.calls else tools | owed
+        looks_first = not context.calls and len(context.request().split()) >= A_REQUEST
+        return tools if looks_first else frozenset()
+
+    def _serving(self, deed: ExpectedAction | None) -> frozenset[str]:
+        """The tools of which any would do it; a plan is said, not called."""
+        match deed:
+            case None:
+                return frozenset()
+            case ExpectedAction.RUN:
+                return self._prompts.runners()
+            case ExpectedAction.CHANGE:
+                return self._prompts.changers() | self._prompts.runners()
+            case ExpectedAction.PLAN:
+                return frozenset({OutputFormat.PLAN.value})
+            case _:
+                assert_never(deed)
+
+    async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> Shown:
+        room = self._room(context)
+        if not len(context.window):
+            cap = BRIEF_RESULT if options.brief else RESULT_CAP
+            context.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(context.beginning))
+        for at, message in enumerate(context.history[len(context.window) :], start=1):
+            if at % _AT_A_TIME == 0:
+                await asyncio.sleep(0)  # a long chat must not starve the others
+            one = message if options.images else _with_notes(message)
+            if message.id == context.turn.message_id:
+                one = await self._with_files(context, one)
+            context.window.add(one)
+        system = await self._told(context, options, room)
+        return context.window.shown(budget=room - self._offered(context, options).tokens, system=system)
+
+    async def _with_files(self, context: TurnContext, request: Message) -> Message:
+        """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
+
+        The files are as they were when the segment began: the same words in every request of it.
+        """
+        hidden = await self._hidden(context.chat.id, context.workspace.root)
+        files = context.workspace.overview(OVERVIEW_FILES, hidden)
+        return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
+
+    async def _seen(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
+        """The bytes of what is shown, each read once for the segment."""
+        wanted = {image.sha256 for said in messages for part in said.parts for image in part.images}
+        for hash_ in wanted - context.image_bytes.keys():
+            if (data := await self._image_bytes.get(hash_)) is not None:
+                context.image_bytes[hash_] = data
+        return {hash_: context.image_bytes[hash_] for hash_ in wanted & context.image_bytes.keys()}
+
+    async def _told(self, context: TurnContext, options: ModelOptions, room: int) -> str:
+        """Read once for the segment, so that every request of it begins with the same bytes."""
+        if context.system_prompt is None:
+            prompt_id = context.chat.config.system_prompt_id
+            offered = options.calling is Calling.NATIVE
+            setting = PromptScope(context.workspace.root, room, context.opening())
+            context.system_prompt = await self._prompts.for_chat(
+                prompt_id, context.role, setting, brief=options.brief, offered=offered
+            )
+        return context.system_prompt
+
+
+def _with_notes(message: Message) -> Message:
+    """For a model that cannot see: that there were images, and which."""
+    images = images_of(message)
+    if not images:
+        return message
+    notes = "\n".join(image.note() for image in images)
+    return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
+
+
+def _spent(of: Reserve, heard: Reply) -> tuple[Spend, Json]:
+    usage = heard.usage or UsageChunk(of.tokens, tokens(heard.text) + tokens(heard.reasoning))
+    spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+    return spend, {
+        "prompt": spend.prompt,
+        "completion": spend.completion,
+        "cached": spend.cached,
+        "reasoning": spend.reasoning,
+        "estimated": spend.estimated,
+        "model": of.model,
+    }

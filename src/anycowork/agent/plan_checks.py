@@ -1,0 +1,107 @@
+"""The checks that an approved plan names: the house runs them itself before it takes "done" for done. What a check is worth
+is its exit code, not what the model says of it."""
+
+from collections.abc import Sequence
+
+from anycowork.agent.reply_parser import FoundCall
+from anycowork.agent.tool_runner import CallsParked, ToolRunner
+from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.domain.errors import StepsOpen
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import PlanStep
+from anycowork.domain.tools import Parameters, Provenance, Status
+
+CHECK_WITH = "execute_command"
+_MOST_SHOWN = 300
+_MOST_NAMED = 20
+_GO_ON = "Do what is left. If a step cannot be done as the plan says, ask the person with a question."
+
+
+class PlanChecker:
+    def __init__(self, *, recorder: TurnRecorder, toolrunner: ToolRunner) -> None:
+        self._recorder = recorder
+        self._toolrunner = toolrunner
+
+    async def objection(self, context: TurnContext) -> StepsOpen | CallsParked | None:
+        """Runs each check that was not run since the last change. Why the plan is not carried out yet; None if it is, or if the model
+        was told already.
+
+        A check that a person would have to be asked for is not run: nobody is disturbed for it, and the plan's audit says so.
+        """
+        if context.progress is None:
+            return None
+        failed = await self._run(context, _unproved(context))
+        if isinstance(failed, CallsParked):
+            return failed
+        left = context.progress.unfinished()
+        if failed or (left and not _was_told(context)):
+            checks = f" A check of the approved plan failed. {' '.join(failed)}" if failed else ""
+            return StepsOpen(f"Not done: {_open_steps(left)}.{checks} {_GO_ON}")
+        return None
+
+    async def prove_before(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
+        """Runs the checks of steps that these calls depend on, where nothing else is missing."""
+        if context.progress is None:
+            return None
+        wanted = [self._recorder.own_call(context, one.tool, one.parameters, Provenance()) for one in calls]
+        steps = {step.id: step for call in wanted for step in context.progress.unproved_dependencies(call)}
+        outcome = await self._run(context, list(steps.values()))
+        return outcome if isinstance(outcome, CallsParked) else None
+
+    async def _run(self, context: TurnContext, steps: Sequence[PlanStep]) -> list[str] | CallsParked:
+        """What each failed check said."""
+        failed = []
+        for step in steps:
+            command: Parameters = {"command": step.check}
+            call = self._recorder.own_call(context, CHECK_WITH, command, Provenance(check=True), step=step.id)
+            if not await self._toolrunner.passes_unasked(context, call):
+                if context.progress:
+                    context.progress.pass_over(step)
+                continue
+            await self._recorder.own(context, call, check=step.id)
+            if isinstance(parked := await self._toolrunner.run(context), CallsParked):
+                return parked
+            call = context.call(call.id)
+            if call.result and call.result.status is not Status.OK:
+                failed.append(f"Step {step.id}, `{step.check}`: {call.result.content[-_MOST_SHOWN:].strip()}")
+        return failed
+
+
+def blocked_by(left: Sequence[PlanStep]) -> str:
+    """What the person is told of a plan whose model stopped too early."""
+    return f"The plan is blocked: {_open_steps(left)}. Send a message to go on, or approve a new plan."
+
+
+def _open_steps(left: Sequence[PlanStep]) -> str:
+    named = "; ".join(f"{step.id[:80]} ({step.action[:120]})" for step in left[:_MOST_NAMED])
+    more = f"; and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    if not left:
+        return "the plan is not carried out"
+    return f"{'step' if len(left) == 1 else 'steps'} {named}{more} {'is' if len(left) == 1 else 'are'} open"
+
+
+def _was_told(context: TurnContext) -> bool:
+    """Whether the model was told in this turn, before or after a pause, which steps are open."""
+    return any(m.turn_id == context.turn.id and _names_open_steps(m.payload) for m in reversed(context.history))
+
+
+def _names_open_steps(payload: Json | None) -> bool:
+    match payload:
+        case {"error": {"code": StepsOpen.code}}:
+            return True
+        case _:
+            return False
+
+
+def _unproved(context: TurnContext) -> list[PlanStep]:
+    """The steps with a check whose command has not run since something last changed."""
+    ran = set()
+    for call in reversed(context.calls):
+        if call.result is None or call.result.status is Status.INTERRUPTED:
+            continue
+        if call.tool == CHECK_WITH:
+            ran.add(call.parameters.get("command"))
+        if call.intent and call.intent.paths and call.result.status is Status.OK:
+            break
+    return [step for step in (context.plan.steps if context.plan else ()) if step.check and step.check not in ran]

@@ -1,0 +1,298 @@
+"""What a model's reply means. Pure: text in, one of a closed set of readings out; it never raises and loses no content."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+
+from anycowork.domain.json_depth import MAX_DEPTH, is_too_deep
+from anycowork.domain.messages import Json
+from anycowork.domain.model import LONGEST_REPLY
+from anycowork.domain.plan import Plan, read_plan, unusable_plan
+from anycowork.domain.question import Question, read_question
+from anycowork.domain.review import Review, read_review
+from anycowork.domain.roles import OutputFormat
+from anycowork.domain.tools import Parameters, ToolCall
+from anycowork.domain.values import replace, value
+
+MAX_CALLS = 20
+_CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
+_MOST_READ = 4 * LONGEST_REPLY  # characters gone through to find them
+_TOO_DEEP = f"the call is nested deeper than {MAX_DEPTH} levels; flatten it"
+_FENCE = re.compile(r"^[ \t]*```[\w-]*[ \t]*$", re.MULTILINE)
+# Words, not a template: a weak model executes the placeholders of a template.
+_FORMAT = 'an object with exactly the keys "tool" (text), "parameters" (object) and "terminate" (true or false)'
+
+
+def _no_constant(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+@value
+class AnswerReply:
+    """`note` says why a plan in it is none."""
+
+    text: str
+    note: str | None = None
+
+
+@value
+class FoundCall:
+    """A call in its strict form. `source` is the call as it stood in the reply."""
+
+    tool: str
+    parameters: Parameters
+    terminate: bool
+    source: str
+
+
+@value
+class CallsReply:
+    """`prose` is what stood around the calls; `whole` if nothing did, or if they came `apart` from it, where no quoted text can come from.
+    `dropped` says why later calls were not taken."""
+
+    calls: tuple[FoundCall, ...]
+    prose: str
+    dropped: str | None = None
+    apart: bool = False
+
+    @property
+    def whole(self) -> bool:
+        return self.apart or not self.prose
+
+
+@value
+class PlanReply:
+    plan: Plan
+    text: str
+
+
+@value
+class QuestionReply:
+    question: Question
+    text: str
+
+
+@value
+class ReviewReply:
+    review: Review
+    text: str
+
+
+@value
+class UnreadableReply:
+    """A call was meant and could not be read; `problem` says precisely why."""
+
+    text: str
+    problem: str
+
+
+Reading = AnswerReply | CallsReply | PlanReply | QuestionReply | ReviewReply | UnreadableReply
+
+
+@value
+class _Found:
+    value: Json
+    start: int
+    end: int
+
+
+def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: bool = False) -> Reading:
+    """`cut_off` says that the provider stopped the answer for its length."""
+    if only := _only_call(text):
+        return only
+    objects = _objects_in(text)
+    attempts = [
+        found for found in objects if _is_call_attempt(found.value, alone=len(objects) == 1 and _is_whole(text, found))
+    ]
+    if attempts:
+        return _calls(text, attempts)
+    for found in objects:
+        if reading := _document(found.value, text, output):
+            return reading
+    if problem := _broken_call(text, cut_off=cut_off):
+        return UnreadableReply(text, problem)
+    return AnswerReply(text, next(filter(None, (unusable_plan(found.value) for found in objects)), None))
+
+
+def read_called(called: Sequence[str], prose: str) -> Reading:
+    """Calls that a provider gave apart from the words, each in the strict form as far as it could be brought into it."""
+    read = read_reply("\n".join(called))
+    if isinstance(read, CallsReply):
+        return replace(read, prose=prose.strip(), apart=True)
+    return (
+        read
+        if isinstance(read, UnreadableReply)
+        else UnreadableReply(prose, "the arguments of the call are not a JSON object.")
+    )
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`ToolCall` for a decoder that reads and checks in one pass, and does not say what is wrong."""
+
+    tool: str
+    parameters: dict[str, Any]  # any JSON: the decoder cannot make anything else
+    terminate: bool
+
+
+_STRICT = msgspec.json.Decoder(_Strict)
+
+
+def _only_call(text: str) -> CallsReply | None:
+    """A reply that is one good call and nothing else, as nearly always. None says nothing: then it is read the long way."""
+    if not text.startswith("{"):
+        return None
+    try:
+        call = _STRICT.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+    if is_too_deep(call.parameters, text):
+        return None
+    return CallsReply((FoundCall(call.tool, call.parameters, call.terminate, text.rstrip()),), prose="")
+
+
+def _calls(text: str, attempts: list[_Found]) -> Reading:
+    good: list[FoundCall] = []
+    problem = None
+    for found in attempts:
+        read = _read_call(found.value, text[found.start : found.end])
+        if isinstance(read, str):
+            problem = read
+            break
+        if len(good) == MAX_CALLS:
+            problem = f"at most {MAX_CALLS} calls are taken from one reply; call the others again."
+            break
+        good.append(FoundCall(read.tool, read.parameters, read.terminate, text[found.start : found.end]))
+    if not good:
+        return UnreadableReply(text, problem or "no call could be read.")
+    return CallsReply(tuple(good), _prose_around(text, attempts), problem)
+
+
+def _read_call(value: Json, source: str) -> ToolCall | str:
+    if is_too_deep(value, source):
+        return _TOO_DEEP
+    try:
+        msgspec.json.encode(value)
+        return ToolCall.model_validate(value)
+    except UnicodeEncodeError:
+        return "the call contains half of a surrogate pair, which is not text"
+    except ValidationError as error:
+        return f"the call is not {_FORMAT}: {'; '.join(_sentence(item) for item in error.errors())}."
+
+
+def _sentence(item: object) -> str:
+    assert isinstance(item, dict)
+    field = ".".join(str(part) for part in item["loc"]) or "the object"
+    if item["type"] == "missing":
+        return f"'{field}' is missing"
+    if item["type"] == "extra_forbidden":
+        return f"'{field}' does not belong there"
+    return f"'{field}': {item['msg']}"
+
+
+def _document(value: Json, text: str, output: OutputFormat) -> Reading | None:
+    if plan := read_plan(value):
+        return PlanReply(plan, text)
+    if question := read_question(value):
+        return QuestionReply(question, text)
+    if output is OutputFormat.REVIEW and (review := read_review(value)):
+        return ReviewReply(review, text)
+    return None
+
+
+def _objects_in(text: str) -> list[_Found]:
+    """The outermost JSON objects in the text, in order, fenced or not."""
+    found: list[_Found] = []
+    at, read = text.find("{"), 0
+    for _ in range(_CANDIDATES):
+        if at < 0 or read > _MOST_READ:
+            break
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            read += error.pos - at if isinstance(error, json.JSONDecodeError) else len(text) - at
+            at = text.find("{", at + 1)
+            continue
+        read += end - at
+        found.append(_Found(value, at, end))
+        at = text.find("{", end)
+    return found
+
+
+def _is_call_attempt(value: Json, *, alone: bool) -> bool:
+    """An object with a tool in it, or one that is the whole reply and has all but that. In running prose one that has neither
+    parameters nor terminate is only data."""
+    if "steps" in value:
+        return False
+    if "tool" not in value:
+        return alone and "parameters" in value and "terminate" in value
+    return alone or "parameters" in value or "terminate" in value
+
+
+def _is_whole(text: str, found: _Found) -> bool:
+    return not _prose_around(text, [found])
+
+
+def _prose_around(text: str, objects: list[_Found]) -> str:
+    """What is left of the reply without the calls, their fences, and the commas and brackets of a list of calls."""
+    kept, at = [], 0
+    for found in objects:
+        kept.append(text[at : found.start])
+        at = found.end
+    kept.append(text[at:])
+    rest = _FENCE.sub("", "\n".join(kept)).strip()
+    return "" if not rest.strip("[], \t\r\n`") else rest
+
+
+def _broken_call(text: str, *, cut_off: bool) -> str | None:
+    """Why the reply, which begins like a call, is none; None if it does not begin like one."""
+    body = _FENCE.sub("", text).strip()
+    if not body.startswith(("{", "[{")) or not re.match(r'[\[{\s]*["\']?tool\b', body):
+        return None
+    if cut_off:
+        return "the reply was cut off before the call was complete; send a shorter call."
+    try:
+        _DECODER.decode(body)
+    except json.JSONDecodeError as error:
+        return f"the call is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}. A call is {_FORMAT}."
+    except (ValueError, RecursionError) as error:
+        return f"the call is not valid JSON: {error}."
+    return f"the call is not {_FORMAT}."
+
+
+# Bounded, since it is asked again with every piece that comes: what has more blanks in front is shown, and read all the same.
+_MAY_BEGIN = re.compile(r"(?m)^[ \t]{0,200}(?=`|\{|\[)|(?<=[^\w])(?=\{)")
+_HOLD = re.compile(
+    r"(```[\w-]{0,40}\s{0,40})?[\[\s]{0,40}\{\s{0,40}"
+    r'("(?:tool|type|goal|steps|tasks|parameters|terminate|format_version)"|"?\w{0,40}$|$)'
+    r"|```[\w-]{0,40}\s{0,40}$|`{1,2}$|\[\s{0,40}$"
+)
+
+
+def safe_to_show(text: str, shown: int = 0) -> int:
+    """How much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
+    for start in _MAY_BEGIN.finditer(text, shown):
+        if _HOLD.match(text, start.end()):
+            return start.start()
+    return len(text)
+
+
+_SUCCESS = re.compile(
+    r"\b(done|complete[d]?|finished|success(ful|fully)?|fixed|created|updated|changed|deleted|all set|works now)\b",
+    re.I,
+)
+_FAILURE = re.compile(
+    r"\b(fail(s|ed|ure)?|errors?|could ?n[o']t|can ?not|can't|unable|not (done|possible|found|exist)|missing|denied|refused)\b",
+    re.I,
+)
+
+
+def claims_success(text: str) -> bool:
+    """The words say that it is done, and do not say that anything failed."""
+    return bool(_SUCCESS.search(text)) and not _FAILURE.search(text)

@@ -1,0 +1,355 @@
+"""Runs the calls of one reply: asks for all of them at once, then does them in order, reads side by side.
+Each passes the door, is written down, and only then takes effect."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import groupby
+
+from anycowork.agent.call_authorizer import CallAuthorizer
+from anycowork.agent.error_results import failed_result, result_of_held
+from anycowork.agent.live_output import LiveOutput
+from anycowork.agent.turn_context import TurnContext
+from anycowork.domain import event_factory
+from anycowork.domain.approvals import Approval
+from anycowork.domain.chats import ChatState, TurnState
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    Refusal,
+    RejectedByUser,
+    StateChanged,
+    ToolFault,
+)
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Change, RequireLease, RequireNoDenial, SetChat, Write
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.plan import Plan
+from anycowork.domain.ports import Clock, Journal, Snapshots, Store, Toolbox, Workspaces, names_nothing
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+from anycowork.domain.values import replace, value
+from anycowork.permissions.budgets import CostOf
+from anycowork.permissions.gate import Admitted, Gate, MustAsk
+from anycowork.permissions.grants import names_file
+from anycowork.permissions.roles import RoleRegistry
+
+
+@value
+class CallsParked:
+    """The calls wait for a person; the segment ends here."""
+
+
+@value
+class CallsDone:
+    """`terminate` if a call that succeeded was meant to end the turn; `faults` counts calls that the model got wrong."""
+
+    terminate: bool
+    faults: int
+
+
+class ToolRunner:
+    def __init__(
+        self,
+        *,
+        gate: Gate,
+        journal: Journal,
+        store: Store,
+        toolbox: Toolbox,
+        workspaces: Workspaces,
+        snapshots: Snapshots,
+        roles: RoleRegistry,
+        clock: Clock,
+        cost_of: CostOf = lambda used: None,
+    ) -> None:
+        self._gate = gate
+        self.hidden = gate.hidden
+        self._verdicts = CallAuthorizer(
+            gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of
+        )
+        self._journal = journal
+        self._store = store
+        self._toolbox = toolbox
+        self._workspaces = workspaces
+        self._snapshots = snapshots
+        self._clock = clock
+
+    async def run(self, context: TurnContext) -> CallsParked | CallsDone:
+        """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
+        batch = context.open_calls()
+        if len(batch) == 1 and self._only_reads(batch[0]):
+            return await self._take_one_read(context, batch[0])
+        await context.unwritten.write(self._journal)
+        if await self._ask_for_all(context, batch):
+            return CallsParked()
+        batch = context.open_calls()
+        for group in _side_by_side(batch, self._only_reads):
+            verdicts = await self._take_all(context, group)
+            if any(verdicts):
+                return CallsParked()
+        return _done([context.call(call.id) for call in batch])
+
+    async def passes_unasked(self, context: TurnContext, call: Call) -> bool:
+        """Whether the door would let it in now without asking anybody."""
+        return isinstance(await self._verdicts.on(context, call), Admitted)
+
+    async def _take_one_read(self, context: TurnContext, call: Call) -> CallsParked | CallsDone:
+        """It has no effect to settle, so call and result are written with what follows at once: the next question's budget, or the end."""
+        verdict = await self._verdicts.on(context, call)
+        if isinstance(verdict, MustAsk):
+            await context.unwritten.write(self._journal)
+            await self._park(context, [verdict.approval])
+            return CallsParked()
+        result = (
+            failed_result(verdict)
+            if isinstance(verdict, AnyCoworkError)
+            else await self._effect(context, verdict, call)
+        )
+        settled, message, event = self._settled(context, call, result)
+        context.pending += (settled, message)
+        context.announcements += (event, *context.plan_news(settled))
+        context.put(settled)
+        context.history.append(message)
+        return _done([settled])
+
+    async def _ask_for_all(self, context: TurnContext, batch: list[Call]) -> bool:
+        """One card for the whole batch: every call that must be asked is asked before any of them runs."""
+        approvals: list[Approval] = []
+        planned = 0
+        expected: set[str] = set()
+        for call in batch:
+            verdict = await self._verdicts.on(context, call, planned=planned, expected=expected)
+            if call.plan_step is not None:
+                expected.add(call.plan_step)
+            planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
+            if isinstance(verdict, MustAsk):
+                approvals.append(verdict.approval)
+            elif isinstance(verdict, Refusal):
+                await self._settle(context, call, failed_result(verdict))
+        if approvals:
+            await self._park(context, approvals)
+        return bool(approvals)
+
+    async def _take_all(self, context: TurnContext, group: list[Call]) -> list[MustAsk | None]:
+        if len(group) == 1:
+            return [await self._take(context, group[0])]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(self._take(context, call)) for call in group]
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from several
+        return [task.result() for task in running]
+
+    async def _take(self, context: TurnContext, call: Call) -> MustAsk | None:
+        """One call to its result. What changes files holds the workspace's lease from the last look to the recorded result."""
+        if self._only_reads(call):
+            return await self._take_now(context, call, epoch=None)
+        async with self._workspaces.writing(context.workspace.root) as epoch:
+            return await self._take_now(context, call, epoch=epoch)
+
+    async def _take_now(self, context: TurnContext, call: Call, *, epoch: int | None) -> MustAsk | None:
+        verdict = await self._verdicts.on(context, call)
+        if isinstance(verdict, MustAsk):
+            await self._park(context, [verdict.approval])
+            return verdict
+        if isinstance(verdict, AnyCoworkError):
+            await self._settle(context, call, failed_result(verdict))
+            return None
+        if epoch is None:
+            await self._settle(context, call, await self._effect(context, verdict, call))
+            return None
+        try:
+            before = await self._images(context, call, verdict.prepared.touched)
+        except (ToolFault, Refusal) as error:
+            await self._settle(context, call, ToolResult.failed(error))
+            return None
+        try:
+            if call.held is None:  # else it is not run again: its commit is written down by itself
+                await self._intend(context, call, verdict, epoch, before)
+        except RejectedByUser as denied:
+            await self._settle(context, call, failed_result(denied))
+            return None
+        waiting: list[Intent] = []
+        intend = self._commit_intent(context, call.id, epoch, before)
+        message_id = self._clock.new_id()
+        live = LiveOutput(self._journal, call, message_id)
+        try:
+            result = await self._effect(context, verdict, call, intend=intend, hold=waiting.append, progress=live.tell)
+        finally:
+            live.end()
+        if waiting:
+            return await self._wait(context, replace(context.call(call.id), intent=waiting[0]))
+        result = replace(result, facts={**result.facts, "allowed_by": verdict.allowed_by})
+        after = [await self._snapshots.after(each, context.workspace) for each in before]
+        taken = [each for each in after if each]
+        await self._settle(context, context.call(call.id), result, taken, message_id=message_id)
+        return None
+
+    async def _wait(self, context: TurnContext, call: Call) -> MustAsk | None:
+        """The call has run and its changes wait: the turn is parked on a person's word, unless the house says no by itself."""
+        context.put(call)
+        verdict = await self._verdicts.on(context, call)
+        if isinstance(verdict, MustAsk):
+            await self._park(context, [verdict.approval])
+            return verdict
+        fault = verdict if isinstance(verdict, AnyCoworkError) else StateChanged("Nobody has seen these changes yet.")
+        await self._settle(context, call, failed_result(fault))
+        return None
+
+    async def _images(self, context: TurnContext, call: Call, paths: Sequence[str]) -> list[Snapshot]:
+        """What the call is about to change, kept so that it can be undone; nothing if it names no files."""
+        return [await self._snapshots.before(call, context.workspace, tuple(paths))] if paths else []
+
+    async def _intend(
+        self, context: TurnContext, call: Call, admitted: Admitted, epoch: int, before: list[Snapshot]
+    ) -> None:
+        """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
+        step = call.plan_step or admitted.plan_step
+        intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=step)
+        await self._make_durable(context, intended, epoch, before)
+
+    def _commit_intent(
+        self, context: TurnContext, call_id: str, epoch: int, before: list[Snapshot]
+    ) -> Callable[[Intent], Awaitable[None]]:
+        """For a tool that learns only while it runs what it will change: the same promises, made then."""
+
+        async def intend(intent: Intent) -> None:
+            intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
+            taken = await self._images(context, intended, [item.path for item in intent.paths])
+            await self._make_durable(context, intended, epoch, taken)
+            before.extend(taken)
+
+        return intend
+
+    async def _make_durable(self, context: TurnContext, intended: Call, epoch: int, taken: list[Snapshot]) -> None:
+        required: list[Write] = [RequireLease(context.workspace.root, epoch)]
+        if context.call(intended.id).state is CallState.ASKING:
+            required.append(
+                RequireNoDenial(intended.id)
+            )  # the last word, in the transaction that comes before the effect
+        events = tuple(event_factory.snapshot(each) for each in taken)
+        await self._journal.write(Change(intended.chat_id, (*required, intended, *taken), events))
+        context.put(intended)
+
+    async def _effect(
+        self,
+        context: TurnContext,
+        admitted: Admitted,
+        call: Call,
+        *,
+        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        hold: Callable[[Intent], None] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> ToolResult:
+        if intend is None and not admitted.tool.spec.read_only:  # it was taken for a read, before a plugin came or went
+            return ToolResult.failed(StateChanged("The tools changed at that very moment. Make the call again."))
+        named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
+        tool_context = context.tool_context(
+            admitted.permissions, intend=intend, named=named, hidden=admitted.judged.hidden
+        )
+        if hold is not None:
+            tool_context = replace(
+                tool_context,
+                progress=progress,
+                named_network=admitted.judged.named_literally,
+                weigh=lambda changes: self._gate.weigh(
+                    call, changes, context.workspace.root, autonomy=admitted.autonomy
+                ),
+                hold=hold,
+                asks_at_commit=admitted.asks_at_commit,
+                held=call.held,
+            )
+        try:
+            return await admitted.tool.run(admitted.prepared, tool_context)
+        except RejectedByUser as denied:
+            return failed_result(denied)
+        except (ToolFault, Refusal) as error:
+            return ToolResult.failed(error)
+
+    async def _settle(
+        self,
+        context: TurnContext,
+        call: Call,
+        result: ToolResult,
+        taken: Sequence[Snapshot] = (),
+        *,
+        message_id: str | None = None,
+    ) -> None:
+        """Result, message, snapshot and events in one transaction. What waited for this call waits no longer."""
+        if call.held is not None:
+            result = result_of_held(call.held, result)
+            await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
+        settled, message, event = self._settled(context, call, result, message_id)
+        events = (event, *(event_factory.snapshot(each) for each in taken), *context.plan_news(settled))
+        await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
+        context.put(settled)
+        context.history.append(message)
+
+    def _settled(
+        self, context: TurnContext, call: Call, result: ToolResult, message_id: str | None = None
+    ) -> tuple[Call, Message, NewEvent]:
+        settled = replace(call, state=CallState.SETTLED, result=result)
+        message = result_message(
+            settled, result, message_id=message_id or self._clock.new_id(), at=self._clock.now(), role=context.role.name
+        )
+        return settled, message, event_factory.tool_result(settled, result)
+
+    async def _park(self, context: TurnContext, approvals: list[Approval]) -> None:
+        """The approvals, the turn at rest and the chat's state become durable together."""
+        asked = {approval.tool_call_id: approval for approval in approvals}
+        known = {approval.id for approval in await self._store.approvals(context.chat.id)}
+        new = [approval for approval in approvals if approval.id not in known]
+        calls = [replace(call, state=CallState.ASKING) for call in context.open_calls() if call.id in asked]
+        context.turn = replace(
+            context.turn, state=TurnState.PARKED, seconds=context.seconds_at(self._clock.monotonic())
+        )
+        writes: list[Write] = [*calls, *new, context.turn, SetChat(state=ChatState.AWAITING_APPROVAL)]
+        await self._journal.write(
+            Change(context.chat.id, tuple(writes), tuple(event_factory.permission_request(a) for a in new))
+        )
+        for call in calls:
+            context.put(call)
+
+    def _only_reads(self, call: Call) -> bool:
+        tool = self._toolbox.find(call.tool)
+        return tool is None or tool.spec.read_only
+
+
+def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, role: str) -> Message:
+    return Message(
+        id=message_id,
+        chat_id=call.chat_id,
+        role=Speaker.TOOL,
+        content=result.content,
+        message_type=MessageType.TOOL_RESULT,
+        payload=event_factory.result_json(call, result),
+        agent_role=role,
+        turn_id=call.turn_id,
+        created_at=at,
+    )
+
+
+def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:
+    """Neighbouring reads for one step of a plan, or for none, form one group; every other call is a group of its own."""
+    for (only_reads, _), group in groupby(calls, key=lambda call: (reads(call), call.plan_step)):
+        if only_reads:
+            yield list(group)
+        else:
+            yield from ([call] for call in group)
+
+
+def _done(settled: list[Call]) -> CallsDone:
+    return CallsDone(terminate=any(map(_terminates, settled)), faults=sum(map(_is_fault, settled)))
+
+
+def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
+    """Whether the step that covers a call names a file by its own name."""
+    patterns = [path for step in plan.steps if step.id == step_id for path in step.paths]
+    return lambda path: any(names_file(pattern, path) for pattern in patterns)
+
+
+def _terminates(call: Call) -> bool:
+    """Only a call that succeeded ends a turn: after a failed step nothing is done."""
+    return call.terminate and call.result is not None and call.result.status is Status.OK
+
+
+def _is_fault(call: Call) -> bool:
+    return call.result is not None and call.result.was_model_fault

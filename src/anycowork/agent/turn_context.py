@@ -1,0 +1,317 @@
+"""A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from types import MappingProxyType
+
+from anycowork.agent.expected_actions import ExpectedAction, asks_only, not_begun, not_made, not_tried
+from anycowork.agent.injection_detector import InjectionDetector
+from anycowork.agent.plan_progress import PlanProgress, was_deferred
+from anycowork.agent.reply_parser import FoundCall
+from anycowork.agent.reply_stream import ReplyStream
+from anycowork.agent.write_buffer import WriteBuffer
+from anycowork.domain.chats import Chat, Turn
+from anycowork.domain.errors import AnyCoworkError, FileExists, RepeatedCall, StepNotReady
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Write
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.plan import Plan
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Toolbox, ToolContext, Workspace, names_nothing
+from anycowork.domain.roles import Permission, RoleDefinition
+from anycowork.domain.tools import Call, CallState, Intent, Status
+from anycowork.prompts.history_budget import shown_result
+from anycowork.prompts.tool_selection import opening_request
+from anycowork.prompts.window import Window
+
+_SHORT_FILE = 1_500  # characters
+_EMPTY = sha256().hexdigest()
+_CIRCLE = 12  # calls: a model that comes back to one within so many goes round
+
+
+@dataclass(slots=True)
+class TurnContext:
+    """Mutable on purpose, and owned by one segment: everything in it is also in the journal, or will be with the next thing written."""
+
+    chat: Chat
+    turn: Turn
+    role: RoleDefinition
+    workspace: Workspace
+    toolbox: Toolbox
+    history: list[Message]  # of a long chat its end
+    calls: list[Call]
+    progress: PlanProgress | None = None
+    beginning: Sequence[Message] = ()  # of the chat, where `history` is only its end
+    system_prompt: str | None = None
+    listener: ReplyStream | None = None
+    rejected_answers: int = 0  # how often an answer was not taken for the end
+    must_call: bool = False  # a small model's answer was not taken: next it can only call
+    brief: bool = False  # the model that answers is a small one
+    started: float = 0.0
+    seconds_before: float = 0.0
+    deadline: asyncio.Timeout | None = None
+    finished_steps: int = 0  # of the plan, when its limits last began anew
+    pending: list[Write] = field(default_factory=list)
+    announcements: list[NewEvent] = field(default_factory=list)
+    unwritten: WriteBuffer = field(default_factory=WriteBuffer)
+    window: Window = field(default_factory=Window)
+    image_bytes: dict[str, bytes] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+    _open: dict[str, Call] = field(default_factory=dict)
+    _results: InjectionDetector = field(init=False)
+    _looked_through: int = 0
+    _read: dict[str, str] = field(default_factory=dict)
+    _read_so_far: Mapping[str, str] = field(init=False)
+    _refused: list[Call] = field(default_factory=list)
+    _user_text: str = ""
+    _opening: str | None = None
+
+    def __post_init__(self) -> None:
+        self._read_so_far = MappingProxyType(self._read)
+        self._results = InjectionDetector(spec.name for spec in self.toolbox.specs() if not spec.read_only)
+        known, self.calls = self.calls, []
+        self.issue(known)
+        said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
+        self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
+        self.finished_steps = self.progress.count_finished() if self.progress else 0
+
+    def reject_answer(self) -> None:
+        """An answer was not taken for the end: a small model can only call next."""
+        self.rejected_answers += 1
+        self.must_call = True
+
+    @property
+    def plan(self) -> Plan | None:
+        """The approved plan that the turn carries out."""
+        return self.progress.plan if self.progress else None
+
+    def bound(self, call: Call) -> Call:
+        """The call with the step of the plan that it belongs to; calls after it in the same reply know of it."""
+        if self.progress is None:
+            return call
+        bound = self.progress.bound(call)
+        self.progress.put(bound)
+        return bound
+
+    def plan_news(self, *calls: Call) -> tuple[NewEvent, ...]:
+        """The event to tell of these calls, if the status of a step of the plan changed with them."""
+        return self.progress.news(self.turn, *calls) if self.progress else ()
+
+    def take_pending(self) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:
+        """What is part of the next change: what an answer cost, or what a read brought."""
+        writes, drafts = tuple(self.pending), tuple(self.announcements)
+        self.pending, self.announcements = [], []
+        return writes, drafts
+
+    def request(self) -> str:
+        """The words that began the turn."""
+        return next((m.content for m in reversed(self.history) if m.id == self.turn.message_id), "")
+
+    def opening(self) -> str:
+        """The words that began the chat: they choose among tools that are too many, and stay the same in every turn."""
+        if self._opening is None:
+            self._opening = opening_request(self.beginning or self.history)
+        return self._opening
+
+    def seconds_at(self, now: float) -> float:
+        """Time at work in this turn; waiting for a person is not in it."""
+        return self.seconds_before + now - self.started
+
+    def issue(self, calls: Iterable[Call]) -> None:
+        """These calls follow those that are known."""
+        for call in calls:
+            self._places[call.id] = len(self.calls)
+            self.calls.append(call)
+            self.put(call)
+
+    def open_calls(self) -> list[Call]:
+        """In the order they were issued."""
+        return list(self._open.values())
+
+    def last_failure(self) -> Call | None:
+        """The newest call of the turn, if it went wrong."""
+        last = next((call for call in reversed(self.calls) if call.state is CallState.SETTLED), None)
+        failed = last is not None and last.result is not None and last.result.status is Status.ERROR
+        return last if failed else None
+
+    def put(self, call: Call) -> None:
+        """In the place of the call as it was known."""
+        self.calls[self._places[call.id]] = call
+        if call.state is CallState.SETTLED:
+            self._open.pop(call.id, None)
+        else:
+            self._open[call.id] = call
+        self._learn(call)
+
+    def call(self, call_id: str) -> Call:
+        return self.calls[self._places[call_id]]
+
+    def tool_context(
+        self,
+        permissions: frozenset[Permission] | None = None,
+        *,
+        intend: Callable[[Intent], Awaitable[None]] | None = None,
+        named: Callable[[str], bool] = names_nothing,
+        hidden: Hidden = NOTHING_HIDDEN,
+    ) -> ToolContext:
+        """What was read in this turn, with the hash it had then, and the words the user gave. Without `permissions`, the role's."""
+        return ToolContext(
+            self.workspace,
+            self.role.permissions if permissions is None else permissions,
+            self._read_so_far,
+            self._user_text,
+            wary=self.brief,
+            intend=intend,
+            named=named,
+            hidden=hidden,
+        )
+
+    def _learn(self, call: Call) -> None:
+        """What a settled call tells of the files, and of what was refused."""
+        if call.result is None:
+            return
+        if call.result.status in (Status.REFUSED, Status.DENIED) and not _was_a_repeat(call):
+            self._refused.append(call)
+        if call.result.status is Status.OK and call.result.facts:
+            self._learn_file(call.result.facts)
+
+    @property
+    def was_denied(self) -> bool:
+        """Whether a person denied a call of this turn."""
+        return any(call.result is not None and call.result.status is Status.DENIED for call in self._refused)
+
+    def _learn_file(self, facts: Json) -> None:
+        path, seen, after = facts.get("path"), facts.get("sha256"), facts.get("after")
+        if not isinstance(path, str):
+            return
+        if facts.get("whole") is True and isinstance(seen, str):
+            self._read[path] = seen
+        elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
+            self._read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
+
+    def occurs_in_result(self, call: FoundCall) -> bool:
+        """The same call occurs in an earlier tool result, however it is spelt there: someone may have planted it."""
+        for message in self.history[self._looked_through :]:
+            if message.message_type is MessageType.TOOL_RESULT and not _our_own_words(message):
+                self._results.take(shown_result(message).content)  # what no model is shown steers none
+        self._looked_through = len(self.history)
+        return self._results.holds(call)
+
+    def earlier_failure(self, call: Call) -> Call | None:
+        """The same call made before in this turn, if it failed for good or nothing has succeeded since. A step of a workflow is none:
+        whoever wrote it there meant it to be made again."""
+        if call.provenance.workflow is not None:
+            return None
+        for earlier in reversed(self.calls):
+            if earlier.id == call.id or earlier.result is None or _was_a_repeat(earlier) or was_deferred(earlier):
+                continue
+            same = earlier.tool == call.tool and earlier.parameters == call.parameters
+            status = earlier.result.status
+            if same and status in (Status.REFUSED, Status.DENIED, Status.ERROR):
+                return None if earlier.result.was_model_fault else earlier
+            if status is Status.OK:
+                return self._refused_before(call)
+        return None
+
+    def only_reads(self, call: Call) -> bool:
+        tool = self.toolbox.find(call.tool)
+        return tool is None or tool.spec.read_only
+
+    def is_command(self, call: Call) -> bool:
+        tool = self.toolbox.find(call.tool)
+        return tool is not None and tool.spec.runs_commands
+
+    def owed(self) -> ExpectedAction | None:
+        """What the request asks for, where nothing of the kind was done in the turn."""
+        ran = any(map(self.is_command, self.calls))
+        changed = any(_changed(call) for call in self.calls)
+        if self.plan:
+            return not_begun(self.plan, ran=ran, changed=changed, role=self.role)
+        return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
+
+    def missing(self) -> list[str]:
+        """Files that the request names to be made, and that are not there, or there with nothing in them."""
+        may = self.plan is None and Permission.CREATE_FILES in self.role.permissions
+        return not_made(self._user_text, self._is_there) if may else []
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return self.workspace.file_hash(path) not in (None, _EMPTY)
+        except AnyCoworkError:
+            return True  # nothing that could be asked for here
+
+    def has_file(self, path: str) -> bool:
+        try:
+            return self.workspace.file_hash(path) is not None
+        except AnyCoworkError:
+            return False
+
+    def all_requests(self) -> str:
+        """All that a person said in this chat."""
+        return "\n".join(message.content for message in self.history if message.role is Speaker.USER)
+
+    def asks_only(self) -> bool:
+        """The person wants to know something, and nothing changed."""
+        return self.plan is None and asks_only(self._user_text)
+
+    def unfit_forms(self) -> frozenset[str]:
+        """How a small model must not change a file now. It rewrites a short file well, and does not find the pieces of one;
+        of a long one it forgets most."""
+        seen = [
+            call.result.content for call in self.calls if call.tool == "read_file" and _succeeded(call) and call.result
+        ]
+        if not seen:
+            return frozenset()
+        return frozenset({"update_file.edits" if len(max(seen, key=len)) <= _SHORT_FILE else "update_file.content"})
+
+    def repeated_tools(self) -> frozenset[str]:
+        """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
+        since: list[Call] = []
+        for call in reversed(self.calls[-_CIRCLE:]):
+            if call.intent is not None and _succeeded(call):
+                break
+            if call.result is not None:
+                since.append(call)
+        if not since or not (_was_a_repeat(since[0]) or _comes_again(since)):
+            return frozenset()
+        return frozenset(call.tool for call in since)
+
+    def _refused_before(self, call: Call) -> Call | None:
+        same = (one for one in self._refused if (one.tool, one.parameters) == (call.tool, call.parameters))
+        return next(same, None)
+
+
+def _succeeded(call: Call) -> bool:
+    return call.result is not None and call.result.status is Status.OK
+
+
+def _our_own_words(message: Message) -> bool:
+    """A refusal names the call that it refuses, an objection of the house quotes only what was looked at before, and who is told that
+    a file exists is told which tool to use instead, and whoever is too early which step comes first: no file or program speaks in these."""
+    match message.payload:
+        case {"status": Status.REFUSED | Status.DENIED} | {"tool_call_id": None}:
+            return True
+        case {"error": {"code": FileExists.code | StepNotReady.code}}:
+            return True
+        case _:
+            return False
+
+
+def _changed(call: Call) -> bool:
+    """It changed something; a command that ran well may have changed nothing."""
+    if not _succeeded(call) or call.result is None or call.intent is None:
+        return False
+    return call.intent.command is None or bool(call.result.facts.get("changed"))
+
+
+def _comes_again(calls: list[Call]) -> bool:
+    """The first of them was made before, among the others."""
+    first = calls[0]
+    if [call.parameters for call in calls].count(first.parameters) == 1:
+        return False  # as nearly always
+    return any(call.tool == first.tool and call.parameters == first.parameters for call in calls[1:])
+
+
+def _was_a_repeat(call: Call) -> bool:
+    return call.result is not None and call.result.error is not None and call.result.error.code == RepeatedCall.code

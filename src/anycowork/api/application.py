@@ -1,0 +1,149 @@
+"""Puts the entrance, the checks and the routes together. The outermost stands last."""
+
+import asyncio
+from collections import Counter
+
+import msgspec
+from fastapi import FastAPI, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from anycowork import __version__
+from anycowork.api.errors import ErrorMiddleware, catch_errors
+from anycowork.api.gateway.app import Gateway
+from anycowork.api.gateway.metering import Meter
+from anycowork.api.middleware.allowed_hosts import AllowedHosts
+from anycowork.api.middleware.auth import AuthMiddleware, Credentials, Reader
+from anycowork.api.middleware.auth_throttle import AuthThrottle
+from anycowork.api.middleware.body import BodyLimit
+from anycowork.api.middleware.idempotency import IdempotencyMiddleware
+from anycowork.api.middleware.methods import HeadAsGet
+from anycowork.api.middleware.security_headers import SecurityHeaders
+from anycowork.api.openapi import describe
+from anycowork.api.router import Router
+from anycowork.api.routes import (
+    approvals,
+    audit,
+    chats,
+    health,
+    keys,
+    local_models,
+    messages,
+    page,
+    plans,
+    providers,
+    questions,
+    roles,
+    rules,
+    session,
+    settings,
+    snapshots,
+    storage,
+    system_prompts,
+    usage,
+    workflows,
+    workspaces,
+)
+from anycowork.api.sse import EventStreams
+from anycowork.chats.services import Services
+
+NOUNS = (
+    chats,
+    messages,
+    roles,
+    approvals,
+    rules,
+    questions,
+    plans,
+    snapshots,
+    system_prompts,
+    audit,
+    usage,
+    providers,
+    local_models,
+    settings,
+    keys,
+    session,
+    workflows,
+    workspaces,
+    storage,
+    health,
+    page,
+)
+
+
+def create_api(services: Services) -> ASGIApp:
+    """The server's ASGI app. A request passes, from outside in: headers, errors, entrance, gateway, body, idempotency, streams, routes."""
+    answers: Counter[int] = Counter()
+    passed_on: Counter[str] = Counter()
+    app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
+    app = IdempotencyMiddleware(app, services.receipts)
+    app = BodyLimit(app, max_bytes=services.request_limit_bytes)
+    meter = Meter(services.ledger, services.clock)
+    app = Gateway(app, services.upstreams, meter, max_bytes=services.request_limit_bytes, requests=passed_on)
+    app = AuthMiddleware(
+        app,
+        credentials=Credentials(services.token, services.keys),
+        sessions=services.sessions,
+        neighbourhood=AllowedHosts.of(services.host, services.allowed_hosts),
+        slowdown=AuthThrottle(services.clock, services.sleep),
+    )
+    app = SecurityHeaders(ErrorMiddleware(app), answers)
+    return _HttpOnly(app)
+
+
+class _HttpOnly:
+    """Nothing is started or ended with the app, and no websocket is spoken here."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        match scope["type"]:
+            case "http":
+                await self._app(scope, receive, send)
+            case "lifespan":
+                await _acknowledge_lifespan(receive, send)
+            case _:
+                await send({"type": "websocket.close", "code": 1000})
+
+
+async def _acknowledge_lifespan(receive: Receive, send: Send) -> None:
+    for moment in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{moment}.complete"})
+
+
+def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) -> FastAPI:
+    app = FastAPI(
+        title="AnyCowork",
+        version=__version__,
+        summary="People and agents work on real files together.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.services = services
+    app.state.answers = answers
+    app.state.passed_on = passed_on
+    catch_errors(app)
+    for routes in (*(noun.routes for noun in NOUNS), _description(app, services)):
+        # Not by `include_router`: at the first request that makes each route anew, with the app's defaults, of which these need none.
+        app.router.routes.extend(routes.routes)
+    return app
+
+
+def _description(app: FastAPI, services: Services) -> Router:
+    routes = Router(include_in_schema=False)
+    document: list[bytes] = []
+
+    def written() -> bytes:
+        return msgspec.json.encode(describe(app, [role.name for role in services.roles.all()]))
+
+    @routes.get("/openapi.json")
+    async def openapi(principal: Reader) -> Response:
+        if not document:  # made in a thread: it takes most of a second, and everybody else would wait for it
+            document.append(await asyncio.to_thread(written))
+        return Response(document[0], media_type="application/json")
+
+    return routes

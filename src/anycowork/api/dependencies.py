@@ -1,0 +1,16 @@
+"""What routes are given: the services container, out of the application's state."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from anycowork.chats.services import Services
+
+
+async def _services_of(request: Request) -> Services:
+    services = request.app.state.services
+    assert isinstance(services, Services)
+    return services
+
+
+ServicesDep = Annotated[Services, Depends(_services_of)]

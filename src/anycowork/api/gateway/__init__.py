@@ -1,0 +1,1 @@
+"""The OpenAI-compatible passthrough and its metering. Adds no prompt."""

@@ -1,0 +1,161 @@
+"""Holds client keys to their limits: something is set aside before a request goes on, and settled when its answer has passed.
+
+All of it happens in memory, in one step of the event loop, so that requests side by side cannot both take the last token.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import assert_never
+
+import msgspec
+
+from anycowork.chats.services import KeyLedger
+from anycowork.domain.errors import KeyLimitReached, KeyUsedUp
+from anycowork.domain.metering import NANOS, Account, Excess, Expected, KeyLimit, Price, Reservation, Used
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal, PrincipalKind
+
+BYTES_PER_TOKEN = 4
+GUESSED_COMPLETION = 4096
+NOTHING = Expected(0, 0, bounded=True)
+_WITHOUT_COMPLETION = "/v1/embeddings"
+
+
+class MeteredRequest(msgspec.Struct):
+    """What is read of a request: who should answer, and how much at most."""
+
+    model: str | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    max_output_tokens: int | None = None
+    n: int | None = None
+
+
+class _Addressed(msgspec.Struct):
+    model: str | None = None
+
+
+UNREAD = MeteredRequest()
+_WISH = msgspec.json.Decoder(MeteredRequest)
+_ADDRESS = msgspec.json.Decoder(_Addressed)
+
+
+def read_metered_request(body: bytes) -> MeteredRequest:
+    """Fields that are not what they should be count as not given: the provider says what is wrong with such a body."""
+    try:
+        return _WISH.decode(body)
+    except RecursionError:
+        return UNREAD
+    except ValueError:
+        return MeteredRequest(model=_model_named_in(body))
+
+
+def _model_named_in(body: bytes) -> str | None:
+    try:
+        return _ADDRESS.decode(body).model
+    except (ValueError, RecursionError):
+        return None
+
+
+def expected_usage(path: str, wish: MeteredRequest, size: int) -> Expected:
+    """From the body's size and the bounds it names. A negative bound is none."""
+    prompt = -(-size // BYTES_PER_TOKEN)
+    if path == _WITHOUT_COMPLETION:
+        return Expected(prompt, 0, bounded=True)
+    named = [bound for bound in (wish.max_tokens, wish.max_completion_tokens, wish.max_output_tokens) if bound]
+    answers = max(1, wish.n or 1)
+    if not named or min(named) < 0:
+        return Expected(prompt, GUESSED_COMPLETION * answers, bounded=False)
+    return Expected(prompt, max(named) * answers, bounded=True)
+
+
+class Metered:
+    """One request's reservation. Settled once; left alone, it counts in full, as an estimate."""
+
+    def __init__(self, reservation: Reservation) -> None:
+        self.expected = reservation.granted
+        self.used = reservation.granted
+
+    def settle(self, used: Used) -> None:
+        self.used = used
+
+
+class Meter:
+    """Counts client keys. The owner is not counted."""
+
+    def __init__(self, ledger: KeyLedger, clock: Clock) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._accounts: dict[str, Account] = {}
+
+    async def account(self, principal: Principal) -> Account | None:
+        """None for whoever is not counted."""
+        if principal.kind is not PrincipalKind.CLIENT_KEY:
+            return None
+        known = self._accounts.get(principal.id)
+        if known is None:
+            opened = await self._ledger.account(principal.id, self._clock.now()[:10])
+            known = self._accounts.setdefault(principal.id, opened)  # another request may have been quicker
+        return known
+
+    @contextmanager
+    def reserved(
+        self, account: Account | None, expected: Expected, price: Price | None, *, name: str
+    ) -> Iterator[Metered | None]:
+        """Sets aside what is expected; at the end, whatever happened, counts what was used. Raises: KeyLimitReached."""
+        if account is None:
+            yield None
+            return
+        now = self._clock.now()
+        given = account.reserve(expected, price, date=now[:10], at=self._clock.monotonic(), now=now)
+        if isinstance(given, Excess):
+            raise _refusal(given, name, now)
+        self._ledger.changed(given.day)
+        metered = Metered(given)
+        try:
+            yield metered
+        finally:
+            given.settle(metered.used)
+            self._ledger.changed(given.day)
+
+
+# --- what a refused program is told
+
+
+def _refusal(excess: Excess, name: str, now: str) -> KeyLimitReached:
+    allowed, period = _amount(excess.limit, excess.allowed)
+    limit = f"The client key '{name}' has a limit of {allowed} a {period}"
+    if excess.limit is KeyLimit.REQUESTS_PER_MINUTE:
+        words = f"{limit}, and they are used up. Ask again in {excess.seconds} s."
+        return KeyLimitReached(words, param=excess.limit, retry_after=excess.seconds or 1)
+    asked, left = _amount(excess.limit, excess.needed)[0], _amount(excess.limit, excess.left)[0]
+    why = f"{limit}: this request may take {asked}, {left} are left"
+    if excess.seconds is not None:
+        words = f"{why} while other requests of it are under way. Ask again when they have ended."
+        return KeyLimitReached(words, param=excess.limit, retry_after=excess.seconds)
+    midnight, seconds = _next_day(now)
+    words = (
+        f"{why}. It lifts at {midnight}. Ask for less (max_tokens), or have the owner make a key with a higher limit."
+    )
+    return KeyUsedUp(words, param=excess.limit, retry_after=seconds)
+
+
+def _amount(limit: KeyLimit, amount: int) -> tuple[str, str]:
+    """So much of it, and for how long."""
+    match limit:
+        case KeyLimit.REQUESTS_PER_MINUTE:
+            return f"{amount} requests", "minute"
+        case KeyLimit.TOKENS_PER_DAY:
+            return f"{amount} tokens", "day"
+        case KeyLimit.SPEND_PER_DAY:
+            return f"${amount / NANOS:.6g}", "day"
+        case _:
+            assert_never(limit)
+
+
+def _next_day(now: str) -> tuple[str, int]:
+    """Midnight in UTC, and the seconds until then."""
+    moment = datetime.fromisoformat(now)
+    midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return f"{midnight:%Y-%m-%d} 00:00 UTC", max(1, int((midnight - moment).total_seconds()) + 1)

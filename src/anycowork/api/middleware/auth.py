@@ -1,0 +1,227 @@
+"""Who asks: a bearer token, a client key, or a browser with its cookie and its page key. Every request past this entrance has a Principal.
+
+The cookie alone opens nothing: browsers send it to every port of this host. See docs/adr/0052.
+Host and origin are checked first, so that a forged request learns nothing. What a principal may do is said by each route.
+"""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, NoReturn
+from urllib.parse import parse_qs
+
+from fastapi import Depends, Request
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Asked
+
+from anycowork.api.asgi import header, send_bytes
+from anycowork.api.middleware.allowed_hosts import AllowedHosts
+from anycowork.api.middleware.auth_throttle import AuthThrottle
+from anycowork.chats.services import ClientKeysPort, Sessions
+from anycowork.domain.errors import NotAllowed, Unauthenticated
+from anycowork.domain.principals import Principal, PrincipalKind, Scope
+
+OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
+CLIENT_KEY_PREFIX = "sk-ac-"
+_OPEN = frozenset({"/", "/healthz", "/readyz"})
+_ASSETS = "/assets/"
+PASSTHROUGH_PATHS = frozenset({"/v1/models", "/v1/chat/completions", "/v1/responses", "/v1/embeddings"})
+"""All that a client key reaches, and each of the models by its name. What else lies under /v1 is for people."""
+ONE_MODEL = "/v1/models/"
+SESSION = "/session"
+_COOKIE_SECONDS = 180 * 24 * 3600
+PAGE_KEY_HEADER = b"x-anycowork-page-key"
+
+
+def new_client_key() -> str:
+    return CLIENT_KEY_PREFIX + secrets.token_urlsafe(32)
+
+
+def key_hash(key: str) -> str:
+    """What is stored of a client key. Keys are long and random, so a plain digest is enough."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class Credentials:
+    """Which words let someone in. The token itself is not kept: only digests, compared in constant time."""
+
+    def __init__(self, token: str, keys: ClientKeysPort) -> None:
+        self._digest = _digest(token)
+        self._keys = keys
+
+    def is_token(self, word: str) -> bool:
+        return hmac.compare_digest(_digest(word), self._digest)
+
+    async def holder(self, bearer: str) -> Principal | None:
+        if bearer.startswith(CLIENT_KEY_PREFIX):
+            return await self._keys.find(key_hash(bearer))
+        return OWNER if self.is_token(bearer) else None
+
+
+class AuthMiddleware:
+    """Bare ASGI. Puts the Principal into the scope, or answers that there is none."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        credentials: Credentials,
+        sessions: Sessions,
+        neighbourhood: AllowedHosts,
+        slowdown: AuthThrottle,
+    ) -> None:
+        self._app = app
+        self._credentials, self._sessions = credentials, sessions
+        self._neighbourhood, self._slowdown = neighbourhood, slowdown
+
+    async def __call__(self, scope: Asked, receive: Receive, send: Send) -> None:
+        open_to_all = scope["path"] in _OPEN or _is_asset(scope)
+        cookie = cookie_in(scope, self._sessions.cookie_name)
+        if _is_asset(scope):
+            self._neighbourhood.check_host(scope)
+        else:
+            self._neighbourhood.check(scope, by_cookie=cookie is not None and not open_to_all)
+        if scope["path"] == "/" and scope["method"] == "GET" and (token := _query_token(scope)) is not None:
+            await self._welcome(token, scope, send)
+            return
+        if not open_to_all and not _brings_a_code(scope):
+            scope["principal"] = await self._identify(scope, cookie)
+        await self._app(scope, receive, send)
+
+    async def _welcome(self, token: str, scope: Asked, send: Send) -> None:
+        """Trades the token in the address for a cookie and a one-time code, and takes it out of the address bar.
+
+        The code stands in the fragment, which browsers send to no server. The page trades it for its page key.
+        """
+        scope["query_string"] = b""  # The server logs this very dictionary: the token must not be in it any more.
+        if not self._credentials.is_token(token):
+            await self._refuse(scope)
+        code, session = self._sessions.offer()
+        cookie = session_cookie(self._sessions.cookie_name, session.cookie, scope)
+        headers = [(b"location", f"/#code={code}".encode()), (b"set-cookie", cookie.encode())]
+        await send_bytes(send, 303, b"", content_type=b"text/plain", headers=headers)
+
+    async def _identify(self, scope: Asked, cookie: str | None) -> Principal:
+        bearer = _bearer(scope)
+        if bearer is not None:
+            principal = await self._credentials.holder(bearer)
+        else:
+            principal = self._by_session(scope, cookie)
+        if principal is None:
+            await self._refuse(scope)
+        _keep_to_passthrough(principal, scope["path"])
+        return principal
+
+    def _by_session(self, scope: Asked, cookie: str | None) -> Principal | None:
+        """Raises: Unauthenticated if the browser brings no cookie, or no page key with it."""
+        page_key = header(scope, PAGE_KEY_HEADER)
+        if cookie is None or page_key is None:
+            raise Unauthenticated(
+                "This needs the server's token: send 'Authorization: Bearer <token>'. In a browser, open this server's page and "
+                "sign in; its cookie alone opens nothing."
+            )
+        return OWNER if self._sessions.is_open(cookie, page_key) else None
+
+    async def _refuse(self, scope: Asked) -> NoReturn:
+        await self._slowdown.after_wrong(_peer(scope))
+        raise Unauthenticated(
+            "This token is not the right one. The server's data folder has it; 'anycowork doctor' says where."
+        )
+
+
+def session_cookie(name: str, value: str, scope: Asked) -> str:
+    """Lasts as long as a session does."""
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_COOKIE_SECONDS}{secure}"
+
+
+def expired_cookie(name: str, scope: Asked) -> str:
+    secure = "; Secure" if scope.get("scheme") == "https" else ""
+    return f"{name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0{secure}"
+
+
+def _brings_a_code(scope: Asked) -> bool:
+    """Signing in without the token: the route itself asks for a one-time code."""
+    return bool(scope["path"] == SESSION and scope["method"] == "POST" and header(scope, b"authorization") is None)
+
+
+def _is_asset(scope: Asked) -> bool:
+    """The same public bytes for everyone: no cookie counts, and the frame that draws diagrams, which has no origin, reads its script."""
+    return bool(scope["path"].startswith(_ASSETS) and scope["method"] in ("GET", "HEAD"))
+
+
+def _keep_to_passthrough(principal: Principal, path: str) -> None:
+    reached = path in PASSTHROUGH_PATHS or path.startswith(ONE_MODEL)
+    if principal.kind is PrincipalKind.CLIENT_KEY and not reached:
+        raise NotAllowed(
+            f"The client key '{principal.name}' reaches {', '.join(sorted(PASSTHROUGH_PATHS))} only, "
+            f"and this is {path[:100]}. {_way_out(path)}"
+        )
+
+
+def _way_out(path: str) -> str:
+    """Who set up a program in a hurry gave it the base URL without its /v1, or with two of them."""
+    meant = "/".join(["", "v1", *(word for word in path.split("/") if word not in ("", "v1"))])
+    if meant in PASSTHROUGH_PATHS:
+        return "Let the program's base URL end with /v1."
+    return "What else there is needs the server's token."
+
+
+# --- what each route says it needs
+
+
+def needs(
+    scope: Scope,
+) -> Callable[[Request], Coroutine[Any, Any, Principal]]:  # Any: what a coroutine yields is asyncio's affair
+    """A dependency that gives the route its Principal, and refuses one that lacks the scope."""
+
+    async def principal_of(request: Request) -> Principal:
+        return principal_in(request.scope, scope)
+
+    return principal_of
+
+
+def principal_in(asked: Asked, scope: Scope) -> Principal:
+    """Raises: Unauthenticated; NotAllowed if the principal lacks this scope."""
+    principal = asked.get("principal")
+    if not isinstance(principal, Principal):
+        raise Unauthenticated("This needs the server's token.")
+    principal.require(scope)
+    return principal
+
+
+Reader = Annotated[Principal, Depends(needs(Scope.READ))]
+Sender = Annotated[Principal, Depends(needs(Scope.SEND))]
+Decider = Annotated[Principal, Depends(needs(Scope.DECIDE))]
+Manager = Annotated[Principal, Depends(needs(Scope.MANAGE))]
+
+
+# --- reading the request
+
+
+def _digest(word: str) -> bytes:
+    return hashlib.sha256(word.encode("utf-8", "surrogateescape")).digest()
+
+
+def _bearer(scope: Asked) -> str | None:
+    kind, _, word = (header(scope, b"authorization") or "").partition(" ")
+    return word.strip() if kind.lower() == "bearer" else None
+
+
+def cookie_in(scope: Asked, name: str) -> str | None:
+    """Not by `http.cookies`: it gives up at the first odd cookie, and other servers on this host set what they like."""
+    for pair in (header(scope, b"cookie") or "").split(";"):
+        key, _, value = pair.strip().partition("=")
+        if key == name:
+            return value
+    return None
+
+
+def _query_token(scope: Asked) -> str | None:
+    return next(iter(parse_qs(scope["query_string"].decode("latin-1")).get("token", ())), None)
+
+
+def _peer(scope: Asked) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"

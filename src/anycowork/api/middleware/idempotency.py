@@ -1,0 +1,143 @@
+"""`Idempotency-Key`: a request sent twice is done once, and answered twice alike. The key is durable before the effect, the answer after."""
+
+import asyncio
+import hashlib
+import logging
+import re
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from anycowork.api.asgi import JSON, header, send_bytes
+from anycowork.api.middleware.body import body_of
+from anycowork.chats.services import IdempotencyPort, RememberedAnswer
+from anycowork.domain.errors import Conflict, Invalid, StorageFault
+from anycowork.domain.principals import Principal
+
+log = logging.getLogger("anycowork.api")
+
+_KEY = re.compile(r"[!-~]{1,200}")
+# Neither passes here: answers of the passthrough are streams, and those of a sign-in are secrets that nothing stores.
+_NOT_KEPT = ("/v1/", "/session")
+TWIN_SECONDS = 10.0
+_REPEATED = (b"idempotent-replay", b"true")
+
+
+class KeyInFlight(Conflict):
+    code = "idempotency_in_flight"
+
+
+class KeyUnknown(Conflict):
+    code = "idempotency_unknown"
+
+
+class KeyReused(Invalid):
+    code = "idempotency_key_reused"
+
+
+class IdempotencyMiddleware:
+    """Only answers that did something (2xx) are kept: a 4xx changed nothing, so its key may be used again. After a 5xx nobody
+    can be sure, and the key says so."""
+
+    def __init__(self, app: ASGIApp, receipts: IdempotencyPort) -> None:
+        self._app = app
+        self._receipts = receipts
+        self._in_flight: dict[tuple[str, str], asyncio.Event] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal, key = scope.get("principal"), _key_of(scope)
+        if key is None or not isinstance(principal, Principal):
+            await self._app(scope, receive, send)
+            return
+        mark = (principal.label(), key)
+        await self._twin_answered(mark)
+        over = self._in_flight[mark] = asyncio.Event()
+        try:
+            await self._once(mark, scope, receive, send)
+        finally:
+            del self._in_flight[mark]
+            over.set()
+
+    async def _twin_answered(self, mark: tuple[str, str]) -> None:
+        """Waits until no request with this key is under way: what it was answered is then the answer here, too. Raises: KeyInFlight."""
+        try:
+            async with asyncio.timeout(TWIN_SECONDS):
+                while twin := self._in_flight.get(mark):
+                    await twin.wait()
+        except TimeoutError:
+            raise KeyInFlight(
+                "A request with this Idempotency-Key is being worked on. Ask again in a moment.",
+                param="Idempotency-Key",
+            ) from None
+
+    async def _once(self, mark: tuple[str, str], scope: Scope, receive: Receive, send: Send) -> None:
+        path, body_hash = scope["path"], hashlib.sha256(body_of(scope)).hexdigest()
+        earlier = await self._receipts.begin(*mark, path=path, body_hash=body_hash)
+        if earlier is not None:
+            status, body = _same_answer(earlier, path, body_hash)
+            await send_bytes(send, status, body, content_type=JSON, headers=[_REPEATED])
+            return
+        kept = _Kept()
+        await self._app(scope, receive, kept)
+        await self._settle(mark, kept)
+        await kept.release(send)
+
+    async def _settle(self, mark: tuple[str, str], kept: "_Kept") -> None:
+        try:
+            if 200 <= kept.status < 300:
+                await self._receipts.finish(*mark, status=kept.status, response=kept.body)
+            elif kept.status < 500:
+                await self._receipts.abandon(*mark)
+        except StorageFault:
+            # The effect is true even if its receipt is not: the caller gets the answer, a later repeat is told to look.
+            log.warning("the answer to an Idempotency-Key could not be stored")
+
+
+class _Kept:
+    """Holds an answer back until it is on the disk."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+
+    async def __call__(self, message: Message) -> None:
+        self._messages.append(message)
+
+    @property
+    def status(self) -> int:
+        return int(self._messages[0]["status"])
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self._messages)
+
+    async def release(self, send: Send) -> None:
+        for message in self._messages:
+            await send(message)
+
+
+def _key_of(scope: Scope) -> str | None:
+    """Raises: Invalid."""
+    if scope["method"] != "POST" or scope["path"].startswith(_NOT_KEPT):
+        return None
+    key = header(scope, b"idempotency-key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise Invalid(
+            "An Idempotency-Key is 1 to 200 printable characters without spaces; a UUID is a good one.",
+            param="Idempotency-Key",
+        )
+    return key
+
+
+def _same_answer(earlier: RememberedAnswer, path: str, body_hash: str) -> tuple[int, bytes]:
+    """Raises: KeyReused, KeyUnknown."""
+    if (earlier.path, earlier.body_hash) != (path, body_hash):
+        raise KeyReused(
+            "This Idempotency-Key was used for another request. Take a new key for a new request.",
+            param="Idempotency-Key",
+        )
+    if earlier.status is None or earlier.response is None:
+        raise KeyUnknown(
+            "A request with this Idempotency-Key was begun, but the server ended or failed before it was answered. "
+            "Look whether it took effect, then send it with a new key if not.",
+            param="Idempotency-Key",
+        )
+    return earlier.status, earlier.response

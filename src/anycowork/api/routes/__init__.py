@@ -1,0 +1,1 @@
+"""The JSON routes, one module per noun."""

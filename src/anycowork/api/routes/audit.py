@@ -1,0 +1,64 @@
+"""What was done: plan against actual, and the audit log, a hash chain as lines of JSON that can be verified anywhere."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+from fastapi import Response
+from fastapi.responses import StreamingResponse
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Reader
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.audit import PlanAuditShape
+from anycowork.chats.services import Services
+from anycowork.domain.audit import ChainEnd, Link
+from anycowork.domain.errors import NotFound
+
+routes = Router(tags=["audit"])
+
+_PAGE = 200
+_EXAMPLE = '{"seq": 1, "hash": "…", "record": "{…}"}\n{"chat_id": "…", "end": "…", "records": 1, "heads": {"count": 7, "head": "…"}}\n'
+
+
+@routes.get("/context/{chat_id}/audit", response_model=PlanAuditShape, responses=error_responses(404, 422))
+async def plan_against_actual(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
+    """Each approved plan, oldest first: what every step meant beside what was done for it, and what was done outside the plan."""
+    return json_response(200, {"plans": await services.plan_audit.of_chat(chat_id)})
+
+
+@routes.get(
+    "/context/{chat_id}/audit/log",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "One line per record, then the end.",
+            "content": {"application/x-ndjson": {"example": _EXAMPLE}},
+        },
+        **error_responses(404, 422),
+    },
+)
+async def audit_log(chat_id: str, principal: Reader, services: ServicesDep) -> StreamingResponse:
+    """`hash` is SHA-256 over the previous line's hash (empty at first) and `record` as UTF-8; the last line holds the chain's end.
+
+    `heads` is the newest of the heads of all chats: kept elsewhere, this log proves later that none of them was cut or removed.
+    """
+    end = await services.store.chain_end(chat_id)
+    if end is None:
+        raise NotFound("chat", chat_id)
+    return StreamingResponse(_lines(services, chat_id, end), media_type="application/x-ndjson")
+
+
+async def _lines(services: Services, chat_id: str, end: ChainEnd) -> AsyncIterator[bytes]:
+    seq, count = 0, 0
+    while page := await services.store.chained_after(chat_id, seq, up_to=end.seq, limit=_PAGE):
+        yield b"".join(_line(link) for link in page)
+        seq, count = page[-1].seq, count + len(page)
+    newest = services.store.newest_head()
+    heads = {"count": newest.count, "head": newest.head} if newest is not None else None
+    yield msgspec.json.encode({"chat_id": chat_id, "end": end.hash, "records": count, "heads": heads}) + b"\n"
+
+
+def _line(link: Link) -> bytes:
+    record = link.body.decode("utf-8", "replace")  # what is no text was tampered with, and will not verify
+    return msgspec.json.encode({"seq": link.seq, "hash": link.hash, "record": record}) + b"\n"

@@ -1,0 +1,121 @@
+"""Chats: opened, listed, looked at, changed, stopped, removed."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Reader, Sender
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.routes.roles import RoleWord, known_role
+from anycowork.api.schemas.chats import ChatList, ChatShape, OpenChat, Stopped
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.services import Services
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.chats import Autonomy, ChatState
+from anycowork.domain.errors import Invalid
+from anycowork.domain.system_prompts import DEFAULT_ID
+
+routes = Router(tags=["chats"])
+
+Title = Annotated[str, Field(min_length=1, max_length=500, examples=["Tidy the docs"])]
+Word = Annotated[str, Field(min_length=1, max_length=500)]
+_STATES = "Only chats in this state; may be repeated."
+
+
+class NewChatRequest(Boundary):
+    """`mode` is the role by its older name: plan, act, or the role itself."""
+
+    title: Title | None = None
+    workspace: Annotated[str, Field(min_length=1, max_length=4096)] | None = None
+    agent_role: RoleWord | None = None
+    mode: RoleWord | None = None
+    model: Word | None = None
+    system_prompt_id: Word | None = None
+
+
+class ChangeChatRequest(Boundary):
+    """What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default."""
+
+    title: Title | None = None
+    model: Word | None = None
+    system_prompt_id: Word | None = None
+    autonomy: Annotated[Autonomy, Field(strict=False)] | None = None
+
+
+@routes.post("/context", status_code=201, response_model=ChatShape, responses=error_responses(body=True))
+async def open_chat(principal: Sender, services: ServicesDep, wanted: NewChatRequest | None = None) -> Response:
+    wanted = wanted or NewChatRequest()
+    chat = await services.desk.open_chat(
+        principal,
+        title=wanted.title,
+        workspace=wanted.workspace,
+        role=_first_role(services, wanted),
+        model=wanted.model,
+        system_prompt_id=wanted.system_prompt_id,
+    )
+    return json_response(201, chat.to_json())
+
+
+def _first_role(services: Services, wanted: NewChatRequest) -> str | None:
+    """Raises: UnknownRole; Invalid if the two words mean two roles."""
+    words = {"agent_role": wanted.agent_role, "mode": wanted.mode}
+    roles = {known_role(services.roles, word, param=param) for param, word in words.items() if word is not None}
+    if len(roles) > 1:
+        raise Invalid("'mode' and 'agent_role' name two roles, and a chat has one. Send either.", param="mode")
+    return next(iter(roles), None)
+
+
+@routes.get("/context", response_model=ChatList, responses=error_responses(422))
+async def list_chats(
+    principal: Reader,
+    services: ServicesDep,
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    q: Annotated[str | None, Query(max_length=200, description="Words in the title.")] = None,
+    state: Annotated[list[ChatState] | None, Query(max_length=10, description=_STATES)] = None,
+) -> Response:
+    chats, following = await services.store.chats_page(limit=limit, cursor=cursor, q=q, states=frozenset(state or ()))
+    return json_response(200, {"contexts": [chat.to_json() for chat in chats], "next": following})
+
+
+@routes.get("/context/{chat_id}", response_model=OpenChat, responses=error_responses(404, 422))
+async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> Response:
+    chat = await require_chat(services.store, chat_id)
+    approvals, question = await services.store.approvals(chat_id), await services.store.open_question(chat_id)
+    waiting = {
+        "approvals": [approval.id for approval in approvals],
+        "question": question.message_id if question else None,
+    }
+    return json_response(200, {**chat.to_json(), "waiting_for": waiting})
+
+
+@routes.patch("/context/{chat_id}", response_model=ChatShape, responses=error_responses(404, 409, body=True))
+async def change_chat(chat_id: str, wanted: ChangeChatRequest, principal: Sender, services: ServicesDep) -> Response:
+    prompt_id = wanted.system_prompt_id or (DEFAULT_ID if "system_prompt_id" in wanted.model_fields_set else None)
+    chat = await services.desk.change_chat(
+        principal,
+        chat_id,
+        title=wanted.title,
+        model=wanted.model,
+        system_prompt_id=prompt_id,
+        autonomy=wanted.autonomy,
+    )
+    return json_response(200, chat.to_json())
+
+
+@routes.delete(
+    "/context/{chat_id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 507)
+)
+async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
+    """Only an idle chat can be removed: stop it first."""
+    await services.desk.remove_chat(principal, chat_id)
+    return Response(status_code=204)
+
+
+@routes.post("/context/{chat_id}/stop", response_model=Stopped, responses=error_responses(404, body=True))
+async def stop(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
+    """Ends the running turn; an idle chat has nothing to stop, which is no error."""
+    return json_response(200, {"stopped": await services.desk.stop(principal, chat_id)})

@@ -1,0 +1,114 @@
+"""Client keys: for programs that use the passthrough. A key is shown once, when it is made; only its hash is kept."""
+
+from typing import Annotated
+
+from fastapi import Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager, key_hash, new_client_key
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.keys import KeyList, NewKey
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import NotFound
+from anycowork.domain.messages import Json
+from anycowork.domain.metering import NANOS, Day, KeyLimits
+from anycowork.domain.principals import Principal, PrincipalKind
+
+routes = Router(tags=["keys"])
+
+
+class KeyLimitsRequest(Boundary):
+    """What is not named is not limited."""
+
+    requests_per_minute: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    tokens_per_day: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    spend_per_day: (
+        Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False, description="US dollars.")] | None
+    ) = None
+
+    def read(self) -> KeyLimits:
+        spend = None if self.spend_per_day is None else max(1, round(self.spend_per_day * NANOS))
+        return KeyLimits(self.requests_per_minute, self.tokens_per_day, spend)
+
+
+class NewKeyRequest(Boundary):
+    name: Annotated[str, Field(min_length=1, max_length=100, examples=["editor"])]
+    limits: KeyLimitsRequest | None = None
+
+
+@routes.get("/keys", response_model=KeyList, responses=error_responses())
+async def list_keys(principal: Manager, services: ServicesDep) -> Response:
+    """With what each has used: today, and in all."""
+    totals, today = await services.ledger.totals(), services.clock.now()[:10]
+    holders = [holder for holder in await services.keys.all() if holder.revoked_at is None]
+    priced = services.upstreams.any_prices()
+    shown = [
+        _shown(
+            holder.principal,
+            holder.created_at,
+            holder.limits,
+            today=await services.ledger.day(holder.principal.id, today),
+            total=totals.get(holder.principal.id, Day(holder.principal.id, "")),
+            priced=priced,
+        )
+        for holder in holders
+    ]
+    return json_response(200, {"keys": shown})
+
+
+@routes.post("/keys", status_code=201, response_model=NewKey, responses=error_responses(body=True))
+async def make_key(wanted: NewKeyRequest, principal: Manager, services: ServicesDep) -> Response:
+    word = new_client_key()
+    holder = Principal(id=services.clock.new_id(), kind=PrincipalKind.CLIENT_KEY, name=wanted.name)
+    limits, unused = wanted.limits.read() if wanted.limits else KeyLimits(), Day(holder.id, "")
+    created_at = await services.keys.add(holder, key_hash=key_hash(word), limits=limits)
+    shown = _shown(holder, created_at, limits, today=unused, total=unused, priced=services.upstreams.any_prices())
+    return json_response(201, {**shown, "key": word})
+
+
+@routes.delete("/keys/{key_id}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507))
+async def revoke_key(key_id: str, principal: Manager, services: ServicesDep) -> Response:
+    if not await services.keys.revoke(key_id):
+        raise NotFound("key", key_id)
+    return Response(status_code=204)
+
+
+def _shown(holder: Principal, created_at: str, limits: KeyLimits, *, today: Day, total: Day, priced: bool) -> Json:
+    return {
+        "id": holder.id,
+        "name": holder.name,
+        "created_at": created_at,
+        "limits": {
+            "requests_per_minute": limits.requests_per_minute,
+            "tokens_per_day": limits.tokens_per_day,
+            "spend_per_day": None if limits.spend_per_day is None else limits.spend_per_day / NANOS,
+        },
+        "today": _usage(today),
+        "total": _usage(total),
+        "last_used_at": total.last_used_at,
+        "hint": _hint(limits, today, priced=priced),
+    }
+
+
+def _usage(day: Day) -> Json:
+    return {
+        "requests": day.requests,
+        "prompt_tokens": day.prompt,
+        "completion_tokens": day.completion,
+        "cached_tokens": day.cached,
+        "reasoning_tokens": day.reasoning,
+        "spend": day.spend / NANOS,
+        "estimated": round(day.estimated / day.tokens, 4) if day.tokens else 0.0,
+        "unpriced_requests": day.unpriced,
+    }
+
+
+def _hint(limits: KeyLimits, today: Day, *, priced: bool) -> str | None:
+    if limits.spend_per_day is None or (priced and not today.unpriced):
+        return None
+    return (
+        "spend_per_day holds only where prices are known; without them requests are counted in tokens alone. Name them under "
+        "the provider in config.toml: prices = { model = { input = …, output = … } } ($ per million tokens), or set tokens_per_day."
+    )

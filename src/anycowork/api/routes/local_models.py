@@ -1,0 +1,39 @@
+"""The local models: listed, fetched and removed. Fetching goes on in the background; whoever asks again sees how far it is."""
+
+from fastapi import Response
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.models import LocalModelList, LocalModelShape
+
+routes = Router(prefix="/models/local", tags=["local models"])
+
+
+@routes.get("", response_model=LocalModelList, responses=error_responses())
+async def list_local_models(principal: Reader, services: ServicesDep) -> Response:
+    return json_response(200, services.local.shown())
+
+
+@routes.post(
+    "/{name}/pull",
+    status_code=202,
+    response_model=LocalModelShape,
+    responses=error_responses(404, 408, 409, 413, 422, 507),
+)
+async def pull_local_model(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """What an earlier try fetched is not fetched again."""
+    return json_response(202, services.local.pull(name))
+
+
+@routes.post("/{name}/cancel", response_model=LocalModelShape, responses=error_responses(404, 408, 409, 413, 422, 507))
+async def cancel_local_model(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """What was fetched is kept for the next try."""
+    return json_response(200, await services.local.cancel(name))
+
+
+@routes.delete("/{name}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422))
+async def remove_local_model(name: str, principal: Manager, services: ServicesDep) -> Response:
+    await services.local.remove(name)
+    return Response(status_code=204)

@@ -1,0 +1,116 @@
+"""Messages: sent, and read back in pages whose stored bytes are passed on as they are."""
+
+from base64 import b64decode
+from typing import Annotated, Literal
+
+import msgspec
+from fastapi import Path, Query, Response
+from pydantic import Field, field_validator
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Reader, Sender
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.routes.workflows import unfitting
+from anycowork.api.schemas.chats import MessageList, SentShape
+from anycowork.chats.lookup import require_chat
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid, NotFound, UnfittingParameters
+from anycowork.domain.images import MAX_IMAGES, MEDIA_TYPES, GivenImage, images_of
+from anycowork.domain.ports import MessagePage
+
+routes = Router(tags=["messages"])
+
+
+class NewImage(Boundary):
+    media_type: Annotated[Literal["image/png", "image/jpeg", "image/webp", "image/gif"], Field(examples=["image/png"])]
+    data: Annotated[str, Field(min_length=1, description="Base64, at most 5 MB of image.")]
+    name: Annotated[str, Field(max_length=200, description="For people, and for models that cannot see it.")] = ""
+
+    def given(self) -> GivenImage:
+        try:
+            return GivenImage(b64decode(self.data, validate=True), self.media_type, self.name)
+        except ValueError:
+            raise Invalid("The data of an image must be base64.", param="images.data") from None
+
+
+class NewMessage(Boundary):
+    content: Annotated[str, Field(min_length=1, examples=["What is in this folder?"])]
+    images: list[NewImage] = Field(
+        default_factory=list,
+        max_length=MAX_IMAGES,
+        description="Shown to models that can see; others are told of them.",
+    )
+
+    @field_validator("content")
+    @classmethod
+    def _says_something(cls, content: str) -> str:
+        if not content.strip():
+            raise ValueError("must say something")
+        return content
+
+
+@routes.post(
+    "/context/{chat_id}/messages",
+    status_code=202,
+    response_model=SentShape,
+    responses=error_responses(404, 413, 502, body=True),
+)
+async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, services: ServicesDep) -> Response:
+    """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
+    try:
+        images = [image.given() for image in wanted.images]
+        sent = await services.desk.send(principal, chat_id, wanted.content, images)
+    except UnfittingParameters as fault:
+        return unfitting(fault)
+    run = {"run_id": sent.run_id} if sent.run_id else {}
+    return json_response(202, {"message_id": sent.message_id, "turn_id": sent.turn_id, **run})
+
+
+@routes.get("/context/{chat_id}/messages", response_model=MessageList, responses=error_responses(404, 422))
+async def list_messages(
+    chat_id: str,
+    principal: Reader,
+    services: ServicesDep,
+    after: Annotated[str | None, Query(max_length=64)] = None,
+    before: Annotated[str | None, Query(max_length=64)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> Response:
+    """Ascending; without a cursor the newest. `after` and `before` leave out what they name."""
+    await require_chat(services.store, chat_id)
+    page = await services.store.messages_page(chat_id, after=after, before=before, limit=limit)
+    return Response(_spliced(page), media_type="application/json")
+
+
+@routes.get(
+    "/context/{chat_id}/messages/{message_id}/images/{number}",
+    response_class=Response,
+    responses={200: {"content": {kind: {} for kind in MEDIA_TYPES}}, **error_responses(404, 422)},
+)
+async def show_image(
+    chat_id: str,
+    message_id: str,
+    number: Annotated[int, Path(ge=0, lt=MAX_IMAGES)],
+    principal: Reader,
+    services: ServicesDep,
+) -> Response:
+    """An image that came with this message, counted from 0."""
+    message = await services.store.message(chat_id, message_id)
+    images = images_of(message) if message else ()
+    data = await services.image_bytes.get(images[number].sha256) if number < len(images) else None
+    if data is None:
+        raise NotFound("image", str(number))
+    return Response(data, media_type=images[number].media_type, headers=_INERT)
+
+
+# Whatever the bytes hold, a browser that opens them by themselves runs nothing of it; what they are never changes.
+_INERT = {
+    "content-security-policy": "default-src 'none'; sandbox; frame-ancestors 'none'",
+    "content-disposition": "inline",
+    "cache-control": "private, max-age=31536000, immutable",
+}
+
+
+def _spliced(page: MessagePage) -> bytes:
+    rest = msgspec.json.encode({"last_seq": page.last_seq, "next": page.next})
+    return b'{"messages":[' + b",".join(page.bodies) + b"]," + rest[1:]

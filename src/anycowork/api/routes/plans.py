@@ -1,0 +1,102 @@
+"""Plans: written or edited by a person, and approved by one. Approving starts the work."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from fastapi import Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Decider, Reader, Sender
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.routes.approvals import After
+from anycowork.api.schemas.chats import ProposedPlan, TurnStarted
+from anycowork.api.schemas.rules import DisclosureShape
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.plans import PlanEdits
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.disclosure import disclose_plan
+from anycowork.domain.errors import Invalid, NotFound
+from anycowork.domain.messages import Json, MessageType
+from anycowork.domain.plan import read_plan
+
+routes = Router(tags=["plans"])
+
+
+class JobsNotAvailable(Invalid):
+    code = "jobs_not_available"
+
+
+class RunAs(StrEnum):
+    CHAT = "chat"
+    JOB = "job"
+
+
+class NewPlan(Boundary):
+    """`request` is what the plan is for, in the person's own words: a message of theirs before it."""
+
+    plan: Annotated[
+        Json, Field(examples=[{"goal": "Greet", "steps": [{"action": "Write hello.txt", "paths": ["hello.txt"]}]}])
+    ]
+    request: Annotated[str, Field(min_length=1)] | None = None
+
+
+class PlanApproval(Boundary):
+    """`steps` is the plan's list as the person edited it, `budget` its budget (`{}`: none); without them they are approved as they stand."""
+
+    steps: Annotated[list[Json], Field(min_length=1, max_length=500)] | None = None
+    budget: Annotated[Json, Field(examples=[{"calls": 20, "seconds": 600, "tokens": 50000, "cost": 1.5}])] | None = None
+    disclosure: (
+        Annotated[
+            str, Field(max_length=64, description="The hash of what was shown of the plan; another one is refused.")
+        ]
+        | None
+    ) = None
+    run: Annotated[RunAs, Field(strict=False)] = RunAs.CHAT
+
+
+@routes.post(
+    "/context/{chat_id}/plans", status_code=201, response_model=ProposedPlan, responses=error_responses(404, body=True)
+)
+async def propose_plan(chat_id: str, wanted: NewPlan, principal: Sender, services: ServicesDep) -> Response:
+    """A plan written by a person. It supersedes an older one and waits for approval like any other."""
+    return json_response(
+        201, {"message_id": await services.decisions.propose_plan(principal, chat_id, wanted.plan, wanted.request)}
+    )
+
+
+@routes.get(
+    "/context/{chat_id}/plans/{message_id}/disclosure",
+    response_model=DisclosureShape,
+    responses=error_responses(404, 422),
+)
+async def plan_disclosure(
+    chat_id: str, message_id: str, principal: Reader, services: ServicesDep, after: After = 0
+) -> Response:
+    """What approving this plan as it stands grants, one page at a time."""
+    await require_chat(services.store, chat_id)
+    shown = await services.store.message(chat_id, message_id)
+    plan = read_plan(shown.payload or {}) if shown and shown.message_type is MessageType.PLAN else None
+    if plan is None:
+        raise NotFound("plan", message_id)
+    return json_response(200, disclose_plan(plan).to_json(after))
+
+
+@routes.post(
+    "/context/{chat_id}/plans/{message_id}/approve",
+    status_code=202,
+    response_model=TurnStarted,
+    responses=error_responses(404, body=True),
+)
+async def approve_plan(
+    chat_id: str, message_id: str, principal: Decider, services: ServicesDep, wanted: PlanApproval | None = None
+) -> Response:
+    """Switches the chat to actor and starts the plan. What is approved here is what is executed and audited."""
+    approval = wanted or PlanApproval()
+    if approval.run is RunAs.JOB:
+        raise JobsNotAvailable("Jobs come with a later version; approve with run: 'chat'.", param="run")
+    edits = PlanEdits(approval.steps, approval.budget, approval.disclosure)
+    return json_response(
+        202, {"turn_id": await services.decisions.approve_plan(principal, chat_id, message_id, edits=edits)}
+    )

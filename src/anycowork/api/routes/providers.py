@@ -1,0 +1,93 @@
+"""Providers: who can answer, who does, and how a person connects, tests, changes and removes one. Keys go in and never come out."""
+
+from typing import Annotated, Literal
+
+from fastapi import Response
+from pydantic import Field, JsonValue, SecretStr
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.models import ModelNames, ProviderList, ProviderShape, TestResult
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+
+routes = Router(tags=["providers"])
+
+Kind = Literal["openai", "anthropic"]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$", examples=["office"])]
+Address = Annotated[str, Field(pattern=r"^https?://\S+$", max_length=2000, examples=["http://127.0.0.1:8000/v1"])]
+Key = Annotated[SecretStr, Field(max_length=4096, description="Kept for this provider alone; never read back.")]
+Models = Annotated[list[Annotated[str, Field(min_length=1, max_length=200)]], Field(max_length=500)]
+
+
+class NewProvider(Boundary):
+    name: Name
+    kind: Kind = "openai"
+    base_url: Address | None = None
+    api_key: Key | None = None
+    models: Models | None = None
+
+
+class ProviderChange(Boundary):
+    """What is absent stays as it is."""
+
+    kind: Kind | None = None
+    base_url: Address | None = None
+    api_key: Key | None = None
+    models: Models | None = None
+
+
+@routes.get("/providers", response_model=ProviderList, responses=error_responses())
+async def list_providers(principal: Reader, services: ServicesDep) -> Response:
+    """`presets` are servers that can be connected by name."""
+    return json_response(
+        200, {"providers": list(services.providers.describe()), "presets": list(services.connections.presets())}
+    )
+
+
+@routes.post("/providers", status_code=201, response_model=ProviderShape, responses=error_responses(body=True))
+async def connect_provider(wanted: NewProvider, principal: Manager, services: ServicesDep) -> Response:
+    """Usable at once. It counts as ready when a request succeeded: test it."""
+    return json_response(201, await services.connections.connect(_entry(wanted), _plain(wanted.api_key)))
+
+
+@routes.patch("/providers/{name}", response_model=ProviderShape, responses=error_responses(404, body=True))
+async def change_provider(name: str, wanted: ProviderChange, principal: Manager, services: ServicesDep) -> Response:
+    return json_response(200, await services.connections.change(name, _entry(wanted), _plain(wanted.api_key)))
+
+
+@routes.delete(
+    "/providers/{name}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 507)
+)
+async def remove_provider(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """With its key."""
+    await services.connections.remove(name)
+    return Response(status_code=204)
+
+
+@routes.post("/providers/{name}/test", response_model=TestResult, responses=error_responses(404, body=True))
+async def test_provider(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """Asks a model of it for one word. A failure is an answer too: `ok` is false, and `message` says why."""
+    return json_response(200, await services.connections.test(name))
+
+
+@routes.get("/providers/{name}/models", response_model=ModelNames, responses=error_responses(404, 422, 502, 504))
+async def list_provider_models(name: str, principal: Reader, services: ServicesDep) -> Response:
+    """What the server itself lists now."""
+    return json_response(200, {"models": list(await services.connections.models(name))})
+
+
+def _entry(wanted: NewProvider | ProviderChange) -> Json:
+    given: dict[str, JsonValue] = wanted.model_dump(mode="json", exclude={"api_key"}, exclude_none=True)
+    return given
+
+
+def _plain(key: SecretStr | None) -> SecretStr | None:
+    """Without the blanks around it; None for an empty one. Raises: Invalid, without repeating it."""
+    plain = key.get_secret_value().strip() if key else ""
+    if not all("!" <= char <= "~" for char in plain):
+        raise Invalid("The key holds characters that no key has. Copy it again.", param="api_key")
+    return SecretStr(plain) if plain else None

@@ -1,0 +1,79 @@
+"""Snapshots: listed, shown as a difference, and gone back to. Only a person goes back."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.errors import error_response
+from anycowork.api.middleware.auth import Decider, Reader
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.snapshots import DifferenceShape, RestoredShape, SnapshotList
+from anycowork.chats.rollback_service import RollbackRequest
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import RestoreConflict
+
+routes = Router(tags=["snapshots"])
+
+Path = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class RestoreRequest(Boundary):
+    """`paths` narrows it to these and what lies below them; `overwrite` names paths where someone else's change may be lost;
+    `only` undoes this one change and keeps later work."""
+
+    dry_run: bool = False
+    paths: Annotated[list[Path], Field(min_length=1, max_length=1000)] | None = None
+    overwrite: Annotated[list[Path], Field(max_length=1000)] = Field(default_factory=list)
+    only: bool = False
+
+
+@routes.get("/context/{chat_id}/snapshots", response_model=SnapshotList, responses=error_responses(404, 422))
+async def list_snapshots(
+    chat_id: str,
+    principal: Reader,
+    services: ServicesDep,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    before: Annotated[int | None, Query(ge=0, le=2**53, description="The `next` of the page before.")] = None,
+) -> Response:
+    """The newest `limit`, ascending; `next` leads to older ones."""
+    found, older = await services.rollback.page(chat_id, before=before, limit=limit)
+    body = {"snapshots": [each.to_json() for each in found], "next": None if older is None else str(older)}
+    return json_response(200, body)
+
+
+@routes.get(
+    "/context/{chat_id}/snapshots/{snapshot_id}/diff",
+    response_model=DifferenceShape,
+    responses=error_responses(404, 410, 422),
+)
+async def show_difference(chat_id: str, snapshot_id: str, principal: Reader, services: ServicesDep) -> Response:
+    """What the snapshot's call (or restore) changed, from before to after."""
+    text, files = await services.rollback.difference(chat_id, snapshot_id)
+    return json_response(200, {"diff": text, "files": [file.to_json() for file in files]})
+
+
+@routes.post(
+    "/context/{chat_id}/snapshots/{snapshot_id}/restore",
+    response_model=RestoredShape,
+    responses=error_responses(404, 410, body=True),
+)
+async def restore(
+    chat_id: str, snapshot_id: str, principal: Decider, services: ServicesDep, wanted: RestoreRequest | None = None
+) -> Response:
+    """Takes the files back to that moment. What someone else changed meanwhile is a conflict: 409 with the list, and nothing changed."""
+    given = wanted or RestoreRequest()
+    wish = RollbackRequest(
+        dry_run=given.dry_run,
+        only=given.only,
+        paths=None if given.paths is None else tuple(given.paths),
+        overwrite=tuple(given.overwrite),
+    )
+    try:
+        found = await services.rollback.restore(principal, chat_id, snapshot_id, wish)
+    except RestoreConflict as conflict:
+        listed = {"conflicts": sorted(conflict.conflicts), "reasons": conflict.conflicts}
+        return json_response(conflict.status, {**error_response(conflict).to_json(), **listed})
+    return json_response(200, found.to_json())

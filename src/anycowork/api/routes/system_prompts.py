@@ -1,0 +1,117 @@
+"""System prompts: written, changed and removed by a person, and shown as a role gets them. The passthrough never comes here."""
+
+from typing import Annotated
+
+from fastapi import Query, Response
+from pydantic import Field
+
+from anycowork.agent.model_caller import ANSWER_SHARE
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager, Reader
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.routes.roles import RoleWord, known_role
+from anycowork.api.schemas.roles import EnhancedShape, SystemPromptList, SystemPromptShape
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.services import Services
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import Invalid, NoSuchModel
+from anycowork.domain.roles import Role, RoleDefinition
+from anycowork.prompts.prompt_service import PromptScope
+from anycowork.prompts.tool_selection import LOOKED_AT, opening_request
+
+routes = Router(prefix="/v1/system-prompts", tags=["system prompts"])
+
+CONTENT_LIMIT = 50_000
+_SAYS_SOMETHING = r"\S"
+
+
+class PromptText(Boundary):
+    name: Annotated[str, Field(min_length=1, max_length=200, pattern=_SAYS_SOMETHING, examples=["ServicesDep style"])]
+    content: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=CONTENT_LIMIT,
+            pattern=_SAYS_SOMETHING,
+            examples=["You write for a museum: short, plain, exact."],
+        ),
+    ]
+
+
+@routes.get("", response_model=SystemPromptList, responses=error_responses())
+async def list_system_prompts(principal: Reader, services: ServicesDep) -> Response:
+    """The built-in `default` first, then the oldest."""
+    return json_response(200, {"system_prompts": [prompt.to_json() for prompt in await services.prompts.all()]})
+
+
+@routes.post("", status_code=201, response_model=SystemPromptShape, responses=error_responses(body=True))
+async def add_system_prompt(wanted: PromptText, principal: Manager, services: ServicesDep) -> Response:
+    prompt = await services.prompts.add(name=wanted.name, content=wanted.content)
+    return json_response(201, prompt.to_json())
+
+
+@routes.get("/{prompt_id}", response_model=SystemPromptShape, responses=error_responses(404, 422))
+async def show_system_prompt(prompt_id: str, principal: Reader, services: ServicesDep) -> Response:
+    return json_response(200, (await services.prompts.require(prompt_id)).to_json())
+
+
+@routes.put("/{prompt_id}", response_model=SystemPromptShape, responses=error_responses(404, body=True))
+async def change_system_prompt(
+    prompt_id: str, wanted: PromptText, principal: Manager, services: ServicesDep
+) -> Response:
+    """Chats that use it get the new version with their next turn. The built-in one is not changed: 409."""
+    prompt = await services.prompts.change(prompt_id, name=wanted.name, content=wanted.content)
+    return json_response(200, prompt.to_json())
+
+
+@routes.delete("/{prompt_id}", status_code=204, response_class=Response, responses=error_responses(404, 409, 422, 507))
+async def remove_system_prompt(prompt_id: str, principal: Manager, services: ServicesDep) -> Response:
+    """Chats that use it go on with `default`. The built-in one stays: 409."""
+    await services.prompts.remove(prompt_id)
+    return Response(status_code=204)
+
+
+@routes.get("/{prompt_id}/enhanced", response_model=EnhancedShape, responses=error_responses(404, 422))
+async def enhance_system_prompt(
+    prompt_id: str,
+    principal: Reader,
+    services: ServicesDep,
+    role: Annotated[
+        Annotated[RoleWord, Field(min_length=1)] | None, Query(description="Actor, unless this or a chat says another.")
+    ] = None,
+    context_id: Annotated[
+        str | None,
+        Query(
+            max_length=200,
+            description="Take the role of this chat, its folder's instructions, and what it was opened with.",
+        ),
+    ] = None,
+) -> Response:
+    """With everything that a model is told in this role: base, role, tools by category, how to call them, diagrams; for a chat also
+    the instructions that its folder brings, if a person trusted them."""
+    prompt = await services.prompts.require(prompt_id)
+    asked = await _asked_role(services, role, context_id)
+    enhanced = await services.prompts.enhanced(prompt, asked, await _setting(services, context_id))
+    shown = {"id": prompt.id, "content": enhanced.content, "enhanced": True, "left_out": list(enhanced.left_out)}
+    return json_response(200, shown)
+
+
+async def _setting(services: Services, context_id: str | None) -> PromptScope | None:
+    if context_id is None:
+        return None
+    chat = await require_chat(services.store, context_id)
+    try:
+        whole = services.providers.context_tokens(chat.config.model_id)
+    except NoSuchModel:  # it is gone; the folder's file is there all the same
+        whole = services.providers.context_tokens(None)
+    opening = opening_request(await services.store.first_messages(chat.id, LOOKED_AT))
+    return PromptScope(chat.workspace, int(whole * (1 - ANSWER_SHARE)), opening)
+
+
+async def _asked_role(services: Services, role: str | None, context_id: str | None) -> RoleDefinition:
+    if role is not None and context_id is not None:
+        raise Invalid("A chat has its own role: name a role or a context_id, not both.", param="context_id")
+    if context_id is not None:
+        return services.roles.stored((await require_chat(services.store, context_id)).role)
+    return services.roles.require(known_role(services.roles, role or Role.ACTOR, param="role"))

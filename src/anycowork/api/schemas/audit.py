@@ -1,0 +1,78 @@
+"""The shape of plan against actual: each approved plan, with what was done for every step of it."""
+
+from anycowork.api.schemas.base import DescribedSchema
+from anycowork.domain.messages import Json
+
+
+class DoneShape(DescribedSchema):
+    """One call as it was carried out. `allowed_by` is `approval:<id>`, `plan:<step>`, `rule:<id>` or `default`; null if it needed no word."""
+
+    call_id: str
+    tool: str
+    resource: str
+    status: str
+    error: str | None
+    paths: list[str]
+    exit_code: int | None
+    allowed_by: str | None
+    at: str
+    seconds: float | None
+
+
+class CheckShape(DescribedSchema):
+    command: str
+    ran: bool
+    ok: bool | None = None
+    exit_code: int | None = None
+    call_id: str | None = None
+
+
+class StepAuditShape(DescribedSchema):
+    """`status`: open, running, done, claimed (only the model says so), failed or skipped.
+    `untouched` are the files it names that no call touched."""
+
+    id: str
+    intended: Json
+    done: list[DoneShape]
+    status: str
+    check: CheckShape | None
+    untouched: list[str]
+    seconds: float
+
+
+class BudgetShape(DescribedSchema):
+    calls: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
+class SpentShape(DescribedSchema):
+    """`calls` are changes and commands that the plan names; `cost_of` in US dollars, null where a model has no price."""
+
+    calls: int
+    seconds: float
+    tokens: int
+    cost: float | None
+
+
+class ComparedPlanShape(DescribedSchema):
+    """`status`: approved, done or blocked; `state` is how its turn stands.
+    `unplanned` changed something for no step; `also_read` counts what was only read for none. `budget` is what was approved."""
+
+    message_id: str
+    goal: str
+    approved_by: str | None
+    turn_id: str
+    status: str
+    state: str
+    seconds: float
+    budget: BudgetShape | None
+    spent: SpentShape
+    steps: list[StepAuditShape]
+    unplanned: list[DoneShape]
+    also_read: int
+
+
+class PlanAuditShape(DescribedSchema):
+    plans: list[ComparedPlanShape]

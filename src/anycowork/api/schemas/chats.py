@@ -1,0 +1,83 @@
+"""Chats, their messages, and what sending, stopping and switching answer."""
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema, Schema
+from anycowork.domain.chats import Autonomy, ChatState
+from anycowork.domain.messages import Json, MessageType, Speaker
+
+
+class ChatConfigShape(Schema):
+    model_id: str | None
+    mode: str = Field(description="The role by its older name: plan, act, or the role itself.")
+    system_prompt_id: str | None
+    agent_role: str
+    autonomy: Autonomy = Field(description="How much passes without asking; a person chooses it.")
+
+
+class ChatShape(Schema):
+    id: str
+    title: str
+    workspace: str
+    config: ChatConfigShape
+    state: ChatState
+    last_seq: int
+    created_at: str
+    updated_at: str
+
+
+class WaitingFor(DescribedSchema):
+    approvals: list[str]
+    question: str | None
+
+
+class OpenChat(ChatShape):
+    waiting_for: WaitingFor
+
+
+class ChatList(DescribedSchema):
+    contexts: list[ChatShape]
+    next: str | None
+
+
+class MessageShape(Schema):
+    id: str
+    role: Speaker
+    message_type: MessageType
+    content: str
+    payload: Json | None
+    agent_role: str | None
+    turn_id: str | None
+    job_id: str | None
+    task_id: str | None
+    created_at: str
+
+
+class MessageList(DescribedSchema):
+    messages: list[MessageShape]
+    last_seq: int
+    next: str | None
+
+
+class SentShape(DescribedSchema):
+    message_id: str
+    turn_id: str
+    run_id: str | None = Field(None, description="There if the message ran a workflow.")
+
+
+class TurnStarted(DescribedSchema):
+    turn_id: str
+
+
+class SwitchedShape(DescribedSchema):
+    id: str
+    old_role: str
+    new_role: str
+
+
+class Stopped(DescribedSchema):
+    stopped: bool
+
+
+class ProposedPlan(DescribedSchema):
+    message_id: str

@@ -1,0 +1,70 @@
+"""Providers and local models."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema
+
+
+class ProviderShape(DescribedSchema):
+    name: str
+    kind: str
+    base_url: str | None
+    models: list[str]
+    images: list[str] = Field(description="Those of its models that can be shown images.")
+    default: bool
+    status: str = Field(description="ready, once a request succeeded; not tested, no key, key refused or unreachable.")
+    has_key: bool = Field(description="Whether a key is known. The key itself is never shown.")
+    hint: str
+
+
+class PresetShape(DescribedSchema):
+    name: str
+    title: str
+    kind: str
+    base_url: str
+    key_url: str | None = Field(description="Where a person gets a key.")
+    needs_key: bool
+
+
+class ProviderList(DescribedSchema):
+    providers: list[ProviderShape]
+    presets: list[PresetShape]
+
+
+class TestResult(DescribedSchema):
+    __test__ = False
+
+    ok: bool
+    message: str = Field(description="The verdict in plain words.")
+    models: list[str]
+
+
+class ModelNames(DescribedSchema):
+    models: list[str]
+
+
+class LocalModelShape(DescribedSchema):
+    name: str
+    title: str
+    state: Literal["absent", "pulling", "ready", "failed"]
+    recommended: bool
+    size_bytes: int
+    fetched_bytes: int
+    progress: float | None = Field(description="0 to 1.")
+    memory_bytes: int = Field(description="What running it takes.")
+    licence: str
+    limits: str = Field(description="What it can and cannot do, in plain words.")
+    loaded: bool
+    error: str | None
+
+
+class LocalEngine(DescribedSchema):
+    installed: bool
+    hint: str | None
+
+
+class LocalModelList(DescribedSchema):
+    engine: LocalEngine
+    models: list[LocalModelShape]

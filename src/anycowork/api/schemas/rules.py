@@ -1,0 +1,106 @@
+"""Approvals, rules, and what explains them."""
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema, Schema
+from anycowork.domain.approvals import Decision, Risk
+from anycowork.domain.disclosure import ItemKind
+from anycowork.domain.messages import Json
+from anycowork.domain.rules import Effect, RuleScope
+
+
+class DisclosedItemShape(DescribedSchema):
+    kind: ItemKind
+    text: str
+    detail: str = Field("", description="Which parameter, kind of change or part of a budget; the resource of a tool.")
+    step: str = Field("", description="The id of the plan step that grants it.")
+    control: bool = Field(False, description="A file that editors, CI machines or agents take orders from.")
+
+
+class DisclosureShape(DescribedSchema):
+    """What a decision grants. Every text is escaped already: characters that a person would not see are written out."""
+
+    hash: str = Field(description="Send it back as `disclosure` with the decision.")
+    total: int = Field(description="How many items there are; those not here are read with `after`.")
+    items: list[DisclosedItemShape]
+
+
+class ApprovalShape(Schema):
+    id: str
+    batch_id: str
+    tool_call_id: str
+    tool: str
+    parameters: Json
+    resource: str
+    risk: Risk
+    reasons: list[str]
+    outside_plan: bool
+    proposed_rule: Json | None
+    diff: str | None
+    network: list[str] = Field(description="Where the call may go over the network, host:port each; empty for nowhere.")
+    held: bool = Field(
+        description="Whether the command has run, and its changes, as `diff` shows them, wait for the answer."
+    )
+    disclosure: DisclosureShape = Field(description="What allowing it grants: show all of it before asking for a yes.")
+    job_id: str | None
+    task_id: str | None
+    created_at: str
+
+
+class ApprovalList(DescribedSchema):
+    approvals: list[ApprovalShape]
+
+
+class RuleShape(DescribedSchema):
+    id: str
+    tool: str
+    resource: str
+    effect: Effect
+    scope: RuleScope
+    context_id: str | None
+    workspace: str | None
+    expires_at: str | None
+    created_by: str
+    created_at: str
+
+
+class RuleList(DescribedSchema):
+    rules: list[RuleShape]
+
+
+class WrittenRule(RuleShape):
+    warnings: list[str] = Field(description="What to know about it: that it matches everything, say.")
+
+
+class ExplainedShape(DescribedSchema):
+    effect: Effect
+    rule: RuleShape | None = Field(description="None where no rule spoke.")
+    why: str
+
+
+class ForeseenShape(DescribedSchema):
+    id: str
+    tool: str
+    resource: str
+    decided: Effect = Field(description="By the rules as they are.")
+    would: Effect = Field(description="With this rule added.")
+
+
+class PreviewShape(DescribedSchema):
+    calls: list[ForeseenShape] = Field(description="Newest first, at most 100.")
+    matched: int
+    looked_at: int
+    warnings: list[str]
+
+
+class DecidedShape(DescribedSchema):
+    id: str
+    decision: Decision
+    rule: RuleShape | None = Field(None, description="The standing rule that the decision made.")
+    rules: list[RuleShape] = Field(
+        [], description="All of them: for a call with network also those about where it goes."
+    )
+
+
+class DecidedList(DescribedSchema):
+    approvals: list[DecidedShape]

@@ -1,0 +1,39 @@
+"""Settings, and what was found on this machine."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema, Schema
+
+
+class SandboxShape(DescribedSchema):
+    level: Literal["full", "landlock", "none"]
+    layer: Literal["overlay", "copy"] | None = Field(
+        description="What commands write into: a layer over the workspace, or a private copy of it."
+    )
+    enforces: list[str]
+    does_not: list[str] = Field(description="What this level does not hold, in plain words.")
+    visible: list[str] = Field(
+        default_factory=list, description="Folders that commands can read besides the system's and their workspace."
+    )
+    hidden: list[str] = Field(default_factory=list, description="What is kept from commands inside these folders.")
+    refused: list[str] = Field(
+        default_factory=list, description="Folders of PATH and sandbox_paths that they do not see."
+    )
+
+
+class PluginShape(DescribedSchema):
+    name: str = Field(description="As the setting 'plugins' names it.")
+    version: str | None = Field(description="null: it is not installed.")
+    on: bool
+    tools: int = Field(description="How many of its tools can be used.")
+    problems: list[str] = Field(description="Why it, or some of its tools, cannot be used.")
+
+
+class SettingsShape(Schema):
+    """Every setting by its name; of secrets only whether they are set. What holds commands and which plugins there are is found, not set."""
+
+    token_set: bool
+    sandbox: SandboxShape
+    plugins_found: list[PluginShape]

@@ -1,0 +1,47 @@
+"""Snapshots and restores."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema, Schema
+
+
+class SnapshotShape(Schema):
+    id: str
+    created_at: str
+    moment: Literal["before", "after"]
+    tool_call_id: str | None
+    files: int
+    additions: int
+    deletions: int
+    restores: str | None = Field(description="The snapshot that was gone back to, if this was a restore.")
+    pruned: bool = Field(description="Its content made room for newer ones: it cannot be restored any more.")
+
+
+class SnapshotList(DescribedSchema):
+    snapshots: list[SnapshotShape]
+    next: str | None
+
+
+class FileDifferenceShape(DescribedSchema):
+    path: str
+    status: Literal["added", "modified", "deleted", "renamed"]
+    additions: int
+    deletions: int
+
+
+class DifferenceShape(DescribedSchema):
+    diff: str
+    files: list[FileDifferenceShape]
+
+
+class RestoredShape(DescribedSchema):
+    restored: list[str]
+    deleted: list[str]
+    kept: list[str] = Field(description="Folders that should have gone but hold what no recorded change put there.")
+    conflicts: list[str] = Field(description="Paths that someone else changed; with a dry run, all of them.")
+    reasons: dict[str, str] = Field(description="Why each of the conflicts is one.")
+    undo_snapshot: str | None = Field(description="Restoring this one takes the restore back; null for a dry run.")
+    diff: str | None
+    files: list[FileDifferenceShape]

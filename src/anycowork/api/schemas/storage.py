@@ -1,0 +1,16 @@
+"""The shape of what takes room on the disk."""
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema
+
+
+class ShareShape(DescribedSchema):
+    name: str
+    bytes: int | None = Field(description="null where it cannot be told.")
+    most: int | None = Field(description="Its bound; null for what grows with use.")
+    setting: str | None = Field(description="The setting that is its bound.")
+
+
+class StorageShape(DescribedSchema):
+    storage: list[ShareShape]

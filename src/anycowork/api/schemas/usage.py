@@ -1,0 +1,23 @@
+"""The shape of what a chat has used of its models."""
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema
+
+
+class ModelUsageShape(DescribedSchema):
+    model: str
+    requests: int
+    reserved: int = Field(description="Set aside for requests that never told what they used; it counts as spent.")
+    prompt: int
+    completion: int
+    cached: int
+    reasoning: int
+    estimated: bool = Field(description="Some of it was counted here, because the provider did not say.")
+    cost: float | None = Field(description="US dollars by the prices in config.toml; null where there is none.")
+
+
+class ChatUsageShape(DescribedSchema):
+    models: list[ModelUsageShape]
+    window: int = Field(description="Tokens that the newest request filled.")
+    context_tokens: int | None = Field(description="How many the chat's model can be shown; null if it is gone.")

@@ -1,0 +1,37 @@
+"""Workspaces and what they supply."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema, Schema
+
+
+class SuppliedShape(DescribedSchema):
+    kind: Literal["workflow", "instructions"]
+    path: str = Field(description="Inside the workspace.")
+    sha256: str = Field(description="Of the content as it is now: what trust would hold for.")
+    trusted: bool
+
+
+class WorkspaceShape(Schema):
+    root: str
+    trusted_files: list[SuppliedShape] = Field(description="Files that are used once a person trusted their content.")
+
+
+class WorkspaceList(DescribedSchema):
+    workspaces: list[WorkspaceShape]
+
+
+class InstructionsShape(DescribedSchema):
+    path: str = Field(description="Inside the folder.")
+    sha256: str | None = Field(description="Of the content as it is now: what trust would hold for.")
+    state: Literal["trusted", "untrusted", "changed", "unreadable"] = Field(
+        description="Used only if trusted. Changed: another content was trusted, and neither is used until this one is."
+    )
+    content: str | None = Field(description="The whole text; characters that nobody would see are written out.")
+    fault: str | None = Field(description="Why it cannot be read.")
+
+
+class InstructionsPage(DescribedSchema):
+    instructions: InstructionsShape | None = Field(description="Null if the folder has no such file.")

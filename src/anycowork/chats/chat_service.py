@@ -1,0 +1,238 @@
+"""The front desk: chats are opened, changed and removed here, messages sent, turns stopped, roles switched.
+Each wish is checked, written down, and only then set going; what a person decides is `deciding.py`."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from pydantic import JsonValue
+
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.record_factory import IDLE, NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.domain.chats import Autonomy, Chat, ChatConfig, ChatState
+from anycowork.domain.errors import Conflict, Invalid, NeedsConfirmation, NoSuchModel, TurnAlreadyRunning
+from anycowork.domain.images import GivenImage, Image, ImageBytes, recognise
+from anycowork.domain.journal import AddChat, RemoveChat, RequireState, SetChat
+from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.model import Providers
+from anycowork.domain.ports import Clock, Store
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.roles import Role
+from anycowork.domain.values import value
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.prompts.prompt_service import PromptService
+from anycowork.workflows.workflow_service import RunOrder, WorkflowService
+
+
+@value
+class SentMessage:
+    """`run_id` if a workflow was started; its run is the turn."""
+
+    message_id: str
+    turn_id: str
+    run_id: str | None = None
+
+
+@value
+class SwitchedRole:
+    id: str
+    old_role: str
+    new_role: str
+
+
+class ChatService:
+    """`find_workspace` turns a wish (a path, or None for the default) into a folder that a person registered, or raises BadWorkspace.
+    `removed` is told of every chat that was deleted; `holds_commands` says that the sandbox's level is `full`."""
+
+    def __init__(
+        self,
+        *,
+        chat_lock: ChatLock,
+        store: Store,
+        roles: RoleRegistry,
+        prompts: PromptService,
+        workflows: WorkflowService,
+        providers: Providers,
+        clock: Clock,
+        find_workspace: Callable[[str | None], Awaitable[str]],
+        image_bytes: ImageBytes,
+        removed: Callable[[], None] = lambda: None,
+        holds_commands: bool = False,
+    ) -> None:
+        self._chat_lock = chat_lock
+        self._store = store
+        self._roles = roles
+        self._prompts = prompts
+        self._workflows = workflows
+        self._providers = providers
+        self._clock = clock
+        self._draft = RecordFactory(clock)
+        self._find_workspace = find_workspace
+        self._image_bytes = image_bytes
+        self._removed = removed
+        self._holds_commands = holds_commands
+
+    # --- chats
+
+    async def open_chat(
+        self,
+        principal: Principal,
+        *,
+        title: str | None,
+        workspace: str | None,
+        role: str | None,
+        model: str | None,
+        system_prompt_id: str | None,
+    ) -> Chat:
+        principal.require(Scope.SEND)
+        definition = self._roles.require(role or Role.ACTOR)
+        self._require_model(model)
+        await self._require_prompt(system_prompt_id)
+        root = await self._find_workspace(workspace)
+        now = self._clock.now()
+        # A chat keeps its model: a new default is for new chats. While none is connected it waits for the first.
+        config = ChatConfig(definition.name, model or self._providers.lasting_id(), system_prompt_id)
+        chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
+        await self._chat_lock.write(principal, chat.id, AddChat(chat, principal.label()))
+        return await require_chat(self._store, chat.id)
+
+    async def change_chat(
+        self,
+        principal: Principal,
+        chat_id: str,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        system_prompt_id: str | None = None,
+        autonomy: Autonomy | None = None,
+    ) -> Chat:
+        """Raises: NoSuchModel, Invalid, Conflict if the sandbox cannot hold what the autonomy would let pass."""
+        principal.require(Scope.SEND)
+        self._require_autonomy(principal, autonomy)
+        self._require_model(model)
+        await self._require_prompt(system_prompt_id)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            prompt = system_prompt_id or chat.config.system_prompt_id
+            level = autonomy or chat.config.autonomy
+            config = replace(
+                chat.config, model_id=model or chat.config.model_id, system_prompt_id=prompt, autonomy=level
+            )
+            said = self._draft.autonomy(chat, level)
+            await self._chat_lock.write(principal, chat_id, SetChat(config=config, title=title), *said)
+        return await require_chat(self._store, chat_id)
+
+    def _require_autonomy(self, principal: Principal, autonomy: Autonomy | None) -> None:
+        if autonomy is None:
+            return
+        principal.require(Scope.DECIDE)
+        if autonomy is Autonomy.SANDBOXED and not self._holds_commands:
+            raise Conflict(
+                "'sandboxed' is not offered: this machine's sandbox level is not 'full', so nothing holds what a command does. "
+                "'anycowork doctor' says what is missing. Choose 'edits' or 'ask'."
+            )
+
+    async def remove_chat(self, principal: Principal, chat_id: str) -> None:
+        principal.require(Scope.SEND)
+        async with self._chat_lock.exclusive(chat_id):
+            busy = TurnAlreadyRunning("This chat is at work. Stop it before you delete it.")
+            await self._chat_lock.write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
+        self._chat_lock.forget(chat_id)
+        self._removed()
+
+    # --- turns
+
+    async def send(
+        self, principal: Principal, chat_id: str, content: str, images: Sequence[GivenImage] = ()
+    ) -> SentMessage:
+        """The message and the turn are durable when this returns, and the turn is on its way.
+
+        `/name …` runs that workflow; two slashes at the start stand for one, and nothing is run. Raises: Invalid, TooLarge.
+        """
+        principal.require(Scope.SEND)
+        if not content.strip():
+            raise Invalid("An empty message says nothing; write what you want done.", param="content")
+        known = recognise(images)
+        if content.startswith("/") and not content.startswith("//"):
+            if images:
+                raise Invalid("A workflow takes no images. Send them in a message of their own.", param="images")
+            return await self._run(principal, chat_id, partial(self._workflows.order_typed, content))
+        content = content.removeprefix("/")
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            turn_id = self._clock.new_id()
+            payload = await self._kept(chat, images, known)
+            message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
+            turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)
+            title = title_from(content) if chat.title == NEW_CHAT else None
+            await self._chat_lock.begin(principal, chat, turn, message, SetChat(ChatState.RUNNING, title=title))
+        return SentMessage(message.id, turn.id)
+
+    async def execute(
+        self, principal: Principal, chat_id: str, name: str, given: Mapping[str, JsonValue]
+    ) -> SentMessage:
+        """Runs a workflow as a turn of this chat, in the chat's own role. Raises: as `WorkflowService.order`."""
+        principal.require(Scope.SEND)
+        return await self._run(principal, chat_id, partial(self._workflows.order, name, given))
+
+    async def stop(self, principal: Principal, chat_id: str) -> bool:
+        """False if there was nothing to stop."""
+        principal.require(Scope.SEND)
+        async with self._chat_lock.exclusive(chat_id):
+            return await self._chat_lock.stop(principal, chat_id)
+
+    async def switch_role(self, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> SwitchedRole:
+        """Raises: NeedsConfirmation while the chat is not idle; confirmed, what runs is stopped first."""
+        principal.require(Scope.DECIDE)
+        new = self._roles.require(role).name
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            if chat.state is not ChatState.IDLE:
+                if not confirm:
+                    raise NeedsConfirmation(
+                        f"This chat is {chat.state.value.replace('_', ' ')}. Switching to {new} stops it; "
+                        'send "confirm": true to do so.'
+                    )
+                await self._chat_lock.stop(principal, chat_id)
+            messages, events = self._draft.switch(principal, chat, new)
+            if messages:
+                config = SetChat(config=replace(chat.config, agent_role=new))
+                await self._chat_lock.write(principal, chat_id, require_idle(chat), config, *messages, events=events)
+        return SwitchedRole(chat_id, chat.role, new)
+
+    # --- the parts
+
+    async def _run(
+        self, principal: Principal, chat_id: str, order_for: Callable[..., Awaitable[RunOrder]]
+    ) -> SentMessage:
+        """What is run is fixed here, before the turn begins: a file that changes later changes nothing of it."""
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            order = await order_for(workspace=chat.workspace, role=self._roles.stored(chat.role))
+            run, message = self._draft.run(chat, order)
+            turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=run.id, role=chat.role)
+            title = title_from(order.typed) if chat.title == NEW_CHAT else None
+            await self._chat_lock.begin(principal, chat, turn, message, run, SetChat(ChatState.RUNNING, title=title))
+        return SentMessage(message.id, turn.id, run.id)
+
+    async def _kept(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json | None:
+        """The bytes are durable before the message that names them; a chat that is at work takes none."""
+        if not images:
+            return None
+        if chat.state not in IDLE:
+            raise require_idle(chat).error
+        for given in images:
+            await self._image_bytes.put(given.data)
+        return {"images": [image.to_json() for image in known]}
+
+    def _require_model(self, model: str | None) -> None:
+        if model is None:
+            return
+        try:
+            self._providers.find(model)
+        except NoSuchModel as error:
+            raise Invalid(error.message, param="model") from error
+
+    async def _require_prompt(self, prompt_id: str | None) -> None:
+        if prompt_id is not None and await self._prompts.find(prompt_id) is None:
+            raise Invalid(
+                f"There is no system prompt '{prompt_id[:64]}'. /v1/system-prompts lists them.",
+                param="system_prompt_id",
+            )

@@ -1,0 +1,125 @@
+"""The decision desk: what waits for a person (approvals, questions, plans) is decided, answered and approved here, and by nobody else."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn
+
+from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.decisions import DecidedApproval, Settlement, each_once
+from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
+from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
+from anycowork.domain import event_factory
+from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
+from anycowork.domain.chats import ChatState, TurnState
+from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
+from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion
+from anycowork.domain.messages import Json, MessageType, Speaker
+from anycowork.domain.plan_status import PlanStatus
+from anycowork.domain.ports import Clock, Store
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.question import read_question
+from anycowork.domain.roles import Role
+from anycowork.domain.rules import Rule
+
+
+class DecisionService:
+    def __init__(self, *, chat_lock: ChatLock, store: Store, clock: Clock) -> None:
+        self._chat_lock = chat_lock
+        self._store = store
+        self._clock = clock
+        self._draft = RecordFactory(clock)
+        self._settle = Settlement(clock)
+
+    async def decide(
+        self, principal: Principal, chat_id: str, decisions: Sequence[DecidedApproval]
+    ) -> Mapping[str, Sequence[Rule]]:
+        """All of them or none, with the rules that they make, by the approval's id. When nothing is left open, the turn goes on."""
+        principal.require(Scope.DECIDE)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            pending = {approval.id: approval for approval in await self._store.approvals(chat_id)}
+            for wanted in each_once(decisions):
+                if wanted.id not in pending:
+                    await self._not_pending(chat_id, wanted.id)
+            settled = self._settle(chat, principal, decisions, pending)
+            turn = await self._store.current_turn(chat_id)
+            if turn is None or len(pending) > len(decisions):
+                await self._chat_lock.write(principal, chat_id, *settled.writes, events=settled.events)
+            else:
+                await self._chat_lock.resume(principal, turn, *settled.writes, events=settled.events)
+        return settled.rules
+
+    async def answer(
+        self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None
+    ) -> str:
+        """The id of the turn that goes on with it. Raises: AlreadyAnswered, Invalid."""
+        principal.require(Scope.DECIDE)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            row, asked = await self._store.question(message_id), await self._store.message(chat_id, message_id)
+            question = read_question(asked.payload or {}) if asked else None
+            if row is None or question is None:
+                raise NotFound("question", message_id)
+            turn = await self._store.turn(row.turn_id)
+            if row.state is not QuestionState.OPEN or turn is None or turn.state is not TurnState.PARKED:
+                raise AlreadyAnswered(f"This question is {row.state.value} already.")
+            words = question.answer_text(value=value, custom=custom)
+            given: Json = {"question_id": message_id, "value": value, "custom": custom}
+            answered = QuestionState.ANSWERED
+            await self._chat_lock.resume(
+                principal,
+                turn,
+                SettleQuestion(message_id, answered, given, principal.label()),
+                self._draft.message(chat, Speaker.USER, words, payload=given, turn_id=turn.id),
+                events=(
+                    event_factory.question_answered(message_id, turn.id, given, answered.value, principal.label()),
+                ),
+            )
+        return turn.id
+
+    async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
+        """A plan that a person wrote; it stands open like an agent's and supersedes the last one. `request` is said before it."""
+        principal.require(Scope.SEND)
+        read = await asyncio.to_thread(proposed_plan, plan)  # one of hostile size must not hold up everybody else
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            shown = read.to_json()
+            words = read.goal or "A plan"
+            message = self._draft.message(chat, Speaker.USER, words, kind=MessageType.PLAN, payload=shown)
+            row = PlanRow(message.id, chat_id, PlanState.OPEN)
+            event = event_factory.plan_update(message.id, None, read, PlanStatus.OPEN)
+            asked = () if request is None else (self._draft.message(chat, Speaker.USER, request),)
+            title = title_from(request or words) if chat.title == NEW_CHAT else None
+            writes = (require_idle(chat), SetChat(title=title), *asked, message, row)
+            await self._chat_lock.write(principal, chat_id, *writes, events=(event,))
+        return message.id
+
+    async def approve_plan(
+        self, principal: Principal, chat_id: str, message_id: str, *, edits: PlanEdits = AS_SHOWN
+    ) -> str:
+        """Switches to actor and starts exactly the approved text; only a person approves. The id of its turn."""
+        principal.require(Scope.DECIDE)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
+            if row is None or shown is None:
+                raise NotFound("plan", message_id)
+            plan = await asyncio.to_thread(approved_plan, shown.payload or {}, edits)
+            turn_id, text, payload = self._clock.new_id(), execution_request(plan), {"plan_id": message_id}
+            request = self._draft.message(chat, Speaker.USER, text, payload=dict(payload), turn_id=turn_id)
+            turn = self._draft.turn(
+                chat, principal, message_id=request.id, turn_id=turn_id, role=Role.ACTOR, plan_id=message_id
+            )
+            switch, switched = self._draft.switch(principal, chat, Role.ACTOR)
+            approve = ApprovePlan(message_id, plan.to_json(), principal.label(), turn_id)
+            state = SetChat(ChatState.RUNNING, config=replace(chat.config, agent_role=Role.ACTOR))
+            approved = event_factory.plan_update(message_id, turn_id, plan, PlanStatus.APPROVED)
+            await self._chat_lock.begin(
+                principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
+            )
+        return turn_id
+
+    async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
+        """Raises, always: AlreadyDecided if it was pending once in this chat, else NotFound."""
+        everything = await self._store.approvals(chat_id, pending_only=False)
+        decided = next((approval for approval in everything if approval.id == approval_id), None)
+        if decided is None:
+            raise NotFound("approval", approval_id)
+        raise AlreadyDecided(f"This approval is {decided.state.value} already.")

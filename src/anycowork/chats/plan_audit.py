@@ -1,0 +1,172 @@
+"""Plan against actual: for each approved plan, what every step meant and what was done for it, and what was done outside it.
+Told from the recorded calls alone; no word of a model counts."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from anycowork.agent.plan_progress import PlanProgress
+from anycowork.chats.lookup import progress_of, require_chat
+from anycowork.domain.approvals import PlanRow
+from anycowork.domain.chats import Chat, Turn, TurnState
+from anycowork.domain.messages import Json, Message, MessageType
+from anycowork.domain.plan import Budget, PlanStep
+from anycowork.domain.plan_status import StepStatus, plan_status
+from anycowork.domain.ports import Store, Toolbox
+from anycowork.domain.tools import Call, Status
+from anycowork.domain.values import value
+from anycowork.permissions.budgets import CostOf, spent_by
+from anycowork.permissions.patterns import is_literal, plain
+
+Reads = Callable[[Call], bool]
+
+
+@value
+class Span:
+    """When a call was asked for, and when its result was written."""
+
+    began: str = ""
+    ended: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        if not self.began or not self.ended:
+            return None
+        return round((_moment(self.ended) - _moment(self.began)).total_seconds(), 3)
+
+
+class PlanAudit:
+    def __init__(self, *, store: Store, toolbox: Toolbox, cost_of: CostOf = lambda used: None) -> None:
+        self._store = store
+        self._toolbox = toolbox
+        self._cost_of = cost_of
+
+    async def of_chat(self, chat_id: str) -> list[Json]:
+        """Oldest plan first. Raises: NotFound."""
+        chat = await require_chat(self._store, chat_id)
+        plans = await self._store.approved_plans(chat_id)
+        spans = _spans(await self._store.history(chat_id)) if plans else {}
+        return [told for row in plans if (told := await self._told(row, chat, spans))]
+
+    async def _told(self, row: PlanRow, chat: Chat, spans: Mapping[str, Span]) -> Json | None:
+        turn = await self._store.turn(row.turn_id or "")
+        progress = await progress_of(self._store, self._toolbox, turn, chat.workspace) if turn else None
+        if turn is None or progress is None:
+            return None
+        plan, calls = progress.plan, await self._store.calls(turn.id)
+        used = await self._store.turn_usage(turn.chat_id, turn.id)
+        spent = spent_by(calls, seconds=turn.seconds, used=used, cost_of=self._cost_of)
+        return {
+            "message_id": row.message_id,
+            "goal": plan.goal,
+            "approved_by": row.approved_by,
+            "turn_id": turn.id,
+            "state": turn.reason.value if turn.reason else turn.state.value,
+            "seconds": round(turn.seconds, 3),
+            "budget": plan.budget.model_dump(mode="json", include=set(Budget.model_fields)) if plan.budget else None,
+            "spent": spent.to_json(),
+            **compare(progress, turn, calls, spans, reads=self._only_reads),
+        }
+
+    def _only_reads(self, call: Call) -> bool:
+        tool = self._toolbox.find(call.tool)
+        return tool is not None and tool.spec.read_only
+
+
+def compare(
+    progress: PlanProgress, turn: Turn, calls: Sequence[Call], spans: Mapping[str, Span], *, reads: Reads
+) -> Json:
+    """Each call stands under the step it belongs to. What changed something for no step is `unplanned`; what only read for none is a number."""
+    statuses = progress.statuses(over=turn.state is TurnState.ENDED, reason=turn.reason)
+    served = {step.id: progress.calls_of(step.id) for step in progress.plan.steps}
+    known = {call.id for of_step in served.values() for call in of_step}
+    others = [call for call in calls if call.id not in known]
+    unplanned = [
+        call for call in others if not reads(call) and not (call.result is not None and call.result.was_model_fault)
+    ]
+    steps: list[JsonValue] = [_step(step, statuses[step.id], served[step.id], spans) for step in progress.plan.steps]
+    return {
+        "status": plan_status(statuses, over=turn.state is TurnState.ENDED).value,
+        "steps": steps,
+        "unplanned": [_done(call, spans) for call in unplanned],
+        "also_read": sum(map(reads, others)),
+    }
+
+
+def _step(step: PlanStep, status: StepStatus, calls: list[Call], spans: Mapping[str, Span]) -> Json:
+    work = [call for call in calls if not call.provenance.check]
+    touched = {plain(path) for call in work for path in _places(call)}
+    return {
+        "id": step.id,
+        "intended": step.model_dump(mode="json", exclude_none=True),
+        "done": [_done(call, spans) for call in work],
+        "status": status.value,
+        "check": _check(step, calls),
+        "untouched": [path for path in step.paths if is_literal(path) and plain(path) not in touched],
+        "seconds": round(sum(spans.get(call.id, Span()).seconds or 0.0 for call in calls), 3),
+    }
+
+
+def _check(step: PlanStep, calls: list[Call]) -> Json | None:
+    if step.check is None:
+        return None
+    proof = _last(calls, step.check)
+    if proof is None or proof.result is None:
+        return {"command": step.check, "ran": False}
+    exit_code = proof.result.facts.get("exit_code")
+    return {"command": step.check, "ran": True, "ok": _ok(proof), "exit_code": exit_code, "call_id": proof.id}
+
+
+def _done(call: Call, spans: Mapping[str, Span]) -> Json:
+    span, result = spans.get(call.id, Span()), call.result
+    facts = result.facts if result else {}
+    return {
+        "call_id": call.id,
+        "tool": call.tool,
+        "resource": _resource(call),
+        "status": result.status.value if result else "open",
+        "error": result.error.message if result and result.error else None,
+        "paths": list(_places(call)),
+        "exit_code": facts.get("exit_code"),
+        "allowed_by": facts.get("allowed_by"),
+        "at": span.began,
+        "seconds": span.seconds,
+    }
+
+
+def _resource(call: Call) -> str:
+    named = call.parameters.get("command") or call.parameters.get("path") or call.parameters.get("pattern")
+    return named if isinstance(named, str) else ""
+
+
+def _places(call: Call) -> tuple[str, ...]:
+    """What it changed, by its intent; what it read, by its words."""
+    if call.intent and call.intent.paths:
+        return tuple(item.path for item in call.intent.paths)
+    path = call.parameters.get("path")
+    return (path,) if isinstance(path, str) else ()
+
+
+def _last(calls: list[Call], command: str | None) -> Call | None:
+    return next((call for call in reversed(calls) if command and call.parameters.get("command") == command), None)
+
+
+def _ok(call: Call) -> bool:
+    return call.result is not None and call.result.status is Status.OK
+
+
+def _spans(history: Iterable[Message]) -> dict[str, Span]:
+    spans: dict[str, Span] = {}
+    for message in history:
+        payload = message.payload or {}
+        if message.message_type is MessageType.TOOL_CALL:
+            spans[str(payload.get("id"))] = Span(message.created_at)
+        elif message.message_type is MessageType.TOOL_RESULT:
+            call_id = str(payload.get("tool_call_id"))
+            spans[call_id] = Span(spans.get(call_id, Span()).began, message.created_at)
+    return spans
+
+
+def _moment(written: str) -> datetime:
+    return datetime.fromisoformat(written)

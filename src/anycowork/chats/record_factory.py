@@ -1,0 +1,87 @@
+"""The nouns that the desk writes down: messages, turns, role switches, and the words for what cannot be done now."""
+
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Autonomy, Chat, ChatState, Turn
+from anycowork.domain.errors import TurnAlreadyRunning
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import RequireState
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal
+from anycowork.domain.values import value
+from anycowork.domain.workflows import Run
+from anycowork.workflows.workflow_service import RunOrder
+
+NEW_CHAT = "New chat"
+TITLE_LENGTH = 60
+IDLE = frozenset({ChatState.IDLE})
+
+
+@value
+class RecordFactory:
+    clock: Clock
+
+    def message(
+        self,
+        chat: Chat,
+        speaker: Speaker,
+        content: str,
+        *,
+        kind: MessageType = MessageType.TEXT,
+        payload: Json | None = None,
+        turn_id: str | None = None,
+    ) -> Message:
+        new_id, now = self.clock.new_id(), self.clock.now()
+        return Message(new_id, chat.id, speaker, content, kind, payload, turn_id=turn_id, created_at=now)
+
+    def turn(
+        self, chat: Chat, principal: Principal, *, message_id: str, turn_id: str, role: str, plan_id: str | None = None
+    ) -> Turn:
+        return Turn(
+            id=turn_id,
+            chat_id=chat.id,
+            role=role,
+            principal=principal.label(),
+            message_id=message_id,
+            plan_id=plan_id,
+            created_at=self.clock.now(),
+        )
+
+    def run(self, chat: Chat, order: RunOrder) -> tuple[Run, Message]:
+        """A workflow's run, and the message that orders it: the words that would order it again."""
+        run = Run(self.clock.new_id(), chat.id, order.workflow, order.steps, order.needs, order.content_hash)
+        payload: Json = {"workflow": run.to_json()}
+        return run, self.message(chat, Speaker.USER, order.typed, payload=payload, turn_id=run.id)
+
+    def switch(self, principal: Principal, chat: Chat, new: str) -> tuple[tuple[Message, ...], tuple[NewEvent, ...]]:
+        """The switch as a message of its own in the history, and its event; nothing if the role stays."""
+        if new == chat.role:
+            return (), ()
+        words = f"Role switched from {chat.role} to {new}."
+        payload: Json = {"old_role": chat.role, "new_role": new}
+        message = self.message(chat, Speaker.SYSTEM, words, kind=MessageType.ROLE_CHANGE, payload=payload)
+        return (message,), (event_factory.role_changed(chat.role, new, principal.label()),)
+
+    def autonomy(self, chat: Chat, new: Autonomy) -> tuple[Message, ...]:
+        """The change as a message of its own in the history, which readers are sent and the audit chain covers; nothing if it stays."""
+        old = chat.config.autonomy
+        if new is old:
+            return ()
+        payload: Json = {"old_autonomy": old.value, "new_autonomy": new.value}
+        return (self.message(chat, Speaker.SYSTEM, f"Autonomy changed from {old} to {new}.", payload=payload),)
+
+
+def require_idle(chat: Chat) -> RequireState:
+    waiting = {
+        ChatState.AWAITING_APPROVAL: "waits for your decision on a tool call",
+        ChatState.AWAITING_ANSWER: "waits for your answer to a question",
+    }.get(chat.state, "is at work")
+    return RequireState(IDLE, TurnAlreadyRunning(f"This chat {waiting}. Wait until it is idle, or stop it first."))
+
+
+def title_from(content: str) -> str:
+    """Titles are derived without a model: the first line, cut at a word."""
+    line = next((line.strip() for line in content.splitlines() if line.strip()), NEW_CHAT)
+    if len(line) <= TITLE_LENGTH:
+        return line
+    return line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"

@@ -1,0 +1,259 @@
+"""The rollback desk: going back to a snapshot, looking first if wished. A restore is a recorded change, and can be undone like one."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.record_factory import IDLE, RecordFactory, require_idle
+from anycowork.domain import event_factory
+from anycowork.domain.chats import Chat
+from anycowork.domain.errors import (
+    BadWorkspace,
+    Invalid,
+    NoRoom,
+    NotFound,
+    RestoreConflict,
+    SnapshotDamaged,
+    SnapshotPruned,
+)
+from anycowork.domain.journal import Change, RequireLease
+from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Workspace, Workspaces
+from anycowork.domain.principals import HOUSE, Principal, Scope
+from anycowork.domain.snapshots import (
+    FileDifference,
+    Kind,
+    Outlook,
+    Restore,
+    Restored,
+    Snapshot,
+    SnapshotMoment,
+    Undo,
+    in_paths,
+    shown_path,
+    undoing,
+)
+from anycowork.domain.values import value
+
+log = logging.getLogger(__name__)
+
+
+@value
+class RollbackRequest:
+    """`only` undoes the snapshot's own change and keeps later work; otherwise everything since is undone.
+
+    `paths` (and what lies below them) narrows it; `overwrite` names the paths where someone else's change may be lost.
+    """
+
+    dry_run: bool = False
+    only: bool = False
+    paths: tuple[str, ...] | None = None
+    overwrite: tuple[str, ...] = ()
+
+
+@value
+class RollbackResult:
+    """`outlook` is what was seen before; `done` is what was done, for a dry run what would be."""
+
+    done: Restored
+    outlook: Outlook
+    undo_snapshot: str | None = None
+
+    def to_json(self) -> Json:
+        reasons = self.done.conflicts or {}
+        return {
+            "restored": [shown_path(path) for path in self.done.restored],
+            "deleted": [shown_path(path) for path in self.done.deleted],
+            "kept": [shown_path(path) for path in self.done.kept],
+            "conflicts": [shown_path(path) for path in sorted(reasons)],
+            "reasons": {shown_path(path): reason for path, reason in reasons.items()},
+            "undo_snapshot": self.undo_snapshot,
+            "diff": self.outlook.diff,
+            "files": [file.to_json() for file in self.outlook.files],
+        }
+
+
+class RollbackService:
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        store: Store,
+        rows: SnapshotRows,
+        workspaces: Workspaces,
+        snapshots: Snapshots,
+        clock: Clock,
+    ) -> None:
+        self._journal = journal
+        self._store = store
+        self._rows = rows
+        self._workspaces = workspaces
+        self._snapshots = snapshots
+        self._clock = clock
+        self._draft = RecordFactory(clock)
+
+    async def page(self, chat_id: str, *, before: int | None, limit: int) -> tuple[list[Snapshot], int | None]:
+        await require_chat(self._store, chat_id)
+        return await self._rows.snapshots_page(chat_id, before=before, limit=limit)
+
+    async def difference(self, chat_id: str, snapshot_id: str) -> tuple[str, list[FileDifference]]:
+        """What the snapshot's change did, from before to after. Raises: NotFound, SnapshotPruned."""
+        await require_chat(self._store, chat_id)
+        change = await self._rows.change_of(await self._snapshot(chat_id, snapshot_id))
+        if change is None or change.after is None:
+            return "", []
+        text = await self._snapshots.difference(change.after)
+        return text or "", _told(change.before, change.after)
+
+    async def restore(
+        self, principal: Principal, chat_id: str, snapshot_id: str, wish: RollbackRequest
+    ) -> RollbackResult:
+        """Back to the state at that snapshot. What another chat changed since is a conflict until `overwrite` names it.
+
+        Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, Invalid, BadWorkspace; RestoreConflict, NoRoom and
+        NotKept (then nothing was changed).
+        """
+        principal.require(Scope.DECIDE)
+        chat = await require_chat(self._store, chat_id)
+        snapshot = await self._snapshot(chat_id, snapshot_id)
+        if wish.dry_run:
+            outlook = await self._outlook(snapshot, wish, self._workspaces.open(snapshot.workspace))
+            return RollbackResult(_would_be(outlook), outlook)
+        if chat.state not in IDLE:
+            raise require_idle(chat).error
+        async with self._workspaces.writing(snapshot.workspace) as epoch:
+            workspace = self._workspaces.open(snapshot.workspace)
+            outlook = await self._outlook(snapshot, wish, workspace)
+            _require_no_conflicts(outlook, wish.overwrite)
+            before = await self._begin(principal, chat, snapshot, outlook, workspace, epoch)
+            done = await self._snapshots.restore(workspace, outlook.undos)
+            await self._finish(principal.label(), chat, before, done, workspace)
+        return RollbackResult(done, outlook, undo_snapshot=before.id)
+
+    async def settle_after_crash(self) -> None:
+        """A restore that was begun is finished; what someone changed since is left alone and told.
+
+        One that cannot be finished now (a full disk, a damaged content) holds nobody up: it is tried again at the next start.
+        """
+        for before, meant in await self._rows.unfinished_restores():
+            chat = await self._store.chat(before.chat_id)
+            try:
+                workspace = self._workspaces.open(before.workspace)
+            except BadWorkspace:
+                continue
+            if chat is None:
+                continue
+            was = {image.path: image for image in before.images}
+            undos = [Undo(target, was.get(target.path)) for target in meant.images]
+            async with self._workspaces.writing(before.workspace):
+                try:
+                    outlook = await self._snapshots.look(workspace, undos)
+                except (NoRoom, SnapshotDamaged) as error:
+                    log.error("a restore that was cut off cannot be finished yet: %s", error.message)
+                    continue  # it stays unfinished, and the next start tries again
+                ours = [undo for undo in outlook.undos if undo.path not in outlook.conflicts]
+                done = await self._snapshots.restore(workspace, ours)
+                done = replace(done, conflicts={**outlook.conflicts, **(done.conflicts or {})})
+                await self._finish(HOUSE.label(), chat, before, done, workspace)
+
+    # --- the parts
+
+    async def _outlook(self, snapshot: Snapshot, wish: RollbackRequest, workspace: Workspace) -> Outlook:
+        undos = await self._undos(snapshot, only=wish.only)
+        if wish.paths is not None:
+            undos = _narrowed(undos, wish.paths)
+        return await self._snapshots.look(workspace, undos)
+
+    async def _undos(self, snapshot: Snapshot, *, only: bool) -> list[Undo]:
+        if not only:
+            return undoing(await self._rows.changes_since(snapshot), for_chat=snapshot.chat_id)
+        change = await self._rows.change_of(snapshot)
+        return undoing([change]) if change else []
+
+    async def _begin(
+        self, principal: Principal, chat: Chat, snapshot: Snapshot, outlook: Outlook, workspace: Workspace, epoch: int
+    ) -> Snapshot:
+        """What is there now is kept, and what shall be there is written down, before anything is touched."""
+        cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
+        before = await self._snapshots.before(cause, workspace, [undo.path for undo in outlook.undos])
+        meant = self._snapshots.meant(before, outlook.undos)
+        writes = (require_idle(chat), RequireLease(workspace.root, epoch), before, meant)
+        await self._journal.write(
+            Change(chat.id, writes, (event_factory.snapshot(before),), principal=principal.label(), cause=snapshot.id)
+        )
+        return before
+
+    async def _finish(self, principal: str, chat: Chat, before: Snapshot, done: Restored, workspace: Workspace) -> None:
+        after = await self._snapshots.after(before, workspace)
+        told = RollbackResult(done, Outlook((), {}), before.id).to_json()
+        payload: Json = {"restore": {"snapshot": before.restores, **{key: told[key] for key in _RECORDED}}}
+        message = self._draft.message(chat, Speaker.SYSTEM, _words(done), payload=payload)
+        # Without images of what is there now it still counts as finished: trying again would not see more.
+        after = after or replace(before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=())
+        change = Change(
+            chat.id, (after, message), (event_factory.snapshot(after),), principal=principal, cause=before.restores
+        )
+        await self._journal.write(change)
+
+    async def _snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot:
+        snapshot = await self._rows.snapshot(chat_id, snapshot_id)
+        if snapshot is None:
+            raise NotFound("snapshot", snapshot_id)
+        if snapshot.pruned:
+            raise SnapshotPruned(
+                f"The content of snapshot '{snapshot_id}' was pruned to make room for newer ones. Choose a newer one,"
+                " and raise 'snapshot_quota_bytes' to keep them longer."
+            )
+        return snapshot
+
+
+_RECORDED = ("restored", "deleted", "kept", "conflicts", "reasons", "undo_snapshot")
+
+
+def _narrowed(undos: list[Undo], paths: Sequence[str]) -> list[Undo]:
+    for path in paths:
+        if not in_paths(undos, [path]):
+            raise Invalid(f"Nothing was recorded at '{path}' that could be undone.", param="paths")
+    return in_paths(undos, paths)
+
+
+def _require_no_conflicts(outlook: Outlook, overwrite: Sequence[str]) -> None:
+    allowed = {path.strip("/") for path in overwrite}
+    left = {
+        shown_path(path): reason
+        for path, reason in outlook.conflicts.items()
+        if path in outlook.hopeless or shown_path(path) not in allowed
+    }
+    if left:
+        raise RestoreConflict.over(left)
+
+
+def _would_be(outlook: Outlook) -> Restored:
+    gone = tuple(undo.path for undo in outlook.undos if undo.target.kind is Kind.ABSENT)
+    back = tuple(undo.path for undo in outlook.undos if undo.target.kind is not Kind.ABSENT)
+    return Restored(back, gone, conflicts=outlook.conflicts)
+
+
+def _told(before: Snapshot, after: Snapshot) -> list[FileDifference]:
+    was = {image.path: image for image in before.images}
+    now = {image.path: image for image in after.images}
+    found = []
+    for path in sorted({**was, **now}):
+        old, new = was.get(path), now.get(path)
+        there = [image.kind is not Kind.ABSENT if image else False for image in (old, new)]
+        if not any(there) or (old and new and old.same_as(new)):
+            continue
+        status = "modified" if all(there) else "added" if there[1] else "deleted"
+        found.append(FileDifference(path, status, new.additions if new else 0, new.deletions if new else 0))
+    return found
+
+
+def _words(done: Restored) -> str:
+    parts = [f"{len(done.restored)} restored", f"{len(done.deleted)} deleted"]
+    if done.kept:
+        parts.append(f"{len(done.kept)} folders kept because they hold other files")
+    if done.conflicts:
+        first, reason = min(done.conflicts.items())
+        parts.append(f"{len(done.conflicts)} left alone ('{shown_path(first)}': {reason.rstrip('.')})")
+    return f"Files were taken back to an earlier state: {', '.join(parts)}."

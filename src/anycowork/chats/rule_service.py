@@ -1,0 +1,176 @@
+"""The desk for standing rules: written, listed, changed and revoked by a person, explained for one call, previewed on past ones."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from anycowork.chats.lookup import require_chat
+from anycowork.domain.chats import Turn
+from anycowork.domain.errors import Invalid, ModelFault, NotFound, Refusal, ToolFault, UnknownTool
+from anycowork.domain.ports import Clock, PastCall, Rules, Store, Toolbox, ToolContext, Workspaces
+from anycowork.domain.principals import Principal, Scope
+from anycowork.domain.roles import Role, RoleDefinition
+from anycowork.domain.rules import Effect, NewRule, Rule, RuleChange, RuleScope, changed_rule, new_rule
+from anycowork.domain.tools import Call, Parameters
+from anycowork.domain.values import value
+from anycowork.permissions.gate import CallContext, Gate
+from anycowork.permissions.policy import PolicyEvaluator, default_decision
+from anycowork.permissions.resources import AccessedResources, resources_at_commit
+from anycowork.permissions.roles import RoleRegistry
+from anycowork.permissions.rules import RuleDecision, RuleIndex, check_pattern, decide, matches
+
+MOST_LOOKED_AT = 500
+MOST_SHOWN = 100
+
+
+@value
+class StandingRule:
+    """A rule that holds, and what the person should know about it."""
+
+    rule: Rule
+    warnings: Sequence[str]
+
+
+@value
+class PreviewedCall:
+    """A past call that the rule matches: what is decided now, and what would be with it."""
+
+    call: Call
+    resource: str
+    decided: Effect
+    would: Effect
+
+
+@value
+class RulePreview:
+    calls: Sequence[PreviewedCall]
+    matched: int
+    looked_at: int
+    warnings: Sequence[str]
+
+
+class RuleService:
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        store: Store,
+        gate: Gate,
+        toolbox: Toolbox,
+        roles: RoleRegistry,
+        workspaces: Workspaces,
+        clock: Clock,
+        find_workspace: Callable[[str | None], Awaitable[str]],
+    ) -> None:
+        self._rules = rules
+        self._store = store
+        self._gate = gate
+        self._toolbox = toolbox
+        self._roles = roles
+        self._workspaces = workspaces
+        self._clock = clock
+        self._find_workspace = find_workspace
+        self._judge = PolicyEvaluator(rules)
+
+    async def all(self, principal: Principal) -> Sequence[Rule]:
+        principal.require(Scope.MANAGE)
+        return await self._rules.all()
+
+    async def add(self, principal: Principal, wish: NewRule) -> StandingRule:
+        """Raises: Invalid, BadWorkspace."""
+        principal.require(Scope.MANAGE)
+        written = await self._draft(principal, wish)
+        await self._rules.add(written.rule)
+        return written
+
+    async def change(self, principal: Principal, rule_id: str, change: RuleChange) -> StandingRule:
+        """Raises: NotFound, Invalid."""
+        principal.require(Scope.MANAGE)
+        rule = await self._rules.find(rule_id)
+        if rule is None:
+            raise NotFound("rule", rule_id)
+        changed = changed_rule(rule, change, at=self._clock.now())
+        warnings = check_pattern(changed)
+        await self._rules.change(changed)
+        return StandingRule(changed, warnings)
+
+    async def remove(self, principal: Principal, rule_id: str) -> None:
+        """Raises: NotFound."""
+        principal.require(Scope.MANAGE)
+        await self._rules.remove(rule_id)
+
+    # --- looking ahead, without running anything
+
+    async def explain(
+        self, principal: Principal, tool: str, parameters: Parameters, chat_id: str | None
+    ) -> RuleDecision:
+        """What would be decided if the agent of this chat made the call now; without a chat, that of one opened now.
+
+        Raises: NotFound, BadWorkspace; Invalid for a call that is none.
+        """
+        principal.require(Scope.MANAGE)
+        chat = await require_chat(self._store, chat_id) if chat_id is not None else None
+        workspace = chat.workspace if chat else await self._find_workspace(None)
+        role = self._roles.stored(chat.role if chat else Role.ACTOR)
+        own_id = chat.id if chat else ""
+        call = Call(self._clock.new_id(), own_id, "", "", 0, tool, parameters, role_at_issue=role.name)
+        standing = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role)
+        tool_context = ToolContext(self._workspaces.open(workspace), role.permissions)
+        try:
+            return await self._gate.explain(call, standing, tool_context)
+        except UnknownTool:  # its words name every tool there is, for the model alone
+            raise Invalid(f"There is no tool '{tool[:80]}'.", param="call.tool") from None
+        except ModelFault as fault:
+            raise Invalid(fault.message, param="call") from None
+        except Refusal as refusal:
+            return RuleDecision(Effect.DENY, None, refusal.message)
+        except ToolFault as fault:
+            return await self._by_words(call, role, workspace, fault)
+
+    async def preview(self, principal: Principal, wish: NewRule) -> RulePreview:
+        """Which of the newest past calls the rule would have had a say in. Raises: Invalid, BadWorkspace."""
+        principal.require(Scope.MANAGE)
+        written = await self._draft(principal, wish)
+        rule = written.rule
+        past = await self._store.past_calls(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
+        foreseen = [seen for item in past if (seen := await self._foresee(rule, item)) is not None]
+        return RulePreview(foreseen[:MOST_SHOWN], len(foreseen), len(past), written.warnings)
+
+    # --- the parts
+
+    async def _draft(self, principal: Principal, wish: NewRule) -> StandingRule:
+        now = self._clock.now()
+        if wish.scope is RuleScope.WORKSPACE:
+            wish = wish.model_copy(update={"workspace": await self._find_workspace(wish.workspace)})
+        rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
+        if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
+            raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could hold in.", param="context_id")
+        return StandingRule(rule, check_pattern(rule))
+
+    async def _by_words(self, call: Call, role: RoleDefinition, workspace: str, fault: ToolFault) -> RuleDecision:
+        """The call could not even be prepared; the rules still have their say about what it names."""
+        tool = self._toolbox.find(call.tool)
+        touched = resources_at_commit(call.tool, tool.spec, call.parameters, None, workspace) if tool else None
+        if touched is None or tool is None:
+            return RuleDecision(Effect.ASK, None, fault.message)
+        decided = (await self._judge.decide(call, tool.spec, touched, workspace, role)).decided
+        return RuleDecision(
+            decided.effect, decided.rule, f"{decided.why} As things are it would fail, though: {fault.message}"
+        )
+
+    async def _foresee(self, rule: Rule, past: PastCall) -> PreviewedCall | None:
+        call, tool = past.call, self._toolbox.find(past.call.tool)
+        if tool is None:
+            return None
+        touched = resources_at_commit(call.tool, tool.spec, call.parameters, past.resource, past.workspace, call.intent)
+        if touched is None or not matches(rule, touched):
+            return None
+        rules = await self._rules.for_call(call.chat_id, past.workspace)
+        default = default_decision(tool.spec, call, touched, self._roles.stored(call.role_at_issue))
+        now = decide(touched, RuleIndex(rules), default=default)
+        would = decide(touched, RuleIndex((*rules, rule)), default=default)
+        return PreviewedCall(call, _shown(touched), now.effect, would.effect)
+
+
+def _shown(touched: AccessedResources) -> str:
+    if touched.command is not None:
+        return f"command:{touched.command.text}"
+    return touched.paths[0] if touched.paths else touched.other or ""

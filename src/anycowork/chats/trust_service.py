@@ -1,0 +1,72 @@
+"""The desk for trust: a person says that a file which came with a folder may be used as it is. Reading the file is no one's here."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from anycowork.chats.lookup import require_chat
+from anycowork.chats.record_factory import RecordFactory
+from anycowork.domain.errors import Invalid
+from anycowork.domain.journal import Change
+from anycowork.domain.messages import Json, Speaker
+from anycowork.domain.ports import Clock, Journal, Store
+from anycowork.domain.principals import Principal, Scope
+
+log = logging.getLogger(__name__)
+
+
+class TrustedFiles(Protocol):
+    async def require(self, folder: str, path: str, sha256: str | None) -> None:
+        """That trust can be given to this content, or for None taken back. Raises: NotFound, ContentChanged."""
+
+    async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
+        """Trust holds for this content and no other; None takes it back. Raises: BadWorkspace."""
+
+
+class TrustService:
+    def __init__(
+        self,
+        *,
+        files: TrustedFiles,
+        journal: Journal,
+        store: Store,
+        clock: Clock,
+        find_workspace: Callable[[str | None], Awaitable[str]],
+    ) -> None:
+        self._files = files
+        self._journal = journal
+        self._store = store
+        self._draft = RecordFactory(clock)
+        self._find_workspace = find_workspace
+
+    async def trust(
+        self, principal: Principal, workspace: str, path: str, sha256: str | None, *, chat_id: str | None = None
+    ) -> str:
+        """Trusts exactly this content, or takes trust back; the folder's real path. Only a person does.
+
+        Said from within a chat, it stands in that chat's history and audit chain before it holds. Without one there is no chain to
+        stand in: chains are the chats'.
+
+        Raises: NotAllowed, BadWorkspace, NotFound, ContentChanged, Invalid.
+        """
+        principal.require(Scope.MANAGE)
+        folder = await self._find_workspace(workspace)
+        await self._files.require(folder, path, sha256)
+        if chat_id is not None:
+            await self._write_down(principal, chat_id, folder, path, sha256)
+        await self._files.set_trust(folder, path, sha256)
+        log.info("%s %s %s in %s", principal.label(), "trusts" if sha256 else "no longer trusts", path, folder)
+        return folder
+
+    async def _write_down(self, principal: Principal, chat_id: str, folder: str, path: str, sha256: str | None) -> None:
+        chat = await require_chat(self._store, chat_id)
+        if chat.workspace != folder:
+            raise Invalid(f"This chat works in another folder ('{chat.workspace}').", param="trust.context_id")
+        words = (
+            f"{path} of this folder is trusted as it is now (SHA-256 {sha256[:12]}…)."
+            if sha256
+            else f"{path} of this folder is no longer trusted."
+        )
+        payload: Json = {"trust": {"workspace": folder, "path": path, "sha256": sha256}}
+        message = self._draft.message(chat, Speaker.SYSTEM, words, payload=payload)
+        await self._journal.write(Change(chat_id, (message,), principal=principal.label()))

@@ -1,0 +1,246 @@
+"""Brings a turn that will not go on to a true end: stopped by a person, or interrupted by a crash.
+
+What is on the disk decides what became of a call in flight; nothing is run again.
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+from enum import Enum, auto
+
+from pydantic import JsonValue
+
+from anycowork.agent.plan_progress import plan_ended
+from anycowork.agent.tool_runner import result_message
+from anycowork.chats.lookup import progress_of
+from anycowork.domain import event_factory
+from anycowork.domain.approvals import ApprovalState, QuestionState
+from anycowork.domain.chats import Chat, ChatState, EndReason, Turn, TurnState
+from anycowork.domain.errors import (
+    AnyCoworkError,
+    BadWorkspace,
+    Interrupted,
+    OutsideWorkspace,
+    Refusal,
+    ToolFault,
+)
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Change, Compact, DecideApproval, SetChat, SettleQuestion, Write
+from anycowork.domain.messages import Message, Speaker
+from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store, Toolbox, Workspaces
+from anycowork.domain.principals import HOUSE
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call, CallState, Intent, Status, ToolResult
+from anycowork.domain.values import value
+
+log = logging.getLogger(__name__)
+
+
+class _OnDisk(Enum):
+    """How the paths of an intent are found: as they were, as they were meant to become, or neither, or not at all."""
+
+    BEFORE = auto()
+    AFTER = auto()
+    OTHERWISE = auto()
+
+
+@value
+class Unfinished:
+    """An answer that was broken off: what had been shown of it."""
+
+    message_id: str
+    text: str = ""
+    reasoning: str = ""
+
+
+class TurnRecovery:
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        store: Store,
+        rows: SnapshotRows,
+        workspaces: Workspaces,
+        snapshots: Snapshots,
+        toolbox: Toolbox,
+        clock: Clock,
+    ) -> None:
+        self._toolbox = toolbox
+        self._journal = journal
+        self._store = store
+        self._rows = rows
+        self._workspaces = workspaces
+        self._snapshots = snapshots
+        self._clock = clock
+
+    async def end(
+        self,
+        turn: Turn,
+        reason: EndReason,
+        *,
+        said: str,
+        unfinished: list[Unfinished],
+        error: AnyCoworkError | None = None,
+        principal: str = HOUSE.label(),
+    ) -> None:
+        """One transaction: the open calls' results, what was said so far, withdrawn approvals and questions, the end."""
+        chat = await self._store.chat(turn.chat_id)
+        if chat is None:
+            return
+        writes: list[Write] = []
+        events: list[NewEvent] = []
+        progress = await progress_of(self._store, self._toolbox, turn, chat.workspace)
+        for call in await self._store.calls(turn.id):
+            if call.state is not CallState.SETTLED:
+                result = await self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
+                settled = replace(call, state=CallState.SETTLED, result=result)
+                if progress:
+                    progress.put(settled)
+                at, message_id = self._clock.now(), self._clock.new_id()
+                writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
+                events.append(event_factory.tool_result(settled, result))
+                for after in await self._as_left(call, chat):
+                    writes.append(after)
+                    events.append(event_factory.snapshot(after))
+        for left in unfinished:
+            writes += [self._broken_off(turn, left), Compact(left.message_id)]
+        await self._withdraw(turn, writes, events, principal)
+        if run := await self._store.run(turn.id):
+            broken = run.ended(reason, event_factory.error_json(error) if error else None)
+            writes.append(broken)
+            events.append(event_factory.workflow_progress(broken))
+        ended = replace(
+            turn, state=TurnState.ENDED, reason=reason, error=event_factory.error_json(error) if error else None
+        )
+        writes += [self._note(turn, said, error), ended, SetChat(state=ChatState.IDLE)]
+        events += [*([event_factory.error(turn.id, error)] if error else []), *plan_ended(ended, progress)]
+        events.append(event_factory.turn_ended(ended))
+        await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
+
+    async def clear_leftovers(self, turn: Turn) -> None:
+        """Half-written files of calls in flight. Only before the doors open, when nobody writes: it goes by names, not by calls."""
+        chat = await self._store.chat(turn.chat_id)
+        for call in await self._store.calls(turn.id):
+            if chat is None or call.state is not CallState.INTENT or call.intent is None:
+                continue
+            try:
+                workspace = self._workspaces.open(chat.workspace)
+                for item in call.intent.paths:
+                    workspace.clear_leftovers(item.path)
+            except (BadWorkspace, Refusal, ToolFault) as error:
+                log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
+
+    async def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+        lost = Status.INTERRUPTED if crashed else Status.CANCELLED
+        if call.held is not None:
+            return await self._of_held(call, call.held, lost, crashed=crashed)
+        if call.state is not CallState.INTENT:
+            return ToolResult.failed(Interrupted(f"'{call.tool}' was not run: the turn ended first."), status=lost)
+        if call.intent is not None and call.intent.contained:
+            return await self._of_command(call, call.intent, chat, lost)
+        if call.intent is None or not call.intent.paths:
+            return ToolResult.failed(
+                Interrupted(f"'{call.tool}' was ended while it ran; what it had done so far stands."), status=lost
+            )
+        match self._on_disk(call.intent, chat.workspace):
+            case _OnDisk.AFTER:
+                return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
+            case _OnDisk.BEFORE:
+                return ToolResult.failed(
+                    Interrupted(f"'{call.tool}' was ended before it changed anything."), status=lost
+                )
+            case _OnDisk.OTHERWISE:
+                message = f"'{call.tool}' was interrupted, and the file is neither as it was nor as meant. Look at it before going on."
+                return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+
+    async def _as_left(self, call: Call, chat: Chat) -> list[Snapshot]:
+        """What the call left at the paths that it was about to change, so that it can be undone like any other."""
+        before = await self._rows.before_of_call(call.id) if call.state is CallState.INTENT else None
+        if before is None:
+            return []
+        try:
+            after = await self._snapshots.after(before, self._workspaces.open(chat.workspace))
+        except BadWorkspace:
+            return []
+        return [after] if after else []
+
+    async def _of_command(self, call: Call, intent: Intent, chat: Chat, lost: Status) -> ToolResult:
+        """Before its commit was intended a command has changed nothing; after that the commit is finished, never undone."""
+        if intent.staged is None:
+            return ToolResult.failed(
+                Interrupted(f"'{call.tool}' was ended while it ran; nothing that it had changed was kept."), status=lost
+            )
+        try:
+            async with self._workspaces.writing(chat.workspace):
+                done = await asyncio.to_thread(self._workspaces.roll_forward, chat.workspace, intent)
+        except (BadWorkspace, ToolFault) as error:
+            message = f"'{call.tool}' was interrupted while its changes were being made, and they could not be finished. {error.message}"
+            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+        if done.conflicts:
+            named = ", ".join(f"'{path}'" for path in done.conflicts[:10])
+            message = (
+                f"'{call.tool}' was interrupted while its changes were being made. They were finished, but for {named}: somebody "
+                "else changed it meanwhile, and that was left alone. Look at it before going on."
+            )
+            return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
+        facts: dict[str, JsonValue] = {
+            "files": [item.path for item in intent.paths[:500]],
+            "changed": len(intent.paths),
+        }
+        return ToolResult(Status.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts)
+
+    async def _of_held(self, call: Call, held: Intent, lost: Status, *, crashed: bool) -> ToolResult:
+        """Nobody allowed its changes, so they are not made; what a crash took from a person's hands is kept for them."""
+        kept = await asyncio.to_thread(self._workspaces.let_go, held, keep=crashed)
+        where = f" What it had written is kept in '{kept}'." if kept else ""
+        message = f"'{call.tool}' had run, but the turn ended before its changes were made: none of them is.{where}"
+        return ToolResult.failed(Interrupted(message), status=lost)
+
+    def _on_disk(self, intent: Intent, root: str) -> _OnDisk:
+        try:
+            workspace = self._workspaces.open(root)
+            now = [workspace.file_hash(item.path) for item in intent.paths]
+        except (BadWorkspace, OutsideWorkspace, OSError):
+            return _OnDisk.OTHERWISE
+        if now == [item.after for item in intent.paths]:
+            return _OnDisk.AFTER
+        return _OnDisk.BEFORE if now == [item.before for item in intent.paths] else _OnDisk.OTHERWISE
+
+    async def _withdraw(self, turn: Turn, writes: list[Write], events: list[NewEvent], principal: str) -> None:
+        for approval in await self._store.approvals(turn.chat_id):
+            if approval.turn_id == turn.id:
+                writes.append(DecideApproval(approval.id, ApprovalState.WITHDRAWN, None, principal))
+                events.append(event_factory.permission_decided(approval, ApprovalState.WITHDRAWN, None, principal))
+        question = await self._store.open_question(turn.chat_id)
+        if question is not None and question.turn_id == turn.id:
+            withdrawn = QuestionState.WITHDRAWN
+            writes.append(SettleQuestion(question.message_id, withdrawn, None, principal))
+            events.append(
+                event_factory.question_answered(question.message_id, turn.id, None, withdrawn.value, principal)
+            )
+
+    def _broken_off(self, turn: Turn, left: Unfinished) -> Message:
+        return Message(
+            id=left.message_id,
+            chat_id=turn.chat_id,
+            role=Speaker.ASSISTANT,
+            content=left.text,
+            payload={"broken_off": True},
+            agent_role=turn.role,
+            turn_id=turn.id,
+            reasoning=left.reasoning or None,
+            created_at=self._clock.now(),
+        )
+
+    def _note(self, turn: Turn, said: str, error: AnyCoworkError | None) -> Message:
+        """The person is told in a message of its own, after what was already said."""
+        return Message(
+            id=self._clock.new_id(),
+            chat_id=turn.chat_id,
+            role=Speaker.SYSTEM,
+            content=said,
+            payload={"error": event_factory.error_json(error)} if error else None,
+            agent_role=turn.role,
+            turn_id=turn.id,
+            created_at=self._clock.now(),
+        )

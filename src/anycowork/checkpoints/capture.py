@@ -1,0 +1,188 @@
+"""Taking images of paths: what stands there now, with or without keeping its content in the pack. Follows no links, enters no `.git`."""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Container, Iterable, Iterator
+from itertools import chain
+
+from anycowork.checkpoints.pack import Pack
+from anycowork.domain.errors import FileMissing, NotKept, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.snapshots import Kind, PathImage, absent
+from anycowork.domain.values import value
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import Jail, translate_os_errors
+from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+
+MOST_IMAGED = 100_000  # paths in one snapshot
+_CHUNK = 1 << 20
+_KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kind.FOLDER}
+
+
+@value
+class Keeping:
+    """Contents go into the pack, at most `room` bytes of them."""
+
+    pack: Pack
+    owner: str
+    room: int
+
+
+def path_of(path: str) -> WorkspacePath:
+    """A path as images name it: from the workspace's root, every link on the way resolved already. Raises: OutsideWorkspace."""
+    parts = tuple(part for part in path.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise OutsideWorkspace(f"'{shown(path)}' climbs with '..'; images name every path from the workspace's root.")
+    return WorkspacePath(parts)
+
+
+Seen = tuple[WorkspacePath, os.stat_result | None]
+
+
+def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
+    """Every place that a change of these paths touches, as it is: folders whole, and the missing folders above that it would make.
+
+    Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
+    """
+    found: dict[WorkspacePath, os.stat_result | None] = {}
+    for place in map(path_of, paths):
+        if place.is_root or is_git_control(place.parts) or place in found:
+            continue
+        if below_any(place, found) and behind_a_link(folder, place):
+            found[place] = None
+            continue
+        for entry, stat_ in chain(_whole(folder.jail, place), _missing_above(folder.jail, place)):
+            found[entry] = stat_
+            if len(found) > MOST_IMAGED:
+                raise NotKept(f"This touches more than {MOST_IMAGED:,} paths, too many to be undone. Do it in parts.")
+    return sorted(found.items(), key=lambda seen: seen[0].parts)
+
+
+def below_any(place: WorkspacePath, others: Container[WorkspacePath]) -> bool:
+    return any(WorkspacePath(place.parts[:depth]) in others for depth in range(1, len(place.parts)))
+
+
+def behind_a_link(folder: Folder, place: WorkspacePath) -> bool:
+    """A folder on the way became a link: whatever it leads to, nothing stands at this path itself."""
+    try:
+        folder.jail.stat(place)
+    except StateChanged:
+        return True
+    return False
+
+
+def _missing_above(jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
+    above = place.parent
+    while not above.is_root and jail.stat(above) is None:
+        yield above, None
+        above = above.parent
+
+
+def _whole(jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
+    waiting = [place]
+    while waiting:
+        here = waiting.pop()
+        found = jail.stat(here)
+        yield here, found
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            waiting += [here.child(name) for name in jail.names(here) if not is_git_control((name,))]
+
+
+def bytes_in(seen: Iterable[Seen]) -> int:
+    """How much keeping these would take, at most."""
+    return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
+
+
+def image(folder: Folder, place: WorkspacePath) -> PathImage:
+    """What stands at the place now. Raises: ToolFault if it cannot be read."""
+    return image_of(folder, (place, folder.jail.stat(place)))
+
+
+def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> PathImage:
+    """What was seen, with its content looked at. Raises: ToolFault if it cannot be read; OSError if the pack cannot take it."""
+    place, found = seen
+    try:
+        return _image(folder.jail, place, found, keeping)
+    except FileMissing:
+        return absent(place.path)
+
+
+def _image(jail: Jail, place: WorkspacePath, found: os.stat_result | None, keeping: Keeping | None) -> PathImage:
+    if found is None:
+        return absent(place.path)
+    kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
+    mode = stat.S_IMODE(found.st_mode)
+    match kind:
+        case Kind.FILE:
+            return _file(jail, place, found, keeping)
+        case Kind.SYMLINK:
+            return _link(jail, place, found, keeping)
+        case _:
+            return PathImage(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
+
+
+def _file(jail: Jail, place: WorkspacePath, seen: os.stat_result, keeping: Keeping | None) -> PathImage:
+    with jail.regular_file(place, seen=seen) as (fd, found):
+        if keeping is None:
+            with translate_os_errors(place.path):
+                digest, size = _digest(fd, found.st_size)
+        elif found.st_size >= keeping.pack.own_file_bytes:
+            digest, size = keeping.pack.put_file(fd, owner=keeping.owner, most=keeping.room)
+        else:
+            with translate_os_errors(place.path):
+                data = _read(fd, found.st_size, keeping.pack.own_file_bytes)
+            if data is None:
+                raise StateChanged(f"'{shown(place.path)}' grew while it was looked at. Look again.")
+            digest, size = keeping.pack.put(data, owner=keeping.owner), len(data)
+    return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
+
+
+def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, keeping: Keeping | None) -> PathImage:
+    try:
+        with jail.folder(place.parent) as parent:
+            target = os.fsencode(os.readlink(place.name, dir_fd=parent))
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOENT):
+            raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
+        raise StateChanged(f"'{shown(place.path)}' was replaced while it was looked at. Look again.") from None
+    digest = keeping.pack.put(target, owner=keeping.owner) if keeping else hashlib.sha256(target).hexdigest()
+    return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
+
+
+def _digest(fd: int, size: int) -> tuple[str, int]:
+    check, read = hashlib.sha256(), 0
+    for chunk in _chunks(fd, size):
+        check.update(chunk)
+        read += len(chunk)
+    return check.hexdigest(), read
+
+
+def _read(fd: int, size: int, most: int) -> bytes | None:
+    """None if there are `most` bytes or more."""
+    pieces, read = [], 0
+    for chunk in _chunks(fd, size):
+        pieces.append(chunk)
+        read += len(chunk)
+        if read >= most:
+            return None
+    return b"".join(pieces)
+
+
+def _chunks(fd: int, size: int) -> Iterator[bytes]:
+    """All there is. A file that still has its `size` is read at once: asked for one byte more, it gave just that many."""
+    read = 0
+    while chunk := os.read(fd, wanted := min(size + 1, _CHUNK)):
+        yield chunk
+        read += len(chunk)
+        if read == size and len(chunk) < wanted:
+            return
+
+
+def refuse_special(images: Iterable[PathImage]) -> None:
+    """Raises: WrongKind."""
+    for found in images:
+        if found.kind is Kind.SPECIAL:
+            raise WrongKind(
+                f"'{shown(found.path)}' is a pipe, a socket or a device: it cannot be brought back, so it is not touched."
+            )

@@ -1,0 +1,319 @@
+"""The pack: contents by their SHA-256 in append-only files outside every workspace, checked whenever they are read.
+
+A large content has a file of its own. What nobody needs is swept out by whoever knows what is needed; a crash can tear the newest
+entries only, and those are dropped when the pack is opened again. How a file looks inside is `packfile.py`'s.
+"""
+
+import errno
+import hashlib
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anycowork.workspace.packfile import (
+    CHUNK,
+    HEADER_BYTES,
+    PackEntry,
+    anything_after,
+    copy_to_entry,
+    entries_in,
+    header,
+    intact,
+    opened,
+    sync_folder,
+    write_all,
+)
+
+SEGMENT_BYTES = 16 << 20
+OWN_FILE_BYTES = 4 << 20  # from here on a content has a file of its own, written without holding anyone up
+_PACK, _OWN = ".pack", ".blob"
+_NO_END = 1 << 63
+
+log = logging.getLogger(__name__)
+
+
+class Damaged(Exception):
+    """The content is not there, or no longer what it was."""
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of the files; filled by the first use."""
+
+    index: dict[str, PackEntry] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    current: str | None = None
+    unsynced: dict[str, int] = field(default_factory=dict)  # file: from which byte on
+
+    def is_unsynced(self, digest: str | None) -> bool:
+        entry = self.index.get(digest or "")
+        return entry is not None and entry.offset >= self.unsynced.get(entry.file, _NO_END)
+
+
+class _Pen:
+    """The file that is being appended to, held open from one content to the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: dict[str, int] = {}
+        weakref.finalize(self, _close_all, self._held)
+
+    def on(self, file: str) -> int:
+        if file not in self._held:
+            self.lift()
+            self._held[file] = os.open(self._folder / file, os.O_WRONLY | os.O_CLOEXEC)
+        return self._held[file]
+
+    def lift(self) -> None:
+        _close_all(self._held)
+
+
+def _require_named(fd: int, file: str) -> None:
+    """Somebody may have removed the folder under us: what is written then goes with the last descriptor. Raises: OSError."""
+    if os.fstat(fd).st_nlink == 0:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
+
+
+def _close_all(held: dict[str, int]) -> None:
+    while held:
+        os.close(held.popitem()[1])
+
+
+class Pack:
+    """Blocking and thread-safe. Errors of the disk come as OSError; nothing half-written is ever found again."""
+
+    def __init__(
+        self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, own_file_bytes: int = OWN_FILE_BYTES
+    ) -> None:
+        self._folder = folder
+        self._segment_bytes = segment_bytes
+        self.own_file_bytes = own_file_bytes
+        self._lock = threading.RLock()
+        self._known: _State | None = None
+        self._fresh: dict[str, set[str]] = {}
+        self._recorded: set[str] = set()
+        self._pen = _Pen(folder)
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk."""
+        with self._lock:
+            return sum(self._state().sizes.values())
+
+    def has(self, digest: str) -> bool:
+        with self._lock:
+            return digest in self._state().index
+
+    # --- keeping
+
+    def begin(self, owner: str) -> None:
+        """What `owner` puts from now on is swept by nobody until it begins again: what it put before is recorded by then."""
+        with self._lock:
+            self._recorded |= self._fresh.pop(owner, set())
+
+    def put(self, data: bytes, *, owner: str = "") -> str:
+        """The content's hash. Durable after `sync`."""
+        digest = hashlib.sha256(data).hexdigest()
+        with self._lock:
+            self._fresh.setdefault(owner, set()).add(digest)
+            state = self._state()
+            if digest not in state.index:
+                self._append(state, digest, data)
+        return digest
+
+    def put_file(self, fd: int, *, owner: str = "", most: int) -> tuple[str, int]:
+        """The hash and size of all that can be read from `fd`, kept in a file of its own, durable at once.
+
+        Raises: OSError (EFBIG if there are more than `most` bytes).
+        """
+        with self._lock:
+            self._state()
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = self._folder / f"{threading.get_native_id()}-{os.urandom(6).hex()}.tmp"
+        try:
+            digest, size = copy_to_entry(fd, temporary, most)
+            self._adopt(temporary, digest, size, owner)
+        finally:
+            temporary.unlink(missing_ok=True)
+        return digest, size
+
+    def sync(self, digests: Collection[str | None] | None = None) -> None:
+        """Returns when these contents are on the disk, or all that was put if none are named.
+
+        If the disk refuses, what was put since the last time is forgotten. Raises: OSError.
+        """
+        with self._lock:
+            state = self._state()
+            if digests is not None and not any(map(state.is_unsynced, digests)):
+                return
+            for file in sorted(state.unsynced):
+                fd = self._pen.on(file)
+                try:
+                    _require_named(fd, file)
+                    os.fdatasync(fd)
+                except OSError:
+                    self._forget_unsynced(state, file, fd)
+                    raise
+                del state.unsynced[file]
+
+    def _forget_unsynced(self, state: _State, file: str, fd: int) -> None:
+        """Asked a second time, the kernel would say that all is well: it has given those bytes up."""
+        start = state.unsynced.pop(file)
+        state.index = {d: entry for d, entry in state.index.items() if entry.file != file or entry.offset < start}
+        state.current = None
+        os.ftruncate(fd, start)
+        state.sizes[file] = start
+        self._pen.lift()
+
+    # --- reading
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """The content in pieces. Raises: Damaged, at the end if what was read is not what was put."""
+        with self._lock:
+            entry = self._state().index.get(digest)
+            if entry is None:
+                raise Damaged(digest)
+            try:
+                fd = os.open(self._folder / entry.file, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                raise self._lost(digest) from None
+        # Opened under the lock: a sweep may unlink the file from now on, and it is still read to its end.
+        check = hashlib.sha256()
+        try:
+            at, end = entry.offset, entry.offset + entry.size
+            while at < end and (chunk := os.pread(fd, min(CHUNK, end - at), at)):
+                check.update(chunk)
+                at += len(chunk)
+                yield chunk
+        finally:
+            os.close(fd)
+        if check.hexdigest() != digest:
+            raise self._lost(digest)
+
+    def read(self, digest: str) -> bytes:
+        """Raises: Damaged."""
+        return b"".join(self.chunks(digest))
+
+    def _lost(self, digest: str) -> Damaged:
+        """Forgotten, so that the same content is kept anew when it comes again."""
+        with self._lock:
+            self._state().index.pop(digest, None)
+        log.error("a kept content is damaged or gone: %s", digest)
+        return Damaged(digest)
+
+    # --- sweeping
+
+    def mark(self) -> None:
+        """Before looking up what is needed: whatever is recorded after this is not swept by mistake."""
+        with self._lock:
+            self._recorded.clear()
+
+    def sweep(self, needed: set[str], *, most: int) -> None:
+        """Drops the files that hold nothing needed, and moves what is needed out of those that hold little of it;
+        if more than `most` bytes are left, out of every file that holds anything else."""
+        with self._lock:
+            self.sync()
+            state = self._state()
+            needed = needed | self._recorded | {digest for fresh in self._fresh.values() for digest in fresh}
+            kept: dict[str, dict[str, PackEntry]] = {file: {} for file in state.sizes}
+            for digest, entry in state.index.items():
+                if digest in needed:
+                    kept[entry.file][digest] = entry
+            self._pen.lift()
+            state.current = None  # what is moved goes to a new file, never into one that is about to go
+            used = {file: sum(HEADER_BYTES + entry.size for entry in held.values()) for file, held in kept.items()}
+            for file in sorted(kept, key=lambda file: used[file] / max(1, state.sizes[file])):
+                total = sum(state.sizes.values())
+                if used[file] * 2 <= state.sizes[file] or (total > most and used[file] < state.sizes[file]):
+                    self._move_out(state, file, kept[file])
+
+    def _move_out(self, state: _State, file: str, entries: dict[str, PackEntry]) -> None:
+        gone = [digest for digest, entry in state.index.items() if entry.file == file]
+        for digest, entry in entries.items():
+            with opened(self._folder / file, os.O_RDONLY) as fd:
+                data = os.pread(fd, entry.size, entry.offset)
+            if hashlib.sha256(data).hexdigest() == digest:
+                self._append(state, digest, data)
+        self.sync()
+        for digest in gone:
+            if state.index[digest].file == file:
+                del state.index[digest]
+        (self._folder / file).unlink(missing_ok=True)
+        del state.sizes[file]
+
+    # --- files
+
+    def _append(self, state: _State, digest: str, data: bytes) -> None:
+        file = self._writable_file(state, len(data))
+        offset = state.sizes[file]
+        fd = self._pen.on(file)
+        try:
+            write_all(fd, header(digest, len(data)) + data, offset)
+        except OSError:
+            os.ftruncate(fd, offset)
+            raise
+        state.sizes[file] = offset + HEADER_BYTES + len(data)
+        state.index[digest] = PackEntry(file, offset + HEADER_BYTES, len(data))
+        state.unsynced.setdefault(file, offset)
+
+    def _writable_file(self, state: _State, size: int) -> str:
+        if state.current is not None and state.sizes[state.current] + size <= self._segment_bytes:
+            return state.current
+        self.sync()  # so that only the newest file can ever hold what a crash tears
+        newest = max((file for file in state.sizes if file.endswith(_PACK)), default="0")
+        file = f"{int(newest.removesuffix(_PACK)) + 1:010d}{_PACK}"
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with opened(self._folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL):
+            pass
+        sync_folder(self._folder)
+        state.current, state.sizes[file] = file, 0
+        return file
+
+    def _adopt(self, temporary: Path, digest: str, size: int, owner: str) -> None:
+        file = f"{digest}{_OWN}"
+        with self._lock:
+            state = self._state()
+            self._fresh.setdefault(owner, set()).add(digest)
+            if digest in state.index:
+                return
+            temporary.rename(self._folder / file)
+            sync_folder(self._folder)
+            state.sizes[file] = HEADER_BYTES + size
+            state.index[digest] = PackEntry(file, HEADER_BYTES, size)
+
+    def _state(self) -> _State:
+        if self._known is None:
+            self._known = self._opened_state()
+        return self._known
+
+    def _opened_state(self) -> _State:
+        state = _State()
+        for leftover in self._folder.glob("*.tmp"):
+            leftover.unlink(missing_ok=True)
+        files = sorted(path.name for path in self._folder.glob(f"*{_PACK}"))
+        for file in files:
+            self._take_in(state, file, newest=file == files[-1])
+        for path in self._folder.glob(f"*{_OWN}"):
+            self._take_in(state, path.name, newest=False)
+        return state
+
+    def _take_in(self, state: _State, file: str, *, newest: bool) -> None:
+        with opened(self._folder / file, os.O_RDWR) as fd:
+            total, end = os.fstat(fd).st_size, 0
+            for digest, entry in entries_in(fd, file, total):
+                # Only the newest file can hold what was never synced; a header alone proves nothing there.
+                if not newest or intact(fd, digest, entry):
+                    state.index[digest] = entry
+                    end = entry.offset + entry.size
+            if newest and end < total and not anything_after(fd, end):
+                os.ftruncate(fd, end)
+                total = end
+        if end < total:
+            log.error("the pack's file %s cannot be read from byte %d on", file, end)
+        state.sizes[file] = total
+        if newest and end == total < self._segment_bytes:
+            state.current = file

@@ -1,0 +1,341 @@
+"""The Snapshots of the domain's ports: images of just the touched paths, in a pack with a quota. Cost grows with what changed."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Protocol, assert_never
+
+from anycowork.checkpoints.capture import (
+    Keeping,
+    behind_a_link,
+    below_any,
+    bytes_in,
+    image,
+    image_of,
+    path_of,
+    refuse_special,
+    touched,
+)
+from anycowork.checkpoints.compare import Comparison, comparable, compare
+from anycowork.checkpoints.pack import Damaged, Pack
+from anycowork.checkpoints.restore import bring_back, clear_leftovers
+from anycowork.domain.errors import NoRoom, NotKept, OutsideWorkspace, SnapshotDamaged, ToolFault
+from anycowork.domain.ports import Clock, Workspace
+from anycowork.domain.snapshots import (
+    Kind,
+    Outlook,
+    PathImage,
+    Restore,
+    Restored,
+    Snapshot,
+    SnapshotMoment,
+    Undo,
+    absent,
+)
+from anycowork.domain.tools import Call
+from anycowork.domain.values import replace
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import translate_os_errors
+from anycowork.workspace.paths import shown
+from anycowork.workspace.reader_threads import ReaderThreads
+from anycowork.workspace.uncancellable import run_uncancellable
+
+_THREADS = 4
+# After pruning there shall be room for a while, so that not every call prunes.
+_FILLED_AFTERWARDS = 0.8
+
+
+class RetentionPort(Protocol):
+    """What the store knows of which contents are still needed."""
+
+    async def forget_oldest(self, *, bytes_left: int) -> None:
+        """Prunes the oldest snapshots until those left need at most so many bytes."""
+
+    async def needed_hashes(self) -> set[str]: ...
+
+
+class _NoRoom(Exception):
+    def __init__(self, needs: int) -> None:
+        super().__init__(needs)
+        self.needs = needs
+
+
+class PackedSnapshots:
+    """`quota_bytes` is how large the pack may grow. What does not fit even in an emptied pack is refused, never left unkept."""
+
+    def __init__(self, pack: Pack, retention: RetentionPort, clock: Clock, *, quota_bytes: int) -> None:
+        self._pack = pack
+        self._retention = retention
+        self._clock = clock
+        self._quota = quota_bytes
+        self._pruning = asyncio.Lock()
+        self._readers: ReaderThreads | None = None
+
+    # --- around a change
+
+    async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
+        folder = _folder(workspace)
+        try:
+            try:
+                images = await self._threads().run(lambda: self._keep(folder, paths))
+            except _NoRoom as full:
+                await self._make_room(full.needs)
+                images = await self._threads().run(lambda: self._keep(folder, paths))
+        except _NoRoom as full:
+            raise NotKept(
+                f"There is no room to keep the {full.needs:,} bytes that this would change: snapshots may take"
+                f" {self._quota:,} in all, and without them it could not be undone. Nothing was changed."
+                " Raise 'snapshot_quota_bytes', or do it yourself."
+            ) from None
+        except OSError as error:
+            raise NotKept(
+                f"What this would change could not be kept for undoing it ({error.strerror}). Nothing was changed."
+                " Free some space where the data folder lies, then try again."
+            ) from error
+        return self._snapshot(cause, folder.root, images)
+
+    async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
+        folder = _folder(workspace)
+        try:
+            images, found, diff = await self._threads().run(lambda: self._look_again(folder, before))
+        except (ToolFault, OutsideWorkspace, OSError):
+            return None
+        if diff is None and found.text:
+            diff = await self._keep_text_later(found.text, folder.root)
+        return replace(
+            before,
+            id=self._clock.new_id(),
+            moment=SnapshotMoment.AFTER,
+            images=_with_counts(images, found),
+            files=len(found.files),
+            additions=found.additions,
+            deletions=found.deletions,
+            diff=diff,
+            diff_size=len(found.text.encode("utf-8", "replace")) if diff else 0,
+            created_at=self._clock.now(),
+        )
+
+    async def _keep_text_later(self, text: str, owner: str) -> str | None:
+        """When there was no room: some is made. None if that did not help; then the numbers are recorded, the text is not."""
+        await self._make_room(len(text.encode("utf-8", "replace")))
+        return await asyncio.to_thread(self._keep_text, text, owner)
+
+    async def difference(self, snapshot: Snapshot) -> str | None:
+        if snapshot.diff is None:
+            return None
+        try:
+            return (await asyncio.to_thread(self._pack.read, snapshot.diff)).decode()
+        except Damaged:
+            return None
+
+    # --- going back
+
+    async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
+        return await asyncio.to_thread(self._outlook, _folder(workspace), undos)
+
+    def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
+        targets = tuple(undo.target for undo in undos)
+        return replace(before, id=self._clock.new_id(), moment=SnapshotMoment.MEANT, images=targets, files=len(targets))
+
+    async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
+        folder = _folder(workspace)
+
+        def work() -> Restored:
+            clear_leftovers(folder, (undo.path for undo in undos))
+            return bring_back(folder, self._pack, undos)
+
+        return await run_uncancellable(work)
+
+    def _threads(self) -> ReaderThreads:
+        """Started when something is first kept. They are held to nothing: the pack lies outside every workspace."""
+        if self._readers is None:
+            self._readers = ReaderThreads(_THREADS, None)
+        return self._readers
+
+    # --- in a thread
+
+    def _keep(self, folder: Folder, paths: Sequence[str]) -> list[PathImage]:
+        # One writer per workspace: that it writes again proves that what it kept last is recorded.
+        self._pack.begin(folder.root)
+        seen = touched(folder, paths)
+        needs = bytes_in(seen)
+        if needs and self._pack.size + needs > self._quota:
+            raise _NoRoom(needs)
+        keeping = Keeping(self._pack, folder.root, room=self._quota)
+        images = [image_of(folder, each, keeping) for each in seen]
+        refuse_special(images)
+        self._pack.sync([each.hash for each in images])
+        return images
+
+    def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
+        images = [image_of(folder, each) for each in touched(folder, [found.path for found in before.images])]
+        found = compare(before.images, images, old=self._kept_content, new=lambda now: _live_content(folder, now))
+        return images, found, self._keep_text(found.text, folder.root)
+
+    def _keep_text(self, text: str, owner: str) -> str | None:
+        """The hash of the text; None if there is none, or no room for it."""
+        data = text.encode("utf-8", "replace")
+        if not data or self._pack.size + len(data) > self._quota:
+            return None
+        try:
+            return self._pack.put(data, owner=owner)
+        except OSError:
+            return None
+
+    def _outlook(self, folder: Folder, undos: Sequence[Undo]) -> Outlook:
+        conflicts: dict[str, str] = {}
+        hopeless: set[str] = set()
+        todo: list[Undo] = []
+        seen: list[PathImage] = []
+        ours = {undo.path for undo in undos}
+        places = {path_of(path) for path in ours if ".." not in path.split("/")}
+        for undo in undos:
+            try:
+                place = path_of(undo.path)
+                # A link that this very restore takes away again hides what is below it.
+                hidden = below_any(place, places) and behind_a_link(folder, place)
+                now = absent(undo.path) if hidden else image(folder, place)
+            except (ToolFault, OutsideWorkspace) as error:
+                conflicts[undo.path] = error.message
+                hopeless.add(undo.path)
+                continue
+            if now.same_as(undo.target):
+                continue
+            if _cannot_be_replaced(folder, undo, now, ours):
+                conflicts[undo.path] = "something stands there that cannot be kept or replaced: move it away"
+                hopeless.add(undo.path)
+            elif (reason := _conflict(undo, now)) is not None:
+                conflicts[undo.path] = reason
+            seen.append(now)
+            todo.append(replace(undo, expected=now))
+        self._require_kept(todo)
+        _require_room(folder, todo)
+        targets = [undo.target for undo in todo]
+        found = compare(seen, targets, old=lambda now: _live_content(folder, now), new=self._kept_content)
+        return Outlook(tuple(todo), conflicts, frozenset(hopeless), found.files, found.text)
+
+    def _require_kept(self, undos: Sequence[Undo]) -> None:
+        """Every content is read and checked before anything is changed."""
+        for undo in undos:
+            if undo.target.hash is None:
+                continue
+            try:
+                for _ in self._pack.chunks(undo.target.hash):
+                    pass
+            except Damaged:
+                raise SnapshotDamaged(
+                    f"The kept content of '{shown(undo.path)}' is damaged or gone, so it cannot be brought back. Nothing was changed."
+                    " Leave this path out with 'paths'."
+                ) from None
+
+    def _kept_content(self, kept: PathImage) -> bytes | None:
+        if kept.hash is None or not comparable(kept):
+            return None
+        try:
+            return self._pack.read(kept.hash)
+        except Damaged:
+            return None
+
+    # --- the quota
+
+    async def _make_room(self, needs: int) -> None:
+        """One at a time: two that prune at once would both prune too much."""
+        async with self._pruning:
+            if self._pack.size + needs <= self._quota:
+                return
+            if needs > self._quota:
+                return  # nothing is thrown away for what cannot fit anyhow
+            left = min(int(self._quota * _FILLED_AFTERWARDS), self._quota - needs)
+            await self._retention.forget_oldest(bytes_left=left)
+            self._pack.mark()
+            needed = await self._retention.needed_hashes()
+            await asyncio.to_thread(self._pack.sweep, needed, most=left)
+
+    async def forget_unneeded(self) -> None:
+        """Brings records and contents together under the quota, and removes contents that no snapshot names any more: those of deleted
+        chats. Raises: StorageFault, OSError.
+        """
+        async with self._pruning:
+            await self._retention.forget_oldest(bytes_left=self._quota)
+            self._pack.mark()
+            needed = await self._retention.needed_hashes()
+            await asyncio.to_thread(self._pack.sweep, needed, most=self._quota)
+
+    def _snapshot(self, cause: Call | Restore, root: str, images: Sequence[PathImage]) -> Snapshot:
+        taken = Snapshot(
+            id=self._clock.new_id(),
+            chat_id=cause.chat_id,
+            workspace=root,
+            moment=SnapshotMoment.BEFORE,
+            change_id=cause.id,
+            images=tuple(images),
+            files=sum(found.kind is not Kind.FOLDER for found in images),
+            created_at=self._clock.now(),
+        )
+        match cause:
+            case Call():
+                return replace(taken, turn_id=cause.turn_id, call_id=cause.id)
+            case Restore():
+                return replace(taken, restores=cause.snapshot_id)
+            case _:
+                assert_never(cause)
+
+
+def _require_room(folder: Folder, undos: Sequence[Undo]) -> None:
+    """Each file is written beside the one that it replaces, so there must be room for it before that one goes. Raises: NoRoom."""
+    files = [undo for undo in undos if undo.target.kind is Kind.FILE]
+    grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
+    needs = grows + max((undo.target.size for undo in files), default=0)
+    if needs > shutil.disk_usage(folder.root).free:
+        raise NoRoom(
+            f"The workspace's disk has no room for the {needs:,} bytes that bringing these files back takes. Nothing was changed."
+            " Free some space, then try again."
+        )
+
+
+def _conflict(undo: Undo, now: PathImage) -> str | None:
+    if undo.expected is None:
+        return "nobody could look at it after the change that would be undone"
+    if not now.same_as(undo.expected):
+        return "it is not as it was left: someone changed it since"
+    return undo.reason
+
+
+def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[str]) -> bool:
+    """A pipe or a device, and a folder with other things in it where a file shall stand."""
+    if now.kind is Kind.SPECIAL:
+        return True
+    if now.kind is not Kind.FOLDER or not undo.target.has_content:
+        return False
+    place = path_of(undo.path)
+    return any(place.child(name).path not in ours for name in folder.jail.names(place))
+
+
+def _live_content(folder: Folder, now: PathImage) -> bytes | None:
+    if not comparable(now):
+        return None
+    place = path_of(now.path)
+    try:
+        if now.kind is Kind.SYMLINK:
+            with folder.jail.folder(place.parent) as parent, translate_os_errors(now.path):
+                return os.fsencode(os.readlink(place.name, dir_fd=parent))
+        return folder.read(place, most=max(now.size, 1)).data
+    except (ToolFault, OutsideWorkspace):
+        return None
+
+
+def _with_counts(images: Sequence[PathImage], found: Comparison) -> tuple[PathImage, ...]:
+    counts = {file.path: (file.additions, file.deletions) for file in found.files}
+    return tuple(
+        replace(taken, additions=counts[taken.path][0], deletions=counts[taken.path][1])
+        if taken.path in counts
+        else taken
+        for taken in images
+    )
+
+
+def _folder(workspace: Workspace) -> Folder:
+    if not isinstance(workspace, Folder):
+        raise TypeError("snapshots are taken in a workspace that LocalWorkspaces opened")
+    return workspace

@@ -1,0 +1,38 @@
+"""`anycowork audit …`"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork.cli.options import DataDir, merge_flags
+
+VERIFY_HELP = """Check that no record of a chat was changed or removed.
+
+Works without the server, and beside it. A log that was fetched from /context/{id}/audit/log is checked by naming its file.
+The end that is printed can be kept elsewhere: the same chat can never again have another history up to it.
+
+Exit codes: 0 every chain holds, 1 one is broken or missing, 2 usage.
+
+Examples:
+
+\b
+    anycowork audit verify
+    anycowork audit verify 0197f3f0-… log.jsonl
+"""
+
+app = typer.Typer(help="The log of every decision and effect, chained by hashes.", no_args_is_help=True)
+
+
+@app.command("verify", help=VERIFY_HELP)
+def verify_audit(
+    context: typer.Context,
+    what: Annotated[list[str] | None, typer.Argument(help="Chats, or files with a log.", metavar="CHAT|FILE")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every chat there is; also without any name.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.audit import verify
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(verify(flags, os.environ, what or [], every=every, cwd=Path.cwd()))

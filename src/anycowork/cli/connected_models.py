@@ -1,0 +1,155 @@
+"""`anycowork model connect | test`, and the connected part of `list` and `remove`: model servers of the running server, or of one of our own."""
+
+import asyncio
+import getpass
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from pydantic import JsonValue
+
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.console import stderr, stdout, strip_controls
+from anycowork.client.http import ServerClient, ServerRefused
+from anycowork.config.loading import load_settings
+from anycowork.config.settings import BadSettings, Settings
+from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.messages import Json
+from anycowork.providers.presets import PRESETS, Preset, find_preset
+
+TEST_SECONDS = 90.0  # the server itself gives up after 60
+
+
+def connect(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    server: str,
+    name: str | None,
+    models: list[str],
+    key_from_stdin: bool,
+) -> int:
+    """Stores the server and its key, then tests it. 0 if a model answered."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        entry, needs_key = _entry(server, name, models)
+        key = _read_key(str(entry["name"]), needs_key=needs_key, from_stdin=key_from_stdin)
+        return asyncio.run(_with_server(settings, lambda client: _connect(client, entry, key)))
+    except AnyCoworkError as error:
+        return _failed("connect", error)
+
+
+def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+    """0 if a model answered."""
+    try:
+        return asyncio.run(_with_server(load_settings(flags, environ, cwd=cwd), lambda client: _test(client, name)))
+    except AnyCoworkError as error:
+        return _failed("test", error)
+
+
+def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+    async def work(client: ServerClient) -> int:
+        await client.delete(f"/providers/{quote(name, safe='')}")
+        stdout().line(f"{name} is removed, and its key with it.")
+        return EXIT_CODES[RunEnding.DONE]
+
+    try:
+        return asyncio.run(_with_server(load_settings(flags, environ, cwd=cwd), work))
+    except AnyCoworkError as error:
+        return _failed("remove", error)
+
+
+def is_connected(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> bool:
+    """Whether config.toml has a model server of this name."""
+    try:
+        return any(entry.name == name for entry in load_settings(flags, environ, cwd=cwd).providers)
+    except AnyCoworkError:
+        return False
+
+
+def connected_lines(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> list[str]:
+    """A line for each connected server. Raises: AnyCoworkError."""
+    settings = load_settings(flags, environ, cwd=cwd)
+    return [
+        f"{entry.name:<22}{'connected':<16}{entry.base_url or entry.kind}{_named(entry.models)}"
+        for entry in settings.providers
+    ]
+
+
+def _named(models: tuple[str, ...]) -> str:
+    return f" ({', '.join(models)})" if models else ""
+
+
+def _entry(server: str, name: str | None, models: list[str]) -> tuple[dict[str, JsonValue], bool]:
+    """The entry to store, and whether it needs a key. Raises: Invalid."""
+    preset = find_preset(server) or _custom(server)
+    entry: dict[str, JsonValue] = {
+        "name": name or preset.name,
+        "kind": preset.kind,
+        "base_url": preset.base_url,
+        **({"models": [*models]} if models else {}),
+    }
+    return entry, preset.key_url is not None
+
+
+def _custom(server: str) -> Preset:
+    address = urlsplit(server)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        known = ", ".join(preset.name for preset in PRESETS)
+        raise Invalid(
+            f"'{server}' is neither a known server ({known}) nor an address that begins with http:// or https://."
+        )
+    return Preset(address.hostname.replace(":", "-"), address.hostname, server)
+
+
+def _read_key(name: str, *, needs_key: bool, from_stdin: bool) -> str | None:
+    """Never from an argument: other users of the machine can read those. Raises: Invalid."""
+    if from_stdin:
+        return sys.stdin.readline().strip() or None
+    if not sys.stdin.isatty():
+        if needs_key:
+            raise Invalid(f"{name} needs a key, and there is no terminal to ask for it: pipe it in, with --key-stdin.")
+        return None
+    return getpass.getpass(f"Key for {name}{'' if needs_key else ' (empty if it wants none)'}: ").strip() or None
+
+
+async def _connect(client: ServerClient, entry: dict[str, JsonValue], key: str | None) -> int:
+    await client.post("/providers", {**entry, **({"api_key": key} if key else {})})
+    return await _test(client, str(entry["name"]))
+
+
+async def _test(client: ServerClient, name: str) -> int:
+    verdict = await client.post(f"/providers/{quote(name, safe='')}/test")
+    _tell(name, verdict)
+    return EXIT_CODES[RunEnding.DONE if verdict.get("ok") is True else RunEnding.FAILED]
+
+
+def _tell(name: str, verdict: Json) -> None:
+    message = strip_controls(str(verdict.get("message")))
+    if verdict.get("ok") is not True:
+        stderr().line(f"{name} is connected, but it did not answer: {message}")
+        stderr().line(f"Correct it and run `anycowork model test {name}`, or `anycowork model remove {name}`.")
+        return
+    stdout().line(f"{name} is ready: {message}")
+    models = verdict.get("models")
+    if isinstance(models, list) and models:
+        stdout().line(
+            f"It offers {len(models)} models. Choose one with --model {name}/{strip_controls(str(models[0]))}"
+        )
+
+
+async def _with_server(settings: Settings, work: Callable[[ServerClient], Awaitable[int]]) -> int:
+    async def with_client(address: ServerAddress) -> int:
+        async with ServerClient(address.url, address.token, request_seconds=TEST_SECONDS) as client:
+            return await work(client)
+
+    return await with_server(settings, with_client)
+
+
+def _failed(word: str, error: AnyCoworkError) -> int:
+    stderr().line(f"anycowork model {word}: {strip_controls(error.message)}")
+    usage = isinstance(error, BadSettings | Invalid) or (isinstance(error, ServerRefused) and error.status == 422)
+    return EXIT_CODES[RunEnding.USAGE if usage else RunEnding.FAILED]

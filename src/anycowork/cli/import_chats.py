@@ -1,0 +1,69 @@
+"""`anycowork import`: takes in chats that were stored elsewhere, while no server holds the data folder."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from anycowork.client.console import stderr, stdout, strip_controls
+from anycowork.config.loading import load_settings
+from anycowork.config.settings import BadSettings, Settings
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace
+from anycowork.domain.principals import HOUSE
+from anycowork.sandbox.workspaces import check_root, home_folder, under_a_root
+from anycowork.server.clock import SystemClock
+from anycowork.server.data_folder import lock_data_folder
+from anycowork.store.sqlite.database import open_store
+from anycowork.store.sqlite.importer import Importer, ImportProblem, ImportReport
+
+
+def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
+    """Imports every file; 0 if all could be read, 1 if something could not, 2 for unfitting words."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        with lock_data_folder(settings.data_dir):
+            reports = asyncio.run(_import(settings, files, workspace=(settings.workspace or cwd).resolve()))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork import: {error.message}")
+        return 2 if isinstance(error, BadSettings) else 1
+    for path, report in zip(files, reports, strict=True):
+        _tell(path, report)
+    return 1 if any(report.problems for report in reports) else 0
+
+
+async def _import(settings: Settings, files: Sequence[Path], *, workspace: Path) -> list[ImportReport]:
+    clock = SystemClock()
+    database = open_store(settings.database_path, clock, publish=lambda record: None)
+    try:
+        roots = [root.root for root in await database.roots.all()]
+        allowed = partial(_may_work_in, roots=[*roots, str(workspace)], data_dir=settings.data_dir)
+        importer = Importer(database.writer, clock, str(workspace), HOUSE.label(), allowed)
+        return [await _import_file(importer, path) for path in files]
+    finally:
+        await database.aclose()
+
+
+async def _import_file(importer: Importer, path: Path) -> ImportReport:
+    try:
+        source = await asyncio.to_thread(path.read_bytes)
+    except OSError as error:
+        return ImportReport(problems=[ImportProblem("file", f"cannot be read ({error.strerror})")])
+    return await importer.load(source)
+
+
+def _may_work_in(folder: str, *, roots: Sequence[str], data_dir: Path) -> bool:
+    try:
+        return under_a_root(check_root(folder, home=home_folder(), data_dir=data_dir), roots)
+    except BadWorkspace:
+        return False
+
+
+def _tell(path: Path, report: ImportReport) -> None:
+    known = f", {report.already_there} already there" if report.already_there else ""
+    stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{known}")
+    for problem in (*report.problems, *report.notes):
+        stderr().line(strip_controls(f"{path}, {problem.where}: {problem.reason}"))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,129 @@
+"""`anycowork instructions`: what a folder's own AGENTS.md tells agents, whether it is used, and a person's word on exactly that."""
+
+import asyncio
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlencode
+
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.console import Console, stderr, stdout, strip_controls
+from anycowork.client.http import ServerClient, ServerRefused
+from anycowork.config.loading import load_settings
+from anycowork.config.settings import BadSettings, Settings
+from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ContentChanged, Invalid, NotFound
+from anycowork.domain.messages import Json
+
+_SHORTEST = 12  # of a hash; as much as is shown
+_STATES = {
+    "trusted": "It is trusted, and used in every chat in this folder.",
+    "untrusted": "Nobody has trusted it yet, so it is not used.",
+    "changed": "It has changed since it was trusted, so it is not used: neither this text nor the one before.",
+    "unreadable": "It is not used.",
+}
+
+
+def instructions(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    trust: str | None,
+    distrust: bool,
+    as_json: bool,
+) -> int:
+    """Shows them, or trusts what was shown; the exit code."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        _require_hash(trust, distrust)
+        found = asyncio.run(_done(settings, settings.workspace or cwd, trust, distrust=distrust))
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork instructions: {error.message}")
+        return EXIT_CODES[RunEnding.USAGE if isinstance(error, BadSettings | Invalid) else RunEnding.FAILED]
+    if as_json:
+        stdout().json(json.dumps({"instructions": found}, ensure_ascii=False))
+    else:
+        elsewhere = settings.workspace is not None and settings.workspace != cwd
+        _tell(
+            found,
+            stdout(),
+            stderr(),
+            folder=f" --workspace {shlex.quote(str(settings.workspace))}" if elsewhere else "",
+        )
+    return EXIT_CODES[RunEnding.DONE]
+
+
+def ignored(found: Json | None) -> str | None:
+    """What to say of instructions that a run does without; None if there are none, or they are used."""
+    if found is None or found.get("state") == "trusted":
+        return None
+    why = {"unreadable": f"cannot be used: {found.get('fault')}", "changed": "has changed since it was trusted"}
+    reason = why.get(str(found.get("state")), "is not trusted yet")
+    return f"{found.get('path')} of this folder {reason}; it was ignored. `anycowork instructions` shows it."
+
+
+def _require_hash(trust: str | None, distrust: bool) -> None:
+    if trust is not None and distrust:
+        raise Invalid("Either --trust or --distrust, not both.")
+    if trust is not None and not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},64}}", trust):
+        raise Invalid(
+            f"--trust takes the hash of what you have read, at least {_SHORTEST} of its digits: `anycowork instructions` shows both."
+        )
+
+
+async def _done(settings: Settings, folder: Path, trust: str | None, *, distrust: bool) -> Json | None:
+    async def work(address: ServerAddress) -> Json | None:
+        async with ServerClient(address.url, address.token) as client:
+            if settings.workspace is not None or trust is not None:
+                await _register(client, folder)
+            found = await _look(client, folder)
+            if trust is None and not distrust:
+                return found
+            if found is None:
+                raise NotFound("instruction file in", str(folder))
+            await client.post(
+                "/workspaces",
+                {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _meant(found, trust)}},
+            )
+            return await _look(client, folder)
+
+    return await with_server(settings, work)
+
+
+async def _register(client: ServerClient, folder: Path) -> None:
+    """Naming a folder registers it. Raises: BadWorkspace."""
+    try:
+        await client.post("/workspaces", {"root": str(folder)})
+    except ServerRefused as error:
+        raise BadWorkspace(error.message) if error.specific == BadWorkspace.code else error from None
+
+
+async def _look(client: ServerClient, folder: Path) -> Json | None:
+    found = (await client.get(f"/instructions?{urlencode({'workspace': str(folder)})}")).get("instructions")
+    return found if isinstance(found, dict) else None
+
+
+def _meant(found: Json, trust: str | None) -> str | None:
+    """The whole hash of what was read; None takes trust back."""
+    now = str(found["sha256"] or "")
+    if trust is not None and not now.startswith(trust):
+        raise ContentChanged(f"'{found['path']}' is not what you have read (its hash is {now} now). Read it again.")
+    return now if trust is not None else None
+
+
+def _tell(found: Json | None, out: Console, aside: Console, *, folder: str) -> None:
+    if found is None:
+        aside.line("This folder has no AGENTS.md.")
+        return
+    if isinstance(text := found["content"], str):
+        out.line(strip_controls(text.rstrip("\n")))
+    state = str(found["state"])
+    why = f" {found['path']}: {found['fault']}." if found["fault"] else ""
+    aside.line(aside.paint(strip_controls(_STATES[state] + why), "green" if state == "trusted" else "yellow"))
+    if state in ("untrusted", "changed"):
+        aside.line(
+            f"If you have read it and want it used: anycowork instructions{folder} --trust {str(found['sha256'])[:_SHORTEST]}"
+        )

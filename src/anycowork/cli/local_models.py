@@ -1,0 +1,103 @@
+"""`anycowork model pull | list | remove`: the models that run on this machine, with or without a server beside it."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from anycowork.cli.connected_models import connected_lines
+from anycowork.client.console import stderr, stdout
+from anycowork.config.loading import load_settings
+from anycowork.domain.errors import AnyCoworkError, RequestFault
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.local.catalogue import DEFAULT, LocalModel
+from anycowork.providers.local.download import ModelDownload
+from anycowork.providers.local.folder import ModelFolder, Weights
+from anycowork.providers.local.supervisor import INSTALL, engine_installed
+
+MB = 1_000_000
+STEP = 5  # percent between two lines where there is no terminal to rewrite one
+
+
+def pull(
+    flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str | None, file: Path | None
+) -> int:
+    """0 when the model is here, 1 if it could not be had, 2 for unfitting words."""
+    try:
+        folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
+        weights = (
+            folder.adopt(cwd / file, name) if file else asyncio.run(_fetched(folder, folder.find(name or DEFAULT)))
+        )
+    except AnyCoworkError as error:
+        return _sorry("pull", error)
+    except KeyboardInterrupt:
+        stderr().line("Stopped. What was fetched is kept: pull again to go on.")
+        return 130
+    stdout().line(f"{weights.model.title} is ready: {weights.path}")
+    stdout().line(weights.model.limits)
+    if not engine_installed():
+        stdout().line(f"To run it, one more step: {INSTALL}")
+    return 0
+
+
+def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
+    try:
+        folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
+        connected = connected_lines(flags, environ, cwd=cwd)
+    except AnyCoworkError as error:
+        return _sorry("list", error)
+    for line in connected:
+        stdout().line(line)
+    ready = {one.model.name for one in folder.ready()}
+    for model in folder.all():
+        stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")
+    if not engine_installed():
+        stdout().line(f"What runs them is not installed: {INSTALL}")
+    return 0
+
+
+def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+    try:
+        ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder).remove(name)
+    except AnyCoworkError as error:
+        return _sorry("remove", error)
+    stdout().line(f"{name} is removed.")
+    return 0
+
+
+async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
+    pool, told = HttpPool(), _Told(model)
+    stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
+    try:
+        return await ModelDownload(folder, pool).pull(model, told.progress)
+    finally:
+        await pool.aclose()
+
+
+class _Told:
+    """Says how far it is, every few percent."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self._model = model
+        self._said = -STEP
+
+    def progress(self, fetched: int) -> None:
+        percent = fetched * 100 // self._model.size_bytes
+        if percent >= self._said + STEP:
+            self._said = percent
+            stderr().line(f"{percent:>3} %  {fetched // MB} of {self._model.size_bytes // MB} MB")
+
+
+def _state(folder: ModelFolder, model: LocalModel, ready: set[str]) -> str:
+    if model.name in ready:
+        return "ready"
+    fetched = folder.fetched_bytes(model)
+    return f"{fetched * 100 // model.size_bytes} % fetched" if fetched else "not fetched"
+
+
+def _needs(model: LocalModel) -> str:
+    return f"{model.size_bytes // MB} MB on disk, {model.memory_bytes // MB} MB of memory, {model.licence}"
+
+
+def _sorry(command: str, error: AnyCoworkError) -> int:
+    stderr().line(f"anycowork model {command}: {error.message}")
+    return 2 if isinstance(error, RequestFault) else 1

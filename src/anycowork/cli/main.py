@@ -1,0 +1,296 @@
+"""The words of the command line. Each command's module is loaded when its word is said, so that `--help` is quick:
+these late imports are the one exception to "no own imports inside functions"."""
+
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork import __version__
+from anycowork.cli import audit_group, model_group, workflow_group
+from anycowork.cli.options import (
+    Allow,
+    DataDir,
+    Events,
+    Host,
+    Json,
+    MaxCost,
+    Model,
+    NoOpen,
+    Port,
+    Role,
+    Timeout,
+    Token,
+    Workspace,
+    WorkspaceOrHere,
+    folder,
+    merge_flags,
+)
+from anycowork.cli.run_options import RunOptions, ToldToPrograms, run_headless
+from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
+
+app = typer.Typer(
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its looks would cost 0.4 CPU seconds at every --help
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(workflow_group.app, name="workflow")
+app.add_typer(model_group.app, name="model")
+app.add_typer(audit_group.app, name="audit")
+
+SERVE_HELP = """Serve the workplace on this machine.
+
+Examples:
+
+\b
+    anycowork serve --workspace ~/notes
+    anycowork serve --port 9000 --no-open
+    ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
+"""
+
+RUN_HELP = """Carry out one request without a screen, for scripts and CI.
+
+The answer goes to stdout, progress to stderr. It never hangs, and never approves anything for you:
+what needs a person is left parked, and the last lines say how to decide.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
+
+Examples:
+
+\b
+    anycowork run "What does this project do?" --workspace ~/project
+    anycowork run "Plan a clean-up of the notes" --role planner > plan.json
+    anycowork run "Clean up the notes" --approved-plan plan.json
+    anycowork run "/explain_code src/app.py"
+    anycowork run - < request.txt
+    anycowork run "List the open TODOs" --json | jq .type
+"""
+
+CHAT_HELP = """Talk in the terminal: the same chat, with plans, questions, approvals and diffs.
+
+It joins the running server, or starts one for as long as you stay. The chat is kept, and is on the web page too.
+
+Examples:
+
+\b
+    anycowork chat
+    anycowork chat --role planner --workspace ~/project
+    anycowork chat --continue
+"""
+
+IMPORT_HELP = """Take in chats that were stored elsewhere.
+
+Whatever can be read is kept as it came; whatever cannot is named, and the exit code is 1. The same file twice changes nothing.
+The server must not be running.
+
+Example:
+
+\b
+    anycowork import old-chats.json more-chats.jsonl
+"""
+
+INSTRUCTIONS_HELP = """Show the instructions that a folder brings for agents (AGENTS.md), and whether they are used.
+
+They are used in the folder's chats once you have trusted their content; a change asks again. The text goes to stdout, the rest to
+stderr. Trusting names the hash of what you have read, so that nothing else is ever trusted in its place.
+
+Examples:
+
+\b
+    anycowork instructions --workspace ~/project
+    anycowork instructions --trust 3f2a9c1b77d0
+    anycowork instructions --distrust
+"""
+
+
+@app.callback(invoke_without_command=True)
+def main_command(
+    context: typer.Context,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    workspace: Workspace = None,
+    token: Token = None,
+    model: Model = None,
+    no_open: NoOpen = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Say the version and end.")] = False,
+) -> None:
+    """A workplace where people and agents work on real files together. Without a command: `serve`."""
+    if version:
+        typer.echo(f"anycowork {__version__}")
+        raise typer.Exit
+    flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
+    context.obj = {**flags, "open_browser": False if no_open else None}
+    if context.invoked_subcommand is None:
+        raise typer.Exit(_serve(context.obj))
+
+
+@app.command(help=SERVE_HELP)
+def serve(
+    context: typer.Context,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    workspace: Workspace = None,
+    token: Token = None,
+    model: Model = None,
+    no_open: NoOpen = False,
+) -> None:
+    flags = {"host": host, "port": port, "data_dir": data_dir, "workspace": workspace, "token": token, "model": model}
+    raise typer.Exit(_serve(merge_flags(context, {**flags, "open_browser": False if no_open else None})))
+
+
+@app.command(help=RUN_HELP, cls=ToldToPrograms)
+def run(
+    context: typer.Context,
+    request: Annotated[
+        list[str] | None,
+        typer.Argument(help="What to do, in your own words and in quotes; - reads it from stdin.", metavar="REQUEST"),
+    ] = None,
+    workspace: WorkspaceOrHere = None,
+    role: Role = None,
+    approved_plan: Annotated[
+        Path | None, typer.Option("--approved-plan", help="A plan that you approve by naming it here.", metavar="FILE")
+    ] = None,
+    as_json: Events = False,
+    model: Model = None,
+    max_cost: MaxCost = None,
+    timeout: Timeout = None,
+    allow: Allow = None,
+    data_dir: DataDir = None,
+) -> None:
+    places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
+    how: RunOptions = {
+        "role": role,
+        "plan_file": approved_plan,
+        "allow": allow,
+        "max_cost": max_cost,
+        "seconds": timeout,
+        "as_json": as_json,
+    }
+    raise run_headless(context, request or [], places, **how)
+
+
+@app.command(help=CHAT_HELP, short_help="Talk in the terminal.")
+def chat(
+    context: typer.Context,
+    chat_id: Annotated[
+        str | None, typer.Argument(help="A chat to go on with. [a new one]", metavar="CHAT_ID", show_default=False)
+    ] = None,
+    newest: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the folder's newest chat.")] = False,
+    workspace: WorkspaceOrHere = None,
+    role: Role = None,
+    model: Model = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.tui.app import chat as talk
+
+    flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    raise typer.Exit(talk(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
+
+
+@app.command("import", help=IMPORT_HELP)
+def import_chats(
+    context: typer.Context,
+    files: Annotated[list[Path], typer.Argument(help="JSON or JSON-lines files.", metavar="FILE")],
+    workspace: Annotated[
+        Path | None,
+        typer.Option(
+            "--workspace", "-w", parser=folder, help="For chats that name no folder. [the current one]", metavar="DIR"
+        ),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.import_chats import import_files
+
+    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(import_files(flags, os.environ, files, cwd=Path.cwd()))
+
+
+@app.command(
+    "instructions", help=INSTRUCTIONS_HELP, short_help="Show and trust what a folder's AGENTS.md tells agents."
+)
+def show_instructions(
+    context: typer.Context,
+    workspace: WorkspaceOrHere = None,
+    trust: Annotated[
+        str | None, typer.Option("--trust", help="Use them as they are: the hash that was shown.", metavar="HASH")
+    ] = None,
+    distrust: Annotated[bool, typer.Option("--distrust", help="Use them no longer.")] = False,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.instructions import instructions
+
+    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(instructions(flags, os.environ, cwd=Path.cwd(), trust=trust, distrust=distrust, as_json=as_json))
+
+
+@app.command("open")
+def open_page(
+    context: typer.Context,
+    print_only: Annotated[bool, typer.Option("--print", help="Print the link instead of opening a browser.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Open the running server's page in a browser, signed in."""
+    from anycowork.cli import open_page as command
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(command.open_page(flags, os.environ, cwd=Path.cwd(), print_only=print_only))
+
+
+@app.command()
+def doctor(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
+    """Say what is missing on this machine, and how to get it. Exit code 1 if something needed is missing."""
+    from anycowork.cli import doctor as command
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(command.doctor(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+
+
+@app.command()
+def version() -> None:
+    """Say the version."""
+    typer.echo(f"anycowork {__version__}")
+
+
+@app.command("help")
+def show_help(
+    words: Annotated[list[str] | None, typer.Argument(help="Which command.", metavar="COMMAND")] = None,
+) -> None:
+    """Show help, for everything or for one command."""
+    app([*(words or []), "--help"], prog_name="anycowork")
+
+
+def main() -> None:
+    make_stdio_usable()
+    try:
+        app(prog_name="anycowork")
+    except OutputLost as error:
+        abandon_stdout()
+        typer.echo(f"anycowork: {error}", err=True)
+        sys.exit(1)
+
+
+def _serve(flags: dict[str, object]) -> int:
+    gc.disable()  # what a start makes stays: looking through it again and again took a tenth of it; `tune_gc` ends this
+    from anycowork.config.loading import load_settings
+    from anycowork.domain.errors import AnyCoworkError, Invalid
+
+    try:
+        settings = load_settings(flags, os.environ, cwd=Path.cwd())
+        # The whole house; a wrong setting is said without it.
+        from anycowork.cli.serve import serve as serve_until_ended
+
+        return serve_until_ended(settings)
+    except AnyCoworkError as error:
+        typer.echo(f"anycowork: {error.message}", err=True)
+        return 2 if isinstance(error, Invalid) else 1
+
+
+if __name__ == "__main__":
+    main()

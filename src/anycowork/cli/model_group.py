@@ -1,0 +1,111 @@
+"""`anycowork model …`"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork.cli.options import DataDir, merge_flags
+
+PULL_HELP = """Fetch a model that runs on this machine, about 1 GB; checked by its hash, and taken up where it was cut off.
+
+The publisher's own file comes first, then a mirror of it. With --file a GGUF of your own is copied in, under NAME.
+
+Examples:
+
+\b
+    anycowork model pull
+    anycowork model pull qwen2.5-coder-0.5b
+    anycowork model pull my-model --file ~/Downloads/my-model.gguf
+"""
+
+CONNECT_HELP = """Connect a model server: by its name or by its address. Its key is asked for, stored for you alone, and tested.
+
+Known names: openai, anthropic, gemini, openrouter, mistral, groq, deepseek, xai, ollama, lmstudio, llamacpp, vllm.
+
+Examples:
+
+\b
+    anycowork model connect openai
+    anycowork model connect http://127.0.0.1:8000/v1 --name office
+    anycowork model connect openrouter --key-stdin < key.txt
+"""
+
+app = typer.Typer(help="Connect models, or fetch one for this machine.", no_args_is_help=True)
+
+
+@app.command("connect", help=CONNECT_HELP, short_help="Connect a model server, with its key.")
+def connect_model(
+    context: typer.Context,
+    server: Annotated[str, typer.Argument(help="A known name, or an address.")],
+    name: Annotated[str | None, typer.Option("--name", help="What to call it here.", metavar="NAME")] = None,
+    models: Annotated[
+        list[str] | None, typer.Option("--models", help="A model to use; may be repeated.", metavar="MODEL")
+    ] = None,
+    key_stdin: Annotated[bool, typer.Option("--key-stdin", help="Read the key from standard input.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli import connected_models
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(
+        connected_models.connect(
+            flags,
+            os.environ,
+            cwd=Path.cwd(),
+            server=server,
+            name=name,
+            models=models or [],
+            key_from_stdin=key_stdin,
+        )
+    )
+
+
+@app.command("test")
+def test_model(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which connected server.")],
+    data_dir: DataDir = None,
+) -> None:
+    """Ask a connected model server for one word, and say how that went."""
+    from anycowork.cli import connected_models
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(connected_models.test(flags, os.environ, cwd=Path.cwd(), name=name))
+
+
+@app.command("pull", help=PULL_HELP, short_help="Fetch a model that runs on this machine, about 1 GB.")
+def pull_model(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(help="Which one; `model list` names them.", show_default=False)] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="A GGUF file of your own instead.", metavar="PATH")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli import local_models
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(local_models.pull(flags, os.environ, cwd=Path.cwd(), name=name, file=file))
+
+
+@app.command("list")
+def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
+    """Say which models there are, what they need, and which are here."""
+    from anycowork.cli import local_models
+
+    raise typer.Exit(local_models.list_models(merge_flags(context, {"data_dir": data_dir}), os.environ, cwd=Path.cwd()))
+
+
+@app.command("remove")
+def remove_model(
+    context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
+) -> None:
+    """Remove a connected model server with its key, or a fetched model from this machine."""
+    from anycowork.cli import connected_models, local_models
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    if connected_models.is_connected(flags, os.environ, cwd=Path.cwd(), name=name):
+        raise typer.Exit(connected_models.remove(flags, os.environ, cwd=Path.cwd(), name=name))
+    raise typer.Exit(local_models.remove(flags, os.environ, cwd=Path.cwd(), name=name))

@@ -1,0 +1,55 @@
+"""What the commands of the command line share: their options, and how a flag before the command's word meets one after it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork.cli.completion import role_names
+
+
+def folder(text: str) -> Path:
+    """A folder as it was typed. Nothing names none: "$UNSET" would else mean the current one."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty. Was a variable not set?")
+    return Path(text)
+
+
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", parser=folder, help="Where chats, settings and the token are kept.", metavar="DIR"),
+]
+Workspace = Annotated[
+    Path | None, typer.Option("--workspace", "-w", parser=folder, help="The folder to work in.", metavar="DIR")
+]
+WorkspaceOrHere = Annotated[
+    Path | None,
+    typer.Option("--workspace", "-w", parser=folder, help="The folder to work in. [the current one]", metavar="DIR"),
+]
+Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.")]
+Port = Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]")]
+Token = Annotated[str | None, typer.Option("--token", help="The token to ask for; better given as ANYCOWORK_TOKEN.")]
+Model = Annotated[str | None, typer.Option("--model", "-m", help="Who answers, as provider/model.", metavar="MODEL")]
+NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
+Json = Annotated[bool, typer.Option("--json", help="For programs.")]
+Role = Annotated[
+    str | None,
+    typer.Option("--role", "-r", help="planner, actor, reviewer, … [actor]", metavar="ROLE", autocompletion=role_names),
+]
+Events = Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")]
+MaxCost = Annotated[
+    float | None, typer.Option("--max-cost", help="End when it has cost more than this, in $.", min=0.0, metavar="USD")
+]
+Allow = Annotated[
+    str | None,
+    typer.Option("--allow", help="What passes without asking: edits, or sandboxed (commands too).", metavar="LEVEL"),
+]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", help="End after so many seconds. [the turn's limit]", min=0.1, metavar="S")
+]
+
+
+def merge_flags(context: typer.Context, flags: dict[str, object]) -> dict[str, object]:
+    """A flag may stand before or after the command's word; after it wins."""
+    before: dict[str, object] = context.obj or {}
+    return {**before, **{name: value for name, value in flags.items() if value is not None}}

@@ -1,0 +1,119 @@
+"""`anycowork run`: one request, headless. It never hangs and never decides for a person: what asks is left parked."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from anycowork.cli.headless_run import HeadlessRun, RunRequest
+from anycowork.cli.run_advice import advice_for
+from anycowork.cli.run_cost import RunCost
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.cli.run_progress import JsonReporter, Reporter, TextReporter
+from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.console import stderr, stdout
+from anycowork.client.http import ServerClient
+from anycowork.config.settings import Settings
+from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import read_plan
+from anycowork.workflows.expansion import MOST_RUN_STEPS
+
+MARGIN_SECONDS = 30.0
+STOP_SECONDS = 10.0
+
+
+def run(settings: Settings, order: RunRequest, *, as_json: bool) -> int:
+    """Carries out the order; the exit code. Progress and answer are written while it goes."""
+    reporter: Reporter = JsonReporter(stdout()) if as_json else TextReporter(stdout(), stderr())
+    try:
+        return asyncio.run(_run(settings, order, reporter)).exit_code
+    except AnyCoworkError as error:
+        failed = RunOutcome(RunEnding.USAGE if isinstance(error, Invalid) else RunEnding.FAILED, error=error.message)
+        reporter.finish(failed, chat_id=None, advice=[])
+        return failed.exit_code
+
+
+def read_plan_file(path: Path) -> Json:
+    """The plan in this file. Raises: Invalid if there is none."""
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise Invalid(f"The plan {path} cannot be read ({error.strerror}).", param="approved-plan") from error
+    except msgspec.DecodeError as error:
+        raise Invalid(f"The plan {path} is not JSON: {error}.", param="approved-plan") from error
+    plan = read_plan(found) if isinstance(found, dict) else None
+    if plan is None:
+        raise Invalid(
+            f"{path} holds no valid plan: it needs a 'goal' and 'steps', each with an 'action'. "
+            "`anycowork run --role planner …` writes one.",
+            param="approved-plan",
+        )
+    return plan.to_json()
+
+
+async def _run(settings: Settings, order: RunRequest, reporter: Reporter) -> RunOutcome:
+    async def work(address: ServerAddress) -> RunOutcome:
+        async with ServerClient(address.url, address.token) as client:
+            walk = HeadlessRun(client, order, RunCost(order.max_cost, settings.providers), reporter)
+            outcome = await _bounded(walk, _patience(order, settings))
+        advice = advice_for(outcome, walk.chat_id, address, settings)
+        reporter.finish(outcome, chat_id=walk.chat_id, advice=advice)
+        return outcome
+
+    return await with_server(settings, work)
+
+
+async def _bounded(walk: HeadlessRun, seconds: float) -> RunOutcome:
+    """The walk's outcome; a signal or the end of patience stops its turn."""
+    async with asyncio.TaskGroup() as tasks:
+        going = tasks.create_task(walk.go())
+        with _signals_cancel(going) as signals:
+            await asyncio.wait({going}, timeout=seconds)
+            if going.done() and not going.cancelled():
+                return going.result()
+            going.cancel()
+            await asyncio.wait({going})
+            await asyncio.wait({tasks.create_task(walk.stop())}, timeout=STOP_SECONDS)
+    if signals:
+        return RunOutcome(RunEnding.STOPPED, error="Stopped; the chat is kept.")
+    return RunOutcome(
+        RunEnding.LIMIT, error=f"Not done after {seconds:g} seconds (--timeout), so the turn was stopped."
+    )
+
+
+@contextmanager
+def _signals_cancel(task: asyncio.Task[RunOutcome]) -> Iterator[list[int]]:
+    """While the block runs, Ctrl-C and SIGTERM cancel the task; the list holds the signals that came."""
+    loop, came = asyncio.get_running_loop(), list[int]()
+
+    def take(number: int) -> None:
+        came.append(number)
+        task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, take, number)
+    try:
+        yield came
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _patience(order: RunRequest, settings: Settings) -> float:
+    """The turn ends itself by its own limit; the margin is for starting and for writing down."""
+    if order.seconds is not None:
+        return order.seconds
+    return settings.turn_seconds * _times(order) + MARGIN_SECONDS
+
+
+def _times(order: RunRequest) -> int:
+    """How often the turn's limit may count anew: once per step of a plan or a workflow, which is not known here."""
+    if order.plan is not None:
+        steps = order.plan.get("steps")
+        return max(1, len(steps)) if isinstance(steps, list) else 1
+    is_workflow = order.request.startswith("/") and not order.request.startswith("//")
+    return MOST_RUN_STEPS if is_workflow else 1

@@ -1,0 +1,76 @@
+"""How to go on when a run waits for a person: everything that is asked, and where to answer. Words only.
+
+What is printed here may be pasted into a shell: every part of a command line is quoted, and no hidden character is printed.
+"""
+
+import json
+import shlex
+
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.client.connect import ServerAddress
+from anycowork.client.console import strip_controls
+from anycowork.config.settings import Settings
+from anycowork.domain.messages import Json
+
+
+def advice_for(outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings) -> list[str]:
+    """Empty unless a person is needed."""
+    if outcome.ending is not RunEnding.PARKED or chat_id is None:
+        return []
+    url = address.url if address.lasting else f"http://{settings.host}:{settings.port}"
+    serve = shlex.join(["anycowork", "serve", "--data-dir", str(settings.data_dir)])
+    return [
+        *(line for one in outcome.waiting for line in _asked(one)),
+        *([] if address.lasting else [f"The chat is kept. Start the server: {strip_controls(serve)}"]),
+        strip_controls(f"Decide at {url}/ (chat {chat_id}), or:"),
+        *(_curl(one, f"{url}/context/{chat_id}", settings) for one in outcome.waiting),
+    ]
+
+
+def _asked(waiting: Json) -> list[str]:
+    """All of it: what is not printed here must not be allowed by pasting what is."""
+    if "question" in waiting:
+        choices = ", ".join(_options(waiting))
+        return _lines(f"Asks: {waiting['question']}" + (f" ({choices})" if choices else ""))
+    disclosure = waiting.get("disclosure")
+    items = disclosure.get("items") if isinstance(disclosure, dict) else None
+    lines = _lines(f"Needs approval: {waiting.get('tool')} {waiting.get('resource')} (risk: {waiting.get('risk')})")
+    for item in items if isinstance(items, list) else []:
+        if isinstance(item, dict) and item.get("kind") != "tool":
+            named = [str(item[name]) for name in ("kind", "detail") if item.get(name)]
+            control = " (control file)" if item.get("control") else ""
+            lines += _lines(f"  {' '.join(named)}{control}: {item.get('text')}")
+    diff = waiting.get("diff")
+    return [*lines, *(_lines(diff) if isinstance(diff, str) else [])]
+
+
+def _lines(text: str) -> list[str]:
+    """Lines after the first are indented, so that none of them looks like one of ours."""
+    first, *rest = strip_controls(text).rstrip("\n").split("\n")
+    return [first, *(f"    {line}" for line in rest)]
+
+
+def _options(waiting: Json) -> list[str]:
+    """The values that this question takes, what it proposes first."""
+    options = waiting.get("options")
+    values = (
+        [str(one["value"]) for one in options if isinstance(one, dict) and "value" in one]
+        if isinstance(options, list)
+        else []
+    )
+    return sorted(values, key=lambda value: value != waiting.get("default"))
+
+
+def _curl(waiting: Json, chat: str, settings: Settings) -> str:
+    token = f'-H "Authorization: Bearer $(cat {shlex.quote(str(settings.data_dir / "token"))})"'
+    if "question" in waiting:
+        answer: Json = {"value": _options(waiting)[0]} if _options(waiting) else {"custom": "your own words"}
+        path, body = f"questions/{waiting.get('message_id')}/answer", answer
+    else:
+        disclosure = waiting.get("disclosure")
+        shown = disclosure.get("hash") if isinstance(disclosure, dict) else None
+        decision: Json = {"id": waiting.get("id"), "decision": "allow_once", **({"disclosure": shown} if shown else {})}
+        path, body = "approvals", {"decisions": [decision]}
+    # In ASCII, so that no character of the body is hidden, and none is changed by making it visible.
+    rest = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), f"{chat}/{path}"])
+    return strip_controls(f"  curl {token} {rest}")

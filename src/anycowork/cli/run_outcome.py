@@ -1,0 +1,112 @@
+"""How a headless run ended: the exit code that a script sees, and what led to it. Pure: events in, outcome out."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+
+
+class RunEnding(StrEnum):
+    DONE = "done"
+    FAILED = "failed"
+    USAGE = "usage"
+    PARKED = "parked"
+    LIMIT = "limit"
+    PROVIDER = "provider"
+    STOPPED = "stopped"
+
+
+EXIT_CODES = {
+    RunEnding.DONE: 0,
+    RunEnding.FAILED: 1,
+    RunEnding.USAGE: 2,
+    RunEnding.PARKED: 3,
+    RunEnding.LIMIT: 4,
+    RunEnding.PROVIDER: 5,
+    RunEnding.STOPPED: 130,
+}
+
+_BY_REASON = {
+    "answered": RunEnding.DONE,
+    "terminated": RunEnding.DONE,
+    "planned": RunEnding.DONE,
+    "asked": RunEnding.PARKED,
+    "limit": RunEnding.LIMIT,
+    "blocked": RunEnding.FAILED,
+    "failed": RunEnding.FAILED,
+    "stopped": RunEnding.FAILED,
+    "interrupted": RunEnding.FAILED,
+}
+_ANSWERS = ("text", "plan", "review")
+
+
+@value
+class RunOutcome:
+    """`text` is the final answer; `error` what went wrong, in a sentence; `waiting` the events that ask for a person."""
+
+    ending: RunEnding
+    text: str = ""
+    error: str | None = None
+    plan: Json | None = field(default=None, hash=False)
+    waiting: tuple[Json, ...] = field(default=(), hash=False)
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.ending]
+
+
+@dataclass(slots=True)
+class OutcomeTracker:
+    """Follows one turn's events until there is an outcome."""
+
+    turn_id: str
+    outcome: RunOutcome | None = None
+    _text: str = ""
+    _plan: Json | None = None
+
+    def see(self, event: Json) -> RunOutcome | None:
+        """Takes in one event; the outcome once the turn has ended or waits for a person."""
+        if event.get("turn_id") != self.turn_id:
+            return None
+        match event.get("type"):
+            case "message":
+                self._see_message(_object(event.get("message")))
+            case "permission-request":
+                self.outcome = self._parked(_object(event.get("approval")))
+            case "question":
+                self.outcome = self._parked(_object(event.get("question")))
+            case "turn-ended":
+                self.outcome = self._ended(event)
+            case _:
+                pass
+        return self.outcome
+
+    def _see_message(self, message: Json) -> None:
+        if message.get("role") != "assistant" or message.get("message_type") not in _ANSWERS:
+            return
+        self._text = str(message.get("content") or "")
+        is_plan = message.get("message_type") == "plan"
+        self._plan = _object(message.get("payload")) if is_plan else None
+
+    def _parked(self, waiting: Json) -> RunOutcome:
+        return RunOutcome(RunEnding.PARKED, text=self._text, error="The turn waits for a person.", waiting=(waiting,))
+
+    def _ended(self, event: Json) -> RunOutcome:
+        reason = str(event.get("reason"))
+        error = _object(_object(event.get("turn")).get("error"))
+        ending = _BY_REASON.get(reason, RunEnding.FAILED)
+        if ending is RunEnding.FAILED and is_provider_fault(str(error.get("code", ""))):
+            ending = RunEnding.PROVIDER
+        if ending is RunEnding.DONE:
+            return RunOutcome(ending, text=self._text, plan=self._plan)
+        told = str(error.get("message") or f"The turn ended: {reason}.")
+        return RunOutcome(ending, text=self._text, error=told)
+
+
+def is_provider_fault(code: str) -> bool:
+    return code.startswith("provider_") or code == "no_such_model"
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,133 @@
+"""What a headless run shows while it works: compact lines for people, or one event per line for programs."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.client.console import Console, shortened, strip_controls
+from anycowork.domain.messages import Json
+
+DIFF_LINES = 12
+LINE_WIDTH = 110
+
+
+class Reporter(Protocol):
+    def show(self, data: bytes, event: Json) -> None:
+        """One event: as it was sent, and as it was read."""
+
+    def note(self, words: str) -> None:
+        """What a person should know of the run before it begins."""
+
+    def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
+        """The end. `advice` says how to go on where a person is needed."""
+
+
+@dataclass(slots=True)
+class JsonReporter:
+    """Every event as it came, then one line of type `result`."""
+
+    out: Console
+    _notes: list[str] = field(default_factory=list)
+
+    def show(self, data: bytes, event: Json) -> None:
+        self.out.json(data.decode())
+
+    def note(self, words: str) -> None:
+        self._notes.append(words)
+
+    def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
+        result: Json = {
+            "type": "result",
+            "status": outcome.ending.value,
+            "exit_code": outcome.exit_code,
+            "context_id": chat_id,
+            "text": outcome.text,
+            "error": outcome.error,
+            "plan": outcome.plan,
+            "waiting_for": list(outcome.waiting),
+            "advice": list(advice),
+            "notes": list(self._notes),
+        }
+        self.out.json(json.dumps(result, ensure_ascii=False))
+
+
+@dataclass(slots=True)
+class TextReporter:
+    """Progress on stderr, the answer alone on stdout, so that `anycowork run … > answer.txt` holds the answer and nothing else.
+
+    A plan goes to stdout as JSON: what `--approved-plan` takes.
+    """
+
+    out: Console
+    progress: Console
+    _role: str = field(default="")
+
+    def show(self, data: bytes, event: Json) -> None:
+        if event.get("type") == "turn-started" and isinstance(turn := event.get("turn"), dict):
+            self._show_role(str(turn.get("role") or ""))  # at once: a slow model may take its time with everything else
+        elif event.get("type") == "message" and isinstance(message := event.get("message"), dict):
+            self._show_message(message)
+        elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):
+            self._show_step(run)
+
+    def note(self, words: str) -> None:
+        self.progress.line(self.progress.paint(strip_controls(words), "yellow"))
+
+    def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
+        if outcome.ending is not RunEnding.DONE:
+            self.progress.line(
+                self.progress.paint(f"{outcome.ending.value}: ", "red") + strip_controls(outcome.error or "")
+            )
+        for line in advice:
+            self.progress.line(line)
+        if outcome.plan is not None:
+            self.out.json(json.dumps(outcome.plan, indent=2, ensure_ascii=False))
+        elif outcome.text:
+            self.out.line(strip_controls(outcome.text) if self.out.stream.isatty() else outcome.text)
+
+    def _show_message(self, message: Json) -> None:
+        self._show_role(str(message.get("agent_role") or ""))
+        payload = message.get("payload")
+        known = payload if isinstance(payload, dict) else {}
+        match message.get("message_type"):
+            case "tool_call":
+                self._show_call(known)
+            case "tool_result":
+                self._show_result(known, str(message.get("content") or ""))
+            case "role_change":
+                self.progress.line(shortened(strip_controls(str(message.get("content"))), LINE_WIDTH))
+            case _:
+                pass  # the answer itself goes to stdout at the end
+
+    def _show_step(self, run: Json) -> None:
+        if run.get("status") == "running":
+            step = f"{run.get('name')}, step {run.get('step')} of {run.get('of')}: {run.get('title')}"
+            self.progress.line(self.progress.paint(shortened(strip_controls(step), LINE_WIDTH), "bold"))
+
+    def _show_role(self, role: str) -> None:
+        if role and role != self._role:
+            self._role = role
+            self.progress.line(self.progress.paint(f"[{role}]", "cyan"))
+
+    def _show_call(self, call: Json) -> None:
+        parameters = call.get("parameters")
+        words = (
+            ", ".join(f"{name}={value!s}" for name, value in parameters.items()) if isinstance(parameters, dict) else ""
+        )
+        self.progress.line(shortened(strip_controls(f"→ {call.get('tool')} {words}"), LINE_WIDTH))
+
+    def _show_result(self, result: Json, content: str) -> None:
+        fine = result.get("status") == "ok"
+        sign = self.progress.paint("✓", "green") if fine else self.progress.paint(f"✗ {result.get('status')}", "red")
+        self.progress.line(f"  {sign} {shortened(strip_controls(content), LINE_WIDTH - 6)}")
+        if isinstance(diff := result.get("diff"), str):
+            self._show_diff(diff)
+
+    def _show_diff(self, diff: str) -> None:
+        changed = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+        for line in changed[:DIFF_LINES]:
+            style = "green" if line.startswith("+") else "red"
+            self.progress.line("    " + self.progress.paint(strip_controls(line)[:LINE_WIDTH], style))
+        if len(changed) > DIFF_LINES:
+            self.progress.line(f"    … {len(changed) - DIFF_LINES} more changed lines")

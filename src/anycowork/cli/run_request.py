@@ -1,0 +1,109 @@
+"""From the words of `anycowork run` to an order: settings read, plan read, contradictions refused with exit code 2."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anycowork.cli.headless_run import RunRequest
+from anycowork.cli.run import read_plan_file, run
+from anycowork.cli.run_outcome import RunEnding, RunOutcome
+from anycowork.cli.run_progress import JsonReporter
+from anycowork.client.console import stderr, stdout
+from anycowork.config.loading import load_settings
+from anycowork.domain.chats import Autonomy, role_named
+from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.roles import Role
+
+FROM_STDIN = "-"
+MOST_READ = 1_000_000  # bytes of a request
+
+
+def read_run_request(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    words: Sequence[str],
+    role: str | None,
+    plan_file: Path | None = None,
+    allow: str | None = None,
+    max_cost: float | None,
+    seconds: float | None,
+    as_json: bool,
+) -> int:
+    """Runs what was typed; the exit code. `words` are what the shell made of the request: one, if it was quoted."""
+    try:
+        settings = load_settings(flags, environ, cwd=cwd)
+        _require_sense(words, role, plan_file)
+        workspace = settings.workspace or cwd
+        _require_folder(workspace)
+        order = RunRequest(
+            request=_request(words),
+            workspace=workspace,
+            role=role,
+            model=settings.model,
+            plan=read_plan_file(plan_file) if plan_file else None,
+            max_cost=max_cost,
+            seconds=seconds,
+            autonomy=_autonomy(allow),
+        )
+    except AnyCoworkError as error:
+        return usage_error(error.message, as_json=as_json)
+    return run(settings.model_copy(update={"workspace": workspace}), order, as_json=as_json)
+
+
+def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | None) -> None:
+    if len(words) > 1:
+        raise Invalid(f"The request must stand in quotes: anycowork run {' '.join(words)!r}.")
+    if plan_file is None and not "".join(words).strip():
+        raise Invalid(
+            'Say what to do: anycowork run "…" (or - to read it from standard input), or name a plan with --approved-plan FILE.'
+        )
+    if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
+        raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
+
+
+def _autonomy(allow: str | None) -> Autonomy:
+    found = next((level for level in Autonomy if level.value == allow), None)
+    if allow is not None and found is None:
+        raise Invalid(f"--allow knows no '{allow}'. These can be chosen: {', '.join(Autonomy)}.")
+    return found or Autonomy.ASK
+
+
+def _require_folder(workspace: Path) -> None:
+    """The rest is the house's to judge."""
+    try:
+        if workspace.is_dir():
+            return
+    except PermissionError:
+        raise Invalid(f"You may not look into {workspace}. Name another folder with --workspace.") from None
+    raise Invalid(f"The workspace {workspace} is no folder. Make it, or name another with --workspace.")
+
+
+def _request(words: Sequence[str]) -> str:
+    if list(words) != [FROM_STDIN]:
+        return "".join(words)
+    if sys.stdin is None:
+        raise Invalid("Standard input is closed, so there is no request to read from it.")
+    if sys.stdin.isatty():
+        stderr().line("Type the request; Ctrl-D on a line of its own ends it.")
+    try:
+        data = sys.stdin.buffer.read(MOST_READ + 1)
+    except OSError as error:
+        raise Invalid(f"The request on standard input cannot be read ({error.strerror}).") from error
+    if not data.strip() or len(data) > MOST_READ:
+        raise Invalid(f"The request on standard input is {f'longer than {MOST_READ:,} bytes' if data else 'empty'}.")
+    try:
+        return data.decode().strip()
+    except UnicodeDecodeError:
+        raise Invalid("The request on standard input is not text in UTF-8.") from None
+
+
+def usage_error(why: str, *, as_json: bool) -> int:
+    """Tells why nothing was run, to a person or to a program; the exit code."""
+    outcome = RunOutcome(RunEnding.USAGE, error=why)
+    if as_json:
+        JsonReporter(stdout()).finish(outcome, chat_id=None, advice=[])
+    else:
+        stderr().line(f"anycowork run: {why}")
+    return outcome.exit_code

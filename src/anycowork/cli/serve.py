@@ -1,0 +1,75 @@
+"""`anycowork serve`: runs the house until it is told to end, and greets whoever started it."""
+
+import asyncio
+import os
+import threading
+import webbrowser
+
+from anycowork import __version__
+from anycowork.app import NewCode
+from anycowork.app import serve as serve_house
+from anycowork.cli.open_page import has_screen, sign_in_link
+from anycowork.client.connect import first_error
+from anycowork.client.console import Console, stderr, stdout
+from anycowork.config.loading import unused_variables
+from anycowork.config.settings import Settings
+from anycowork.server.data_folder import TOKEN_FILE, ServerInfo
+from anycowork.server.sandbox_setup import DiskBudgets, try_sandbox
+
+BROWSER_CODE_SECONDS = 60.0
+TERMINAL_CODE_SECONDS = 600.0
+
+
+def serve(settings: Settings) -> int:
+    """Returns after a clean end. Raises: AlreadyRunning, CannotListen, StorageFault."""
+
+    def greet(info: ServerInfo, new_code: NewCode) -> None:
+        out = stdout()
+        for line in banner(settings, info, new_code, out):
+            out.line(line)
+        if settings.open_browser and out.stream.isatty() and has_screen(os.environ):
+            # In a thread of its own: a browser may take its time, and the server should not wait for it.
+            # Other users of this machine see the browser's arguments, so they hold a code that works once, never the token.
+            link = sign_in_link(info.url, new_code(BROWSER_CODE_SECONDS))
+            threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+
+    for sentence in unused_variables(settings.data_dir, os.environ):
+        stderr().line(f"anycowork: {sentence}")
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(serve_house(settings, ready=greet, heed_signals=True))
+    except BaseExceptionGroup as group:
+        raise first_error(group) from None
+    except KeyboardInterrupt:
+        pass  # Ctrl-C is how a person ends it
+    return 0
+
+
+def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console) -> list[str]:
+    """At a terminal the address signs one browser in; anywhere else (logs, pipes) it holds no secret."""
+    at_terminal = out.stream.isatty()
+    address = sign_in_link(info.url, new_code(TERMINAL_CODE_SECONDS)) if at_terminal else info.url
+    with try_sandbox(settings.data_dir, DiskBudgets.of(settings)) as contained:
+        sandbox = contained.says
+    rows = [
+        ("Open", address),
+        *([("Later", "`anycowork open`: the link above works once, for ten minutes")] if at_terminal else []),
+        ("Token", f"in {settings.data_dir / TOKEN_FILE}"),
+        ("Workspace", str(settings.workspace or "none given; --workspace FOLDER names one")),
+        ("Answers", settings.model or "whoever is found first: keys, local model servers, else the guide"),
+        ("Sandbox", sandbox),
+        ("Data", str(settings.data_dir)),
+    ]
+    return [
+        out.paint(f"AnyCowork {__version__} is ready.", "bold"),
+        *(f"  {title:<10} {text}" for title, text in rows),
+        "Ctrl-C ends it; chats and open questions are kept.",
+    ]
+
+
+def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
+    try:
+        import uvloop
+    except ImportError:  # not to be had on Windows
+        return None
+    return uvloop.Loop

@@ -1,0 +1,112 @@
+"""`anycowork workflow …`"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anycowork.cli.completion import workflow_names, workflow_parameters
+from anycowork.cli.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, merge_flags
+from anycowork.cli.run_options import ToldToPrograms, run_headless
+
+LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
+
+Examples:
+
+\b
+    anycowork workflow list
+    anycowork workflow list --workspace ~/project --json
+"""
+
+SHOW_HELP = """Say what one workflow does: its parameters, its steps, what it needs and where it comes from.
+
+Example:
+
+\b
+    anycowork workflow show explain_code
+"""
+
+RUN_HELP = """Run a workflow without a screen.
+
+The same as `anycowork run "/NAME KEY=VALUE"`: the answer goes to stdout, progress to stderr, and nothing is approved for you.
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
+
+Examples:
+
+\b
+    anycowork workflow run explain_code path=src/app.py
+    anycowork workflow run create_project name=demo purpose="A clock for the terminal" --workspace ~/projects
+"""
+
+NEW_HELP = """Write a commented workflow file into the data folder, ready to be changed.
+
+Example:
+
+\b
+    anycowork workflow new release_notes
+"""
+
+app = typer.Typer(help="Run workflows, see which there are, write your own.", no_args_is_help=True)
+
+
+@app.command("list", help=LIST_HELP, short_help="Say which workflows there are.")
+def list_workflows(
+    context: typer.Context,
+    workspace: WorkspaceOrHere = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.workflows import list_workflows as command
+
+    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
+
+
+@app.command("show", help=SHOW_HELP, short_help="Say what one workflow does and takes.")
+def show_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    workspace: WorkspaceOrHere = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.workflows import show_workflow as command
+
+    flags = merge_flags(context, {"workspace": workspace, "data_dir": data_dir})
+    raise typer.Exit(command(flags, os.environ, name, cwd=Path.cwd(), as_json=as_json))
+
+
+@app.command("run", help=RUN_HELP, cls=ToldToPrograms)
+def run_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(help="Its parameters.", metavar="KEY=VALUE", autocompletion=workflow_parameters),
+    ] = None,
+    workspace: WorkspaceOrHere = None,
+    role: Role = None,
+    as_json: Events = False,
+    model: Model = None,
+    max_cost: MaxCost = None,
+    timeout: Timeout = None,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.workflows import typed_workflow
+
+    words = [typed_workflow(name, parameters or [])]
+    places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
+    raise run_headless(context, words, places, role=role, max_cost=max_cost, seconds=timeout, as_json=as_json)
+
+
+@app.command("new", help=NEW_HELP, short_help="Write a workflow file of your own, ready to be changed.")
+def new_workflow(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Its name, as it will be typed_workflow.", metavar="NAME")],
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli.workflows import new_workflow as command
+
+    raise typer.Exit(command(merge_flags(context, {"data_dir": data_dir}), os.environ, name, cwd=Path.cwd()))

@@ -1,0 +1,67 @@
+"""Where words go: answers to stdout, everything else to stderr; colour only at a terminal and never with NO_COLOR."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from anycowork.client.stdio import OutputLost
+from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, is_hidden, visible
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+
+@value
+class Console:
+    """One stream with or without colour. Text from outside loses its control characters, so that it cannot steer a terminal."""
+
+    stream: TextIO
+    colour: bool
+
+    @classmethod
+    def on(cls, stream: TextIO, environ: Mapping[str, str] = os.environ) -> "Console":
+        plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        return cls(stream, colour=stream.isatty() and not plain)
+
+    def line(self, text: str = "") -> None:
+        """Raises: OutputLost; BrokenPipeError where nobody reads any more."""
+        try:
+            self.stream.write(text + "\n")
+            self.stream.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputLost(f"The output could not be written ({error.strerror}).") from error
+
+    def json(self, text: str) -> None:
+        """JSON for programs: hidden characters as JSON's own escapes, and where the stream is not UTF-8 all that is not ASCII."""
+        speaks_unicode = (self.stream.encoding or "").lower() in ("utf-8", "utf8")
+        kept = (lambda one: not is_hidden(one)) if speaks_unicode else str.isascii
+        plain = text.isascii() or (speaks_unicode and text.isprintable())
+        self.line(
+            text if plain else "".join(one if one == "\n" or kept(one) else json.dumps(one)[1:-1] for one in text)
+        )
+
+    def paint(self, text: str, style: str) -> str:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour else text
+
+
+def stdout() -> Console:
+    return Console.on(sys.stdout)
+
+
+def stderr() -> Console:
+    return Console.on(sys.stderr)
+
+
+def strip_controls(text: str) -> str:
+    """Untrusted words as they may be shown: line breaks and tabs stay, hidden and misleading characters become visible."""
+    return visible(UntrustedText(text))
+
+
+def shortened(text: str, limit: int) -> str:
+    """One line of at most `limit` characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,132 @@
+"""The house over HTTP, as the command line needs it. The same calls reach a running daemon and one started in-process."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+import msgspec
+from pydantic import JsonValue, SecretStr
+
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.messages import Json
+
+REQUEST_SECONDS = 30.0
+SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is quiet for so long is dead
+RECONNECTS = 3
+
+
+class ServerRefused(AnyCoworkError):
+    """The house answered a request with an error. `specific` is its code, `status` the HTTP status."""
+
+    code = "house_answered"
+
+    def __init__(self, status: int, specific: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.specific = specific
+
+
+class ServerUnreachable(AnyCoworkError):
+    code = "house_gone"
+
+
+class ServerClient:
+    """Raises: HouseAnswered, HouseGone; from every call."""
+
+    def __init__(self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS) -> None:
+        self.url = url.rstrip("/")
+        self._request_seconds = request_seconds
+        self._headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def get(self, path: str) -> Json:
+        return await self._ask("GET", path)
+
+    async def post(self, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
+        return await self._ask("POST", path, body or {})
+
+    async def patch(self, path: str, body: Mapping[str, JsonValue]) -> Json:
+        return await self._ask("PATCH", path, body)
+
+    async def delete(self, path: str) -> None:
+        await self._ask("DELETE", path)
+
+    async def events(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[bytes, None]:
+        """Each event's envelope as it was sent, numbered above `after`; taken up again where a connection broke."""
+        seen, broken = after, 0
+        while True:
+            try:
+                async for data in self._stream(chat_id, seen):
+                    seen, broken = _number_of(data, seen), 0
+                    yield data
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                broken += 1
+                if broken > RECONNECTS:
+                    raise ServerUnreachable(_GONE.format(url=self.url)) from error
+            else:  # ended in order: the server is going down
+                broken += 1
+                if broken > RECONNECTS:
+                    raise ServerUnreachable(_GONE.format(url=self.url))
+
+    async def _stream(self, chat_id: str, after: int) -> AsyncIterator[bytes]:
+        # No limit on the whole: a turn takes its time. A limit on silence: the server sends a heartbeat.
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_SECONDS, sock_read=SILENCE_SECONDS)
+        address, numbered = f"{self.url}/context/{chat_id}/events", {"after": str(after)}
+        async with self._session.get(address, params=numbered, timeout=limits) as response:
+            if response.status != 200:
+                raise _answered(response.status, await response.read())
+            rest = b""
+            # Not by aiohttp's lines: it limits their length, and an event carries whole files.
+            async for piece in response.content.iter_any():
+                *events, rest = (rest + piece).replace(b"\r\n", b"\n").split(b"\n\n")
+                for event in events:
+                    if data := _data_of(event):
+                        yield data
+
+    async def _ask(self, method: str, path: str, body: Mapping[str, JsonValue] | None = None) -> Json:
+        limit = aiohttp.ClientTimeout(total=self._request_seconds)
+        try:
+            async with self._session.request(method, self.url + path, json=body, timeout=limit) as response:
+                content = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ServerUnreachable(_GONE.format(url=self.url)) from error
+        if response.status >= 400:
+            raise _answered(response.status, content)
+        return _object(content)
+
+
+_GONE = "The server at {url} does not answer any more. `anycowork doctor` says whether one runs; the chat is kept."
+
+
+def _data_of(event: bytes) -> bytes:
+    lines = (line.removeprefix(b"data:") for line in event.split(b"\n") if line.startswith(b"data:"))
+    return b"\n".join(line.removeprefix(b" ") for line in lines)
+
+
+def _number_of(data: bytes, before: int) -> int:
+    number = _object(data).get("seq")
+    return number if isinstance(number, int) else before
+
+
+def _answered(status: int, content: bytes) -> ServerRefused:
+    error = _object(content).get("error")
+    if not isinstance(error, dict):
+        return ServerRefused(status, "error", f"The server answered with status {status} and no reason.")
+    return ServerRefused(status, str(error.get("code")), str(error.get("message")))
+
+
+def _object(content: bytes) -> Json:
+    try:
+        found = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

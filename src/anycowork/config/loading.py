@@ -1,0 +1,149 @@
+"""Where settings come from: flags beat the environment, that beats config.toml, that beats the defaults. And that file: read, written.
+
+Which settings there are is `settings.py`.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import tomli_w
+from pydantic import JsonValue, ValidationError
+
+from anycowork.config.errors import closest_name, line_of
+from anycowork.config.secure_files import write_private_file
+from anycowork.config.settings import (
+    FOLDER_LISTS,
+    KNOBS,
+    PATHS,
+    WORD_LISTS,
+    BadSettings,
+    Settings,
+    default_data_dir,
+    describe_fault,
+    require_changeable,
+)
+
+CONFIG_FILE = "config.toml"
+ENVIRONMENT_PREFIX = "ANYCOWORK_"
+
+_ONLY_IN_THE_FILE = ("providers",)  # structured: no sensible form as one word
+_NOT_IN_THE_FILE = ("data_dir",)  # the file lies in it
+
+
+def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> Settings:
+    """The settings in force. A flag that is None was not given. Raises: BadSettings."""
+    given = {name: value for name, value in flags.items() if value is not None}
+    named = _from_environment(environ)
+    data_dir = _absolute(given.get("data_dir") or named.get("data_dir") or default_data_dir(), cwd)
+    filed = {name: value for name, value in read_config(data_dir).items() if name in KNOBS}
+    chosen = {**_with_paths(filed, data_dir), **_with_paths(named, cwd), **_with_paths(given, cwd)}
+    try:
+        return Settings.model_validate({**chosen, "data_dir": data_dir})
+    except ValidationError as error:
+        sources = {
+            **dict.fromkeys(filed, str(data_dir / CONFIG_FILE)),
+            **_environment_names(named),
+            **_flag_names(given),
+        }
+        raise describe_fault(error, sources, data_dir / CONFIG_FILE) from None
+
+
+def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
+    """Writes these changes to config.toml; None takes a setting back to its default. Other keys in the file stay.
+
+    Raises: BadSettings for a setting that may not be changed or does not fit; StorageFault.
+    """
+    require_changeable(changes)
+    kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
+    write_private_file(data_dir / CONFIG_FILE, tomli_w.dumps({**kept, **_fitting(changes)}).encode())
+
+
+def read_config(data_dir: Path) -> dict[str, object]:
+    """What config.toml says, unchecked; empty if there is none. Raises: BadSettings if it cannot be read."""
+    path = data_dir / CONFIG_FILE
+    try:
+        found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise BadSettings(
+            f"{path}, line {line}, is not text in UTF-8. Mend that line, or move the file away."
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error
+    except OSError as error:
+        raise BadSettings(
+            f"{path} cannot be read ({error.strerror}). Make it yours, or choose another --data-dir."
+        ) from error
+    if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
+        raise BadSettings(f"{path}: '{misplaced[0]}' cannot stand in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
+    return found
+
+
+def unknown_keys(data_dir: Path) -> list[str]:
+    """Keys in config.toml that mean nothing to this version: a slip of the pen, or another version's."""
+    return sorted(read_config(data_dir).keys() - KNOBS.keys())
+
+
+def unused_variables(data_dir: Path, environ: Mapping[str, str]) -> list[str]:
+    """What was meant as a setting and is none, in sentences: an unknown key of config.toml, a variable that nearly names one."""
+    path = data_dir / CONFIG_FILE
+    sentences = []
+    for key in unknown_keys(data_dir):
+        line, near = line_of(path.read_text(encoding="utf-8"), (key,)), closest_name(key, KNOBS)
+        hint = f" Did you mean '{near}'?" if near else ""
+        sentences.append(f"{path}, line {line}: '{key}' is no setting, so it does nothing.{hint}")
+    known = [ENVIRONMENT_PREFIX + name.upper() for name in KNOBS]
+    for name in sorted(environ.keys() - set(known)):
+        if name.startswith(ENVIRONMENT_PREFIX) and (near := closest_name(name, known)):
+            sentences.append(f"The variable {name} is no setting, so it does nothing. Did you mean {near}?")
+    return sentences
+
+
+def _fitting(changes: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    given = {name: value for name, value in changes.items() if value is not None}
+    try:
+        checked = Settings.model_validate(given)
+    except ValidationError as error:
+        raise describe_fault(error, {}) from None
+    return checked.model_dump(mode="json", include=set(given), exclude_none=True)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    # An empty variable counts as unset, as people expect of `ANYCOWORK_MODEL= anycowork`.
+    found: dict[str, object] = {}
+    for name in KNOBS.keys() - set(_ONLY_IN_THE_FILE):
+        if text := environ.get(ENVIRONMENT_PREFIX + name.upper(), "").strip():
+            found[name] = _words(text) if name in WORD_LISTS else _folders(text) if name in FOLDER_LISTS else text
+    return found
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.replace(",", " ").split() if word]
+
+
+def _folders(text: str) -> list[str]:
+    return [folder for part in text.split(",") if (folder := part.strip())]
+
+
+def _with_paths(values: Mapping[str, object], base: Path) -> dict[str, object]:
+    return {name: _absolute(value, base) if name in PATHS else value for name, value in values.items()}
+
+
+def _absolute(value: object, base: Path) -> Path:
+    try:
+        return (base / Path(str(value)).expanduser()).resolve()
+    except RuntimeError:
+        raise BadSettings(
+            f"'{value}' begins with a home folder that is not known here. Write the whole path."
+        ) from None
+
+
+def _environment_names(names: Mapping[str, object]) -> dict[str, str]:
+    return {name: ENVIRONMENT_PREFIX + name.upper() for name in names}
+
+
+def _flag_names(names: Mapping[str, object]) -> dict[str, str]:
+    return {name: "--" + name.replace("_", "-") for name in names}

@@ -1,0 +1,22 @@
+"""What tokens cost, by the prices in config.toml. Pure; a price that is not known is None, never a guess."""
+
+from collections.abc import Iterable
+
+from anycowork.config.settings import PriceEntry, ProviderEntry
+from anycowork.domain import metering
+
+FREE_PROVIDERS = frozenset({"guide", "local"})
+
+
+def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | None:
+    """`model` with its provider in front, as usage is recorded."""
+    provider, _, name = model.partition("/")
+    if provider in FREE_PROVIDERS:
+        return PriceEntry(input=0, output=0)
+    return next((entry.prices[name] for entry in providers if entry.name == provider and name in entry.prices), None)
+
+
+def cost_of(price: PriceEntry, *, prompt: int, completion: int, cached: int) -> float:
+    """US dollars. `cached` is the part of the prompt that the provider had kept."""
+    used = metering.Used(prompt, completion, cached)
+    return metering.Price(price.input, price.output, price.cached).of(used) / metering.NANOS

@@ -1,0 +1,78 @@
+"""Files that only their owner may read: the data folder, tokens, settings. A write is whole or not at all."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from anycowork.domain.errors import StorageFault
+
+OWNER_ONLY_FOLDER = 0o700
+OWNER_ONLY_FILE = 0o600
+
+
+def make_private_folder(folder: Path) -> None:
+    """The folder exists afterwards, and only its owner may look inside. Raises: StorageFault."""
+    try:
+        folder.mkdir(mode=OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077:
+            _require_own(folder)
+            folder.chmod(OWNER_ONLY_FOLDER)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StorageFault(
+            f"The folder {folder} cannot be made: a file stands in its place. Choose another with --data-dir."
+        ) from error
+    except OSError as error:
+        raise StorageFault(f"The folder {folder} cannot be used ({_reason(error)}). {_WAY_OUT}") from error
+
+
+def write_private_file(path: Path, content: bytes) -> None:
+    """Replaces the file in one step, durably; a reader sees the old content or the new. Raises: StorageFault."""
+    make_private_folder(path.parent)
+    try:
+        _replace(path, content)
+    except OSError as error:
+        raise StorageFault(f"{path} could not be written ({_reason(error)}). {_WAY_OUT}") from error
+
+
+def _require_own(folder: Path) -> None:
+    """Closing somebody's home or /tmp to everybody else would do harm. Raises: StorageFault unless the folder is empty or already ours."""
+    names = {entry.name for entry in folder.iterdir()}
+    if names and not names & _OURS:
+        raise StorageFault(
+            f"The folder {folder} holds other things and others may look into it, so it is not used as a data folder. "
+            "Name a new or an empty one with --data-dir."
+        )
+
+
+_OURS = {"anycowork.db", "config.toml", "token", "plugins", "models", "workflows", "roles"}
+_WAY_OUT = "Make it writable for you, free some space, or choose another folder with --data-dir."
+
+
+def _replace(path: Path, content: bytes) -> None:
+    # mkstemp opens with 0600 whatever the umask, so the content is never readable by others, not even for a moment.
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there; the rename is durable by itself
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__

@@ -1,0 +1,235 @@
+"""Every knob once: name, type, unit, default. A new setting is one line here; where its value comes from is `config.py`.
+
+What a setting *does* lives in the room that uses it; rooms get plain values from `app.py`, never this model.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SecretStr, ValidationError, model_validator
+
+from anycowork.config.errors import describe_problem
+from anycowork.domain.errors import Invalid
+from anycowork.domain.network import is_loopback
+from anycowork.domain.values import value
+
+
+class BadSettings(Invalid):
+    """Names the setting, where its value came from and what would be right."""
+
+    code = "bad_settings"
+
+
+@value
+class SettingSpec:
+    """What is known of a setting besides its type: its unit, and whether a person may change it through PUT /settings."""
+
+    unit: str = ""
+    changeable: bool = False
+
+
+class PriceEntry(BaseModel):
+    """One model's price from config.toml, in US dollars for a million tokens. `cached` is what prompt tokens cost that the provider
+    had kept; without it, the full price."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    cached: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class ProviderEntry(BaseModel):
+    """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it.
+
+    `calling` schema: its models are held to a JSON schema of what they may reply; native: they use their own function calling;
+    `brief`: they are small, and told little. `images`: the models that can be shown images, as names or patterns (`*-vision*`);
+    without it, those whose names are known to. `ca_file`: a PEM file of who may vouch for its certificate, besides those that this
+    machine trusts.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+    kind: Literal["openai", "anthropic"] = "openai"
+    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    models: tuple[str, ...] = ()
+    context_tokens: Annotated[int, Field(gt=0)] | None = None
+    calling: Literal["text", "schema", "native"] = "text"
+    brief: bool = False
+    images: tuple[str, ...] | None = None
+    ca_file: Path | None = None
+    prices: Mapping[str, PriceEntry] = Field(default_factory=dict)
+
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Count = Annotated[int, Field(gt=0)]
+Word = Annotated[str, Field(pattern=r"^\S+$")]
+FolderText = Annotated[str, Field(min_length=1, max_length=4_096)]
+
+
+class Settings(BaseModel):
+    """The house's settings, read once at the start. Secrets show in no repr and no dump."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    # where it listens and who may come in
+    host: Annotated[Word, SettingSpec("address")] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535), SettingSpec("port; 0 = any free one")] = 8484
+    token: Annotated[SecretStr | None, SettingSpec("secret; made at the first start")] = None
+    allowed_hosts: Annotated[tuple[Word, ...], SettingSpec("host names besides the own ones", changeable=True)] = ()
+    request_limit_bytes: Annotated[Count, SettingSpec("bytes")] = 10 * 1024 * 1024
+    heartbeat_seconds: Annotated[Seconds, SettingSpec("seconds between signs of life on an event stream")] = 15.0
+    shutdown_seconds: Annotated[Seconds, SettingSpec("seconds that running turns get to end")] = 10.0
+
+    # where things are
+    data_dir: Annotated[Path, SettingSpec("folder")] = Field(default_factory=lambda: default_data_dir())
+    workspace: Annotated[Path | None, SettingSpec("folder; naming it here registers it")] = None
+    snapshot_quota_bytes: Annotated[Count, SettingSpec("bytes that kept file contents may take")] = 2 * 1024**3
+    command_copy_bytes: Annotated[
+        Count, SettingSpec("bytes of a workspace that is copied for a command, without overlays")
+    ] = 512 * 1024**2
+    command_cache_bytes: Annotated[
+        Count, SettingSpec("bytes that the caches of all workspaces' commands may take; the oldest go first")
+    ] = 4 * 1024**3
+    kept_changes_bytes: Annotated[
+        Count, SettingSpec("bytes of commands' changes that could not be made and were put aside; the oldest go first")
+    ] = 1024**3
+    database_url: Annotated[SecretStr | None, SettingSpec("postgresql://…; none = SQLite in the data folder")] = None
+
+    # who answers
+    model: Annotated[Word | None, SettingSpec("provider/model", changeable=True)] = None
+    providers: Annotated[tuple[ProviderEntry, ...], SettingSpec("list of providers", changeable=True)] = ()
+    probe_local_servers: Annotated[bool, SettingSpec("look for Ollama, LM Studio, llama.cpp", changeable=True)] = True
+    provider_timeout: Annotated[Seconds, SettingSpec("seconds that a provider may be silent", changeable=True)] = 120.0
+    local_threads: Annotated[Count | None, SettingSpec("threads of the local model; none = by load")] = None
+    local_idle_seconds: Annotated[Seconds, SettingSpec("seconds unused after which the local model is unloaded")] = (
+        600.0
+    )
+
+    # how far a turn may go
+    max_steps: Annotated[Count, SettingSpec("tool calls in a turn", changeable=True)] = 10
+    turn_seconds: Annotated[Seconds, SettingSpec("seconds of work in a turn", changeable=True)] = 300.0
+    max_faults: Annotated[Count, SettingSpec("unreadable replies in a turn", changeable=True)] = 3
+    command_timeout: Annotated[Seconds, SettingSpec("seconds that a command may run", changeable=True)] = 120.0
+
+    sandbox_paths: Annotated[
+        tuple[FolderText, ...],
+        SettingSpec(
+            "folders that commands may read besides the tools on the PATH of whoever started it", changeable=True
+        ),
+    ] = ()
+
+    ask: Annotated[
+        Literal["before", "at_commit"],
+        SettingSpec(
+            "when a command that nothing covers asks: before it runs, or with its true changes in hand", changeable=True
+        ),
+    ] = "before"
+
+    plugins: Annotated[
+        tuple[Word, ...], SettingSpec("names of installed plugins whose tools may be used", changeable=True)
+    ] = ()
+
+    # manners
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], SettingSpec(changeable=True)] = "info"
+    open_browser: Annotated[bool, SettingSpec("only when started at a terminal")] = True
+
+    @model_validator(mode="after")
+    def _other_addresses_need_a_token(self) -> Self:
+        if not is_loopback(self.host) and self.token is None:
+            raise ValueError(
+                f"host {self.host} can be reached from other machines, so a token must be set on purpose: "
+                "give --token or ANYCOWORK_TOKEN, or stay on 127.0.0.1"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_token_can_stand_in_a_header(self) -> Self:
+        if self.token is not None and not _fits_a_header(self.token.get_secret_value()):
+            raise ValueError("token must be printable ASCII without spaces, and not empty")
+        return self
+
+    def changed(self, changes: Mapping[str, JsonValue]) -> Self:
+        """These settings with the changes; None takes one back to its default. Raises: BadSettings."""
+        require_changeable(changes)
+        kept = {name: getattr(self, name) for name in self.model_fields_set if name not in changes}
+        given = {name: value for name, value in changes.items() if value is not None}
+        try:
+            return type(self).model_validate({**kept, **given})
+        except ValidationError as error:
+            raise describe_fault(error, {}) from None
+
+    @property
+    def database_path(self) -> Path:
+        return self.data_dir / "anycowork.db"
+
+    @property
+    def snapshots_folder(self) -> Path:
+        return self.data_dir / "snapshots"
+
+    @property
+    def plugins_folder(self) -> Path:
+        """Where `pip install --target` puts plugins that need no place beside the server's own libraries."""
+        return self.data_dir / "plugins"
+
+    @property
+    def models_folder(self) -> Path:
+        return self.data_dir / "models"
+
+    def public_dump(self) -> dict[str, JsonValue]:
+        """What may be shown: everything but secrets, of which only whether they are set."""
+        dumped = self.model_dump(mode="json", exclude=set(SECRETS))
+        return {**dumped, **{f"{name}_set": getattr(self, name) is not None for name in SECRETS}}
+
+
+def _typed(*types: object) -> tuple[str, ...]:
+    return tuple(name for name, field in Settings.model_fields.items() if field.annotation in types)
+
+
+SECRETS = _typed(SecretStr | None)
+PATHS = _typed(Path, Path | None)
+WORD_LISTS = _typed(tuple[Word, ...])
+FOLDER_LISTS = _typed(tuple[FolderText, ...])
+KNOBS: dict[str, SettingSpec] = {
+    name: next(mark for mark in field.metadata if isinstance(mark, SettingSpec))
+    for name, field in Settings.model_fields.items()
+}
+CHANGEABLE = frozenset(name for name, knob in KNOBS.items() if knob.changeable)
+
+
+def require_changeable(changes: Mapping[str, JsonValue]) -> None:
+    """Raises: BadSettings for what is no setting, or is read at the start alone."""
+    if fixed := sorted(changes.keys() - CHANGEABLE):
+        reason = "cannot be changed while the house runs" if fixed[0] in KNOBS else "is no setting"
+        raise BadSettings(
+            f"'{fixed[0][:80]}' {reason}. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
+            param=fixed[0],
+        )
+
+
+def default_data_dir() -> Path:
+    """Raises: BadSettings where there is no home folder to lie in."""
+    try:
+        return platformdirs.user_data_path("anycowork", appauthor=False)
+    except RuntimeError:
+        raise BadSettings(
+            "There is no home folder for the data (HOME is not set, and this user has none). "
+            "Name a folder with --data-dir or ANYCOWORK_DATA_DIR."
+        ) from None
+
+
+def describe_fault(error: ValidationError, sources: Mapping[str, str], config: Path | None = None) -> BadSettings:
+    """What does not fit, in sentences. `sources` says where each setting came from; `config` is the file, if there was one."""
+    units = {name: knob.unit for name, knob in KNOBS.items()}
+    text = config.read_text(encoding="utf-8") if config is not None and config.is_file() else ""
+    sentences = describe_problem(error, sources, units=units, file=str(config), text=text)
+    place = error.errors()[0]["loc"]
+    return BadSettings(" ".join(sentences), param=str(place[0]) if place else None)
+
+
+def _fits_a_header(token: str) -> bool:
+    return bool(token) and all("!" <= char <= "~" for char in token)

@@ -1,0 +1,158 @@
+"""The events of what happened, each with its noun nested under its own key. Pure constructors; the journal numbers them."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from pydantic import JsonValue
+
+from anycowork.domain.approvals import Approval, ApprovalState
+from anycowork.domain.chats import ChatState, Turn
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.events import EventType, NewEvent
+from anycowork.domain.messages import Json, Message
+from anycowork.domain.plan import Plan
+from anycowork.domain.plan_status import PlanStatus, StepStatuses, with_open_steps
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call, ToolResult
+from anycowork.domain.workflows import Run
+
+
+def turn_started(turn: Turn) -> NewEvent:
+    return NewEvent(EventType.TURN_STARTED, {"turn": turn.to_json(), "state": ChatState.RUNNING.value}, turn_id=turn.id)
+
+
+def turn_ended(turn: Turn) -> NewEvent:
+    """`reason` stands at the top too: it is what readers look for."""
+    reason = turn.reason.value if turn.reason else None
+    return NewEvent(
+        EventType.TURN_ENDED,
+        {"turn": turn.to_json(), "reason": reason, "state": ChatState.IDLE.value},
+        turn_id=turn.id,
+    )
+
+
+def tool_call(call: Call) -> NewEvent:
+    """A call that a workflow makes names it."""
+    made_by: Json = {"workflow": call.provenance.workflow} if call.provenance.workflow else {}
+    return NewEvent(
+        EventType.TOOL_CALL,
+        {"tool_call": {**call_json(call), "agent_role": call.role_at_issue, **made_by}},
+        turn_id=call.turn_id,
+        call_id=call.id,
+        step_id=call.plan_step,
+    )
+
+
+def tool_result(call: Call, result: ToolResult) -> NewEvent:
+    """Names the role and the content's hash, so that the audit log alone says who did what with which outcome."""
+    digest = sha256(result.content.encode("utf-8", "surrogatepass")).hexdigest()
+    said: Json = {**result_json(call, result), "agent_role": call.role_at_issue, "content_sha256": digest}
+    return NewEvent(
+        EventType.TOOL_RESULT,
+        {"tool_result": said},
+        turn_id=call.turn_id,
+        call_id=call.id,
+        step_id=call.plan_step,
+    )
+
+
+def snapshot(taken: Snapshot) -> NewEvent:
+    return NewEvent(EventType.SNAPSHOT, {"snapshot": taken.to_json()}, turn_id=taken.turn_id, call_id=taken.call_id)
+
+
+def permission_request(approval: Approval) -> NewEvent:
+    return NewEvent(
+        EventType.PERMISSION_REQUEST,
+        {"approval": approval.to_json(), "state": ChatState.AWAITING_APPROVAL.value},
+        turn_id=approval.turn_id,
+        call_id=approval.tool_call_id,
+    )
+
+
+def permission_decided(
+    approval: Approval, state: ApprovalState, note: str | None, principal: str, rules: Sequence[Rule] = ()
+) -> NewEvent:
+    """`rules` are the standing rules that the decision made; the first is about the call itself."""
+    decided: Json = {
+        "id": approval.id,
+        "batch_id": approval.batch_id,
+        "tool": approval.tool,
+        "state": state.value,
+        "note": note,
+        "rule": rules[0].to_json() if rules else None,
+        "rules": [rule.to_json() for rule in rules],
+    }
+    return NewEvent(
+        EventType.PERMISSION_DECIDED,
+        {"approval": decided},
+        turn_id=approval.turn_id,
+        call_id=approval.tool_call_id,
+        principal=principal,
+    )
+
+
+def question(message: Message) -> NewEvent:
+    return NewEvent(
+        EventType.QUESTION,
+        {"question": {"message_id": message.id, **(message.payload or {})}, "state": ChatState.AWAITING_ANSWER.value},
+        turn_id=message.turn_id,
+    )
+
+
+def question_answered(message_id: str, turn_id: str, answer: Json | None, state: str, principal: str) -> NewEvent:
+    body: Json = {"question": {"message_id": message_id, "state": state, "answer": answer}}
+    return NewEvent(EventType.QUESTION_ANSWERED, body, turn_id=turn_id, principal=principal)
+
+
+def plan_update(message_id: str, turn_id: str | None, plan: Plan, status: PlanStatus) -> NewEvent:
+    """A plan that was proposed or approved: the whole of it, nothing done yet. `state` is the older name of `status`."""
+    whole: Json = {"message_id": message_id, "status": status.value, "state": status.value, **with_open_steps(plan)}
+    return NewEvent(EventType.PLAN_UPDATE, {"plan": whole}, turn_id=turn_id)
+
+
+def plan_progress(message_id: str, turn_id: str, status: PlanStatus, steps: StepStatuses) -> NewEvent:
+    """An approved plan on its way: the status of every step."""
+    told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in steps.items()]
+    body: Json = {"plan": {"message_id": message_id, "status": status.value, "steps": told}}
+    return NewEvent(EventType.PLAN_UPDATE, body, turn_id=turn_id)
+
+
+def workflow_progress(run: Run) -> NewEvent:
+    """At the beginning of each step, and at the run's end."""
+    return NewEvent(EventType.WORKFLOW_PROGRESS, {"workflow": run.to_json()}, turn_id=run.id)
+
+
+def role_changed(old: str, new: str, principal: str) -> NewEvent:
+    return NewEvent(EventType.ROLE_CHANGED, {"role": {"old_role": old, "new_role": new}}, principal=principal)
+
+
+def usage(turn_id: str, spent: Json) -> NewEvent:
+    return NewEvent(EventType.USAGE, {"usage": spent}, turn_id=turn_id)
+
+
+def error(turn_id: str | None, problem: AnyCoworkError) -> NewEvent:
+    return NewEvent(EventType.ERROR, {"error": error_json(problem)}, turn_id=turn_id)
+
+
+def error_json(problem: AnyCoworkError) -> Json:
+    return {"code": problem.code, "message": problem.message, "retryable": problem.retryable}
+
+
+def call_json(call: Call) -> Json:
+    return {"id": call.id, "tool": call.tool, "parameters": call.parameters, "terminate": call.terminate}
+
+
+def result_json(call: Call, result: ToolResult) -> Json:
+    found: Json = {"tool_call_id": call.id, "tool": call.tool, "status": result.status.value}
+    if result.error:
+        found["error"] = {
+            "code": result.error.code,
+            "message": result.error.message,
+            "retryable": result.error.retryable,
+        }
+    if result.diff is not None:
+        found["diff"] = result.diff
+    if result.facts:
+        found["facts"] = result.facts
+    return found

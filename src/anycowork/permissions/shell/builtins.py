@@ -1,0 +1,121 @@
+"""Commands that bash runs itself. Only those are understood whose words are data: many others evaluate a word as code or as an
+array subscript (`read`, `let`, `declare`, `unset`, `printf -v`, `test -v`), or change what later words mean. Pure."""
+
+from collections.abc import Callable, Sequence
+
+from anycowork.permissions.shell.shellwords import Unanalyzable, Word, assigned_name
+
+# fmt: off
+BUILTINS = frozenset({
+    ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "compgen", "complete", "compopt", "continue",
+    "declare", "dirs", "disown", "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash", "help",
+    "history", "jobs", "kill", "let", "local", "logout", "mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly",
+    "return", "set", "shift", "shopt", "source", "suspend", "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask",
+    "unalias", "unset", "wait",
+})
+_UNARY = frozenset({"-d", "-e", "-f", "-h", "-L", "-n", "-r", "-s", "-w", "-x", "-z"})
+_BINARY = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot"})
+_SET = frozenset({"-e", "-u", "-x", "-eu", "-ex", "-eux", "+e", "+u", "+x"})
+_SET_PIPEFAIL = frozenset({"-o", "-eo", "-uo", "-euo", "-exo", "-euxo", "+o"})
+# fmt: on
+_CONVERSION_PARTS = frozenset("0123456789.*#+- 'hlLjzt")
+
+
+def require_plain_builtin(name: str, words: Sequence[Word]) -> None:
+    """Check the words of a command that bash runs itself. Raises: Unjudgeable unless all of them are data."""
+    if name not in BUILTINS or name == "command":
+        return
+    check = _CHECKS.get(name)
+    if check is None:
+        raise Unanalyzable(f"'{name}' changes what other words mean, or can run what its words say")
+    if not check(words[1:]):
+        raise Unanalyzable(f"'{name}' is used in a way in which it can run what its words say")
+
+
+def _any_words(_words: Sequence[Word]) -> bool:
+    return True
+
+
+def _no_words(words: Sequence[Word]) -> bool:
+    return not words
+
+
+def _is_test(words: Sequence[Word]) -> bool:
+    """`test OPERATOR word`, `test word OPERATOR word`, each also behind `!`: the forms in which no word is evaluated."""
+    if words and words[0].certain and words[0].value == "!":
+        words = words[1:]
+    if not all(word.single for word in words):
+        return False
+    if len(words) == 2:
+        return words[0].certain and words[0].value in _UNARY
+    return len(words) == 3 and words[1].certain and words[1].value in _BINARY
+
+
+def _is_bracket(words: Sequence[Word]) -> bool:
+    return bool(words) and words[-1].certain and words[-1].value == "]" and _is_test(words[:-1])
+
+
+def _is_printf(words: Sequence[Word]) -> bool:
+    """`-v` and `%n` set a variable."""
+    if words and words[0].certain and words[0].value == "--":
+        words = words[1:]
+    if not words or not words[0].certain or words[0].value.startswith("-"):
+        return False
+    return not _sets_variable(words[0].value)
+
+
+def _sets_variable(form: str) -> bool:
+    at = form.find("%")
+    while at >= 0:
+        at += 1
+        while at < len(form) and form[at] in _CONVERSION_PARTS:
+            at += 1
+        if form[at : at + 1] == "n":
+            return True
+        at = form.find("%", at + (form[at : at + 1] == "%"))
+    return False
+
+
+def _is_export(words: Sequence[Word]) -> bool:
+    return bool(words) and all(_is_assignment(word) for word in words)
+
+
+def _is_assignment(word: Word) -> bool:
+    try:
+        return assigned_name(word.value) is not None
+    except Unanalyzable:
+        return False
+
+
+def _is_set(words: Sequence[Word]) -> bool:
+    values = [word.value if word.certain else "" for word in words]
+    if len(values) == 2:
+        return values[0] in _SET_PIPEFAIL and values[1] == "pipefail"
+    return len(values) == 1 and values[0] in _SET
+
+
+def _is_number(words: Sequence[Word]) -> bool:
+    return not words or (len(words) == 1 and words[0].certain and words[0].value.isascii() and words[0].value.isdigit())
+
+
+def _is_kill(words: Sequence[Word]) -> bool:
+    return all(word.certain and word.value.lstrip("-%").isalnum() for word in words)
+
+
+_CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
+    ":": _any_words,
+    "[": _is_bracket,
+    "cd": lambda words: len(words) <= 1 and all(word.single for word in words),
+    "echo": _any_words,
+    "exit": _is_number,
+    "export": _is_export,
+    "false": _any_words,
+    "kill": _is_kill,
+    "printf": _is_printf,
+    "pwd": _any_words,
+    "set": _is_set,
+    "test": _is_test,
+    "true": _any_words,
+    "type": _any_words,
+    "wait": _no_words,
+}

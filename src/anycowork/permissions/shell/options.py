@@ -1,0 +1,260 @@
+"""Which words of a command a rule with ` *` may cover: options that are known to run no other program, and operands.
+
+The tables are in `verbs.toml`. A program that is not in them is trusted with operands alone, for nobody here knows its options. Pure.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+
+from anycowork.domain.values import value
+from anycowork.permissions.shell.inline_scripts import is_plain_awk, is_plain_sed
+from anycowork.permissions.shell.shellwords import Word
+
+_NONE: frozenset[str] = frozenset()
+_FIND_SIGNS = ("(", ")", "!", ",")
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir")
+_SCRIPTS: dict[str, Callable[[str], bool]] = {"sed": is_plain_sed, "awk": is_plain_awk}
+
+
+@value
+class Doubt:
+    """A word that ` *` does not cover; a pattern must name all words up to and including `until`. `is_known`: the program is in the tables."""
+
+    until: int
+    why: str
+    is_known: bool
+
+
+@value
+class Verb:
+    """A program, or a subcommand of one, as `verbs.toml` describes it."""
+
+    flags: frozenset[str] = _NONE
+    valued: frozenset[str] = _NONE
+    subs: "Mapping[str, Verb] | None" = None
+    covers_any: bool = False
+    is_expression: bool = False
+    script: str | None = None
+    scripts_in: frozenset[str] = _NONE
+    module: str | None = None
+    starts_program: bool = False
+    takes_orders: bool = False
+    counts: bool = False
+    passes_on: bool = False
+    without: str = ""
+    bundle: str = ""
+
+
+def doubts_about(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
+    """The words of this command, from the second on, that a rule with ` *` does not cover."""
+    verb = verbs().get(name)
+    if verb is None:
+        return _doubts_about_unknown(name, words)
+    return () if verb.covers_any else tuple(_Checker(name, verb, words).check())
+
+
+def may_run_input(name: str, words: Sequence[Word]) -> bool:
+    """Whether the program may run what it is given to read: an interpreter, or a program that is not known here."""
+    verb = verbs().get(name)
+    if verb is None or not verb.takes_orders:
+        return verb is None
+    values = [word.value for word in words]
+    at = values.index(verb.module) + 1 if verb.module in values else len(values)
+    return at >= len(values) or may_run_input(values[at], words[at:])
+
+
+def _doubts_about_unknown(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
+    why = f"the options of '{name[:40]}' are not known here"
+    return tuple(Doubt(at, why, is_known=False) for at, word in enumerate(words) if at and not _is_operand(word))
+
+
+@lru_cache(maxsize=1)
+def verbs() -> dict[str, Verb]:
+    table = tomllib.loads((files("anycowork.permissions") / "verbs.toml").read_text("utf-8"))
+    found = dict.fromkeys(table["any"]["names"].split(), Verb(covers_any=True))
+    found.update(_verbs_in(table["verbs"]))
+    return found
+
+
+def _verbs_in(table: dict[str, dict[str, object]]) -> dict[str, Verb]:
+    found: dict[str, Verb] = {}
+    for name, entry in table.items():
+        verb = _verb(entry)
+        for alias in (name, *_texts(entry, "aliases")):
+            found[alias] = verb
+    return found
+
+
+def _verb(entry: dict[str, object]) -> Verb:
+    subs = entry.get("subs")
+    return Verb(
+        flags=_texts(entry, "flags"),
+        valued=_texts(entry, "valued"),
+        subs=_verbs_in(subs) if isinstance(subs, dict) else None,
+        is_expression=bool(entry.get("expression")),
+        script=str(entry["script"]) if "script" in entry else None,
+        scripts_in=_texts(entry, "scripts_in"),
+        module=str(entry["module"]) if "module" in entry else None,
+        starts_program="then" in entry,
+        takes_orders=bool(entry.get("orders")),
+        counts=bool(entry.get("counts")),
+        passes_on=bool(entry.get("passes_on")),
+        without=str(entry.get("without", "")),
+        bundle=str(entry.get("bundle", "")),
+    )
+
+
+def _texts(entry: dict[str, object], key: str) -> frozenset[str]:
+    return frozenset(str(entry.get(key, "")).split())
+
+
+class _Checker:
+    """Goes through the words once; every word is an option that is known, the value of one, or an operand."""
+
+    def __init__(self, name: str, verb: Verb, words: Sequence[Word]) -> None:
+        self.name, self.verb, self.words = name, verb, words
+        self.without, self.passes_on = verb.without, verb.passes_on
+        self.doubts: list[Doubt] = []
+        self.script_pending = verb.script is not None
+        self.only_operands = False
+
+    def check(self) -> list[Doubt]:
+        at = 1
+        while at < len(self.words):
+            at = self._word(at)
+        return self.doubts
+
+    def _word(self, at: int) -> int:
+        """Check this word and answer where the next one stands."""
+        word, verb = self.words[at], self.verb
+        if word.certain and self.without and self.without in word.value:
+            return self._doubt(at, f"'{word.value[:40]}' can name what '{self.name}' runs")
+        if at == 1 and verb.bundle and _is_operand(word):
+            known = word.certain and set(word.value) <= set(verb.bundle)
+            return (
+                at + 1
+                if known
+                else self._doubt(at, f"the letters '{word.value[:40]}' of '{self.name}' are not all known")
+            )
+        if (
+            self.only_operands
+            or _is_operand(word)
+            or (verb.is_expression and word.certain and word.value in _FIND_SIGNS)
+        ):
+            return self._operand(at)
+        if not word.certain:
+            return self._doubt(at, f"'{word.value[:40]}' may become an option when it runs")
+        if word.value == "--" and self.passes_on:
+            return self._another_program(at, "the program behind '--'")
+        if word.value == "--":
+            self.only_operands = not verb.subs
+            return at + 1
+        return self._option(at)
+
+    def _operand(self, at: int) -> int:
+        word, verb = self.words[at], self.verb
+        if verb.subs is not None:
+            return self._subcommand(at)
+        if self.script_pending:
+            self._check_script(at, word.value if word.certain else None)
+        elif verb.starts_program:
+            return self._another_program(at, word.value)
+        return at + 1
+
+    def _another_program(self, at: int, name: str) -> int:
+        """The words from here on belong to a program that is not known here."""
+        found = _doubts_about_unknown(name, self.words[at:])
+        self.doubts += [Doubt(doubt.until + at, doubt.why, is_known=False) for doubt in found]
+        return len(self.words)
+
+    def _subcommand(self, at: int) -> int:
+        word = self.words[at]
+        verb = (self.verb.subs or {}).get(word.value) if word.certain else None
+        if verb is None:
+            self.verb = Verb()
+            return self._doubt(at, f"'{self.name} {word.value[:40]}' is not known here")
+        self.name, self.verb = f"{self.name} {word.value}", verb
+        return at + 1
+
+    def _option(self, at: int) -> int:
+        option, verb = self.words[at].value, self.verb
+        if option == verb.module:
+            return self._module(at + 1)
+        if verb.is_expression and option in _FIND_RUNS:
+            return self._behind_run(at)
+        if option in verb.flags or self._is_bundle(option) or (verb.counts and option[1:].isdigit()):
+            return at + 1
+        if option in verb.valued or self._is_bundle_with_value(option):
+            return self._value(at, option if option in verb.valued else f"-{option[-1]}")
+        head, joined, tail = option.partition("=")
+        if joined and option.startswith("--") and head in verb.valued:
+            if head in verb.scripts_in:
+                self._check_script(at, tail)
+            return at + 1
+        if self._has_joined_value(option):
+            return at + 1
+        return self._doubt(at, f"the option '{option[:40]}' of '{self.name}' is not known to be harmless")
+
+    def _module(self, at: int) -> int:
+        if at >= len(self.words) or not self.words[at].certain:
+            return self._doubt(min(at, len(self.words) - 1), f"which module '{self.name}' runs is not known")
+        found = doubts_about(self.words[at].value, self.words[at:])
+        self.doubts += [Doubt(doubt.until + at, doubt.why, is_known=doubt.is_known) for doubt in found]
+        return len(self.words)
+
+    def _behind_run(self, at: int) -> int:
+        """Behind `-exec … ;`, whose words are judged as a command of their own."""
+        while at < len(self.words) and self.words[at].value not in (";", "+"):
+            at += 1
+        return at + 1
+
+    def _value(self, at: int, option: str) -> int:
+        """Check the next word, which is the option's value. An option with an optional value would not take one that begins with '-'."""
+        if at + 1 >= len(self.words):
+            return at + 1
+        following = self.words[at + 1]
+        if not following.single or not (_is_operand(following) or following.value.lstrip("-+").isdigit()):
+            return self._doubt(at + 1, f"'{following.value[:40]}' may be read as an option")
+        if following.certain and self.without and self.without in following.value:
+            return self._doubt(at + 1, f"'{following.value[:40]}' can name what '{self.name}' runs")
+        if option in self.verb.scripts_in:
+            self._check_script(at + 1, following.value if following.certain else None)
+        return at + 2
+
+    def _check_script(self, at: int, text: str | None) -> None:
+        self.script_pending = False
+        if not text or not _SCRIPTS[self.verb.script or "sed"](text):
+            self._doubt(at, f"the script of '{self.name}' may run programs or write files")
+
+    def _is_bundle(self, option: str) -> bool:
+        """`-la`, `-j4`: every letter is a flag, perhaps with a number behind."""
+        letters = option[1:].rstrip("0123456789") if _is_short(option) else ""
+        return bool(letters) and not self.verb.is_expression and all(f"-{one}" in self.verb.flags for one in letters)
+
+    def _is_bundle_with_value(self, option: str) -> bool:
+        """`-ne`: flags, and at the end a letter that takes the next word."""
+        if not _is_short(option) or f"-{option[-1]}" not in self.verb.valued:
+            return False
+        return not self.verb.is_expression and all(f"-{one}" in self.verb.flags for one in option[1:-1])
+
+    def _has_joined_value(self, option: str) -> bool:
+        """`-F:`, `-k2,2`."""
+        if not _is_short(option) or self.verb.is_expression or option[:2] in self.verb.scripts_in:
+            return False
+        return option[:2] in self.verb.valued
+
+    def _doubt(self, at: int, why: str) -> int:
+        """An option may take the next word as its value."""
+        until = at if _is_operand(self.words[at]) else min(at + 1, len(self.words) - 1)
+        self.doubts.append(Doubt(until, why, is_known=True))
+        return at + 1
+
+
+def _is_short(option: str) -> bool:
+    return option.startswith("-") and len(option) > 2 and option[1] != "-"
+
+
+def _is_operand(word: Word) -> bool:
+    return word.is_operand or (word.certain and word.value == "-")

@@ -1,0 +1,81 @@
+"""What a command line would run: every simple command in it, and the files that it writes and reads.
+
+Pure: text in, `ParsedCommand` out, in time linear to the text. Only a small part of bash is understood; `grammar.py` writes it down.
+Any other text is `unjudgeable`: no rule about words allows it, and it is always asked. What wrappers such as `sudo` or `sh -c` run is
+in `wrappers.py`, which options are harmless in `options.py`.
+"""
+
+import unicodedata
+from functools import lru_cache
+
+from anycowork.domain.values import value
+from anycowork.permissions.shell.grammar import SimpleCommand, read_commands
+from anycowork.permissions.shell.shellwords import Unanalyzable
+from anycowork.permissions.shell.wrappers import CommandPart, part_of
+
+LONGEST = 10_000
+_DEEPEST = 3
+_HARMLESS_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+# What may end a word, for the words of a text that is not understood.
+_BETWEEN_RAW_WORDS = str.maketrans(dict.fromkeys(";&|()<>`$\"'{}\\", " "))
+
+
+@value
+class ParsedCommand:
+    """`raw` are the words whatever they mean: what is left to compare when the rest cannot be judged."""
+
+    text: str
+    parts: tuple[CommandPart, ...] = ()
+    writes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    unanalyzable: str | None = None
+    raw: tuple[str, ...] = ()
+    moves: bool = False  # it changes folders, so that relative paths mean something else
+
+    @property
+    def doubt(self) -> str | None:
+        """The first reason why a rule with ` *` may not cover it."""
+        every = [part for top in self.parts for part in top.all()]
+        only = next((part.whole_text_only for part in every if part.whole_text_only), None)
+        return only or next((doubt.why for part in every for doubt in part.doubts), None)
+
+
+@lru_cache(maxsize=512)
+def parse(text: str, depth: int = 0) -> ParsedCommand:
+    commands: list[SimpleCommand] = []
+    why = _odd_text(text) or ("commands stand inside commands too deeply" if depth > _DEEPEST else None)
+    if why is None:
+        try:
+            commands = read_commands(text)
+        except Unanalyzable as fault:
+            why = fault.why
+    parts = [
+        part_of(one.words, one.assigned, lambda inner: parse(inner, depth + 1), is_fed=one.is_fed) for one in commands
+    ]
+    every = [part for top in parts for part in top.all()]
+    moves = any(part.name == "cd" for part in every)
+    return ParsedCommand(
+        text=text.strip(),
+        parts=tuple(parts),
+        writes=_files(commands, writes=True),
+        reads=_files(commands, writes=False),
+        unanalyzable=why or next((part.unanalyzable for part in every if part.unanalyzable), None),
+        raw=tuple(text.translate(_BETWEEN_RAW_WORDS).split()),
+        moves=moves,
+    )
+
+
+def _files(commands: list[SimpleCommand], *, writes: bool) -> tuple[str, ...]:
+    found = (one.target.value for command in commands for one in command.redirections if one.writes is writes)
+    return tuple(path for path in found if path not in _HARMLESS_FILES)
+
+
+def _odd_text(text: str) -> str | None:
+    if len(text) > LONGEST:
+        return f"it is longer than {LONGEST:,} characters"
+    for character in text:
+        if character in "\n\t" or " " <= character <= "~":
+            continue
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"):
+            return f"it holds an invisible or odd character (U+{ord(character):04X})"
+    return None

@@ -1,0 +1,203 @@
+"""One word of a command line: reads it as bash does, and says whether its value is certain before the command runs. Pure.
+
+A word is made of plain characters, `\\x`, `'…'`, `"…"`, `$NAME`, `${NAME}`, `$?`, a leading `~` and the globs `*`, `?`, `[`.
+Everything else (substitutions, `$'…'`, brace expansion, arithmetic, other expansions) raises `Unanalyzable`. One pass, no backtracking.
+"""
+
+from dataclasses import dataclass, field
+
+from anycowork.domain.values import value
+
+_ENDS = frozenset(" \t\n;&|<>()")
+_NAME_START = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
+_NAME = _NAME_START | frozenset("0123456789")
+# Inside double quotes a `$` before one of these is a plain `$`, as in "end$" or "a$|b$".
+_AFTER_PLAIN_DOLLAR = frozenset('" |/.,)')
+_ESCAPED_IN_QUOTES = frozenset('$`"\\')
+
+
+class Unanalyzable(Exception):
+    """The text does not tell what the command does; `why` completes "No rule can allow this command by its words: …"."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@value
+class Word:
+    """If it is not `certain`, `value` is how it is written. A word that is not `single` may become several words or none.
+
+    Every word that it becomes begins with `prefix`.
+    """
+
+    value: str
+    certain: bool
+    single: bool = True
+    prefix: str = ""
+
+    @property
+    def is_operand(self) -> bool:
+        """No word that it becomes can be taken for an option."""
+        start = self.value if self.certain else self.prefix
+        return not start.startswith(("-", "+")) if start else self.certain
+
+
+@value
+class WrittenWord:
+    """A word with its text as written, and where it ends."""
+
+    word: Word
+    written: str
+    end: int
+
+    @property
+    def is_plain(self) -> bool:
+        """Written without quotes or escapes, so that bash may take it for a keyword, a number or a name."""
+        return self.word.certain and self.word.value == self.written
+
+
+def read_word(text: str, at: int) -> WrittenWord:
+    """Read the word that begins here. Raises: Unjudgeable."""
+    return _WordReader(text, at).read()
+
+
+def assigned_name(written: str) -> str | None:
+    """The name if bash reads the word as an assignment. Raises: Unjudgeable for `a+=…` and `a[…]=…`."""
+    end = _name_end(written, 0)
+    if end == 0 or end == len(written):
+        return None
+    if written[end] == "=":
+        return written[:end]
+    if written[end] == "[" or written.startswith("+=", end):
+        raise Unanalyzable("it sets part of an array or adds to a variable, which bash computes")
+    return None
+
+
+def _name_end(text: str, at: int) -> int:
+    if at >= len(text) or text[at] not in _NAME_START:
+        return at
+    while at < len(text) and text[at] in _NAME:
+        at += 1
+    return at
+
+
+@dataclass(slots=True)
+class _WordReader:
+    text: str
+    at: int
+    start: int = field(init=False)
+    literal: list[str] = field(default_factory=list)
+    prefix: str | None = None  # set when the first uncertain piece is met
+    single: bool = True
+    splits: bool = False
+    braces: bool = False
+
+    def __post_init__(self) -> None:
+        self.start = self.at
+
+    def read(self) -> WrittenWord:
+        text, end = self.text, len(self.text)
+        while self.at < end and (character := text[self.at]) not in _ENDS:
+            if character == "'":
+                self._single_quoted()
+            elif character == '"':
+                self._double_quoted()
+            elif character == "\\":
+                self._escaped()
+            elif character == "$":
+                self._variable(quoted=False)
+            elif character == "`":
+                raise Unanalyzable("it runs a command inside another one (backticks)")
+            else:
+                self._plain(character)
+        written = text[self.start : self.at]
+        if self.braces and ("," in written or ".." in written):
+            raise Unanalyzable("it holds braces that bash may expand to several words")
+        if self.prefix is None or written == "[":  # alone, it is no pattern
+            return WrittenWord(Word("".join(self.literal), certain=True), written, self.at)
+        prefix = "" if self.splits else self.prefix
+        return WrittenWord(Word(written, certain=False, single=self.single, prefix=prefix), written, self.at)
+
+    def _plain(self, character: str) -> None:
+        if character in "*?[":
+            self._uncertain(single=False)
+        elif character in "{}":
+            self.braces = True
+        elif character == "~" and (self.at == self.start or self.text[self.at - 1] in "=:"):
+            self._uncertain(single=True)
+            if self.at == self.start:
+                self.prefix = "~"
+        self.literal.append(character)
+        self.at += 1
+
+    def _uncertain(self, *, single: bool) -> None:
+        if self.prefix is None:
+            self.prefix = "".join(self.literal)
+        self.single = self.single and single
+
+    def _single_quoted(self) -> None:
+        close = self.text.find("'", self.at + 1)
+        if close < 0:
+            raise Unanalyzable("a quote is not closed")
+        self.literal.append(self.text[self.at + 1 : close])
+        self.at = close + 1
+
+    def _double_quoted(self) -> None:
+        text, end = self.text, len(self.text)
+        self.at += 1
+        while self.at < end and (character := text[self.at]) != '"':
+            if character == "`":
+                raise Unanalyzable("it runs a command inside another one (backticks)")
+            if character == "$":
+                self._variable(quoted=True)
+                continue
+            if character == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                if following in ("", "\n"):
+                    raise Unanalyzable("a line inside quotes ends in a backslash")
+                self.literal.append(following if following in _ESCAPED_IN_QUOTES else character + following)
+                self.at += 2
+                continue
+            self.literal.append(character)
+            self.at += 1
+        if self.at >= end:
+            raise Unanalyzable("a quote is not closed")
+        self.at += 1
+
+    def _escaped(self) -> None:
+        following = self.text[self.at + 1 : self.at + 2]
+        if following in ("", "\n"):
+            raise Unanalyzable("a backslash at the end of a line stands inside a word")
+        self.literal.append(following)
+        self.at += 2
+
+    def _variable(self, *, quoted: bool) -> None:
+        text, after = self.text, self.at + 1
+        following = text[after : after + 1]
+        if quoted and following in _AFTER_PLAIN_DOLLAR and following:
+            self.literal.append("$")
+            self.at = after
+            return
+        end = _name_end(text, after)
+        if end > after:
+            name = text[after:end]
+        elif following == "?":
+            name, end = "?", after + 1
+        elif following == "{" and (close := _name_end(text, after + 1)) > after + 1 and text[close : close + 1] == "}":
+            name, end = text[after + 1 : close], close + 1
+        else:
+            raise Unanalyzable(_NOT_A_VARIABLE.get(following, "it holds a '$' that is no plain variable"))
+        if name == "IFS":
+            raise Unanalyzable("it uses $IFS, which hides where words end")
+        self._uncertain(single=quoted)
+        self.splits = self.splits or not quoted
+        self.at = end
+
+
+_NOT_A_VARIABLE = {
+    "(": "it runs a command inside another one, or computes ('$(')",
+    "{": "it computes a variable's value in a way that can run commands or hide words ('${')",
+    "'": "it holds a $'…' word, whose escapes hide its letters",
+    '"': 'it holds a $"…" word, which bash translates',
+}

@@ -1,0 +1,38 @@
+"""Variables that a command sets for a program: which of them are harmless, and which decide what runs. Pure."""
+
+from collections.abc import Sequence
+
+from anycowork.permissions.shell.options import Doubt
+from anycowork.permissions.shell.shellwords import Unanalyzable, Word
+
+# fmt: off
+_REBINDS = frozenset({
+    "PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "GLOBIGNORE", "CDPATH", "POSIXLY_CORRECT",
+    "EXECIGNORE", "FUNCNEST", "TMPDIR", "BASH_COMPAT", "BASH_LOADABLES_PATH", "BASH_XTRACEFD", "HOME", "OLDPWD", "PWD", "OPTIND",
+})
+# fmt: on
+# Variables that only change what programs print or how they count. Any other may name a program, a library or a setting.
+# fmt: off
+_HARMLESS_VARIABLES = frozenset({
+    "CI", "NODE_ENV", "DEBUG", "RUST_BACKTRACE", "RUST_LOG", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED",
+    "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "COLUMNS", "LINES", "GOOS", "GOARCH", "CGO_ENABLED",
+    "CARGO_TERM_COLOR", "VERBOSE", "PORT",
+})
+# fmt: on
+
+
+def doubts_about_variables(words: Sequence[Word]) -> tuple[Doubt, ...]:
+    """The assignments that a rule with ` *` does not cover. Raises: Unjudgeable for a variable that decides which programs run."""
+    found = []
+    for at, word in enumerate(words):
+        name = word.value.partition("=")[0]
+        _require_no_rebinding(name)
+        if name not in _HARMLESS_VARIABLES:
+            found.append(Doubt(at, f"it sets {name[:40]}, which may change what a program runs", is_known=True))
+    return tuple(found)
+
+
+def _require_no_rebinding(name: str) -> None:
+    """Raises: Unjudgeable for a variable that decides which programs run, or how words are read."""
+    if name in _REBINDS or name.startswith(("LD_", "DYLD_", "BASH_FUNC_")):
+        raise Unanalyzable(f"it sets {name}, which changes what every command means")

@@ -1,0 +1,43 @@
+"""What a person should know before a rule about the words of a command holds. Pure."""
+
+from anycowork.domain.errors import Invalid
+from anycowork.domain.rules import Effect, Rule
+from anycowork.permissions.rule_matcher import CommandPattern, command_pattern
+from anycowork.permissions.shell.options import doubts_about, verbs
+from anycowork.permissions.shell.shellwords import Word
+
+# fmt: off
+_RUN_ANYTHING = frozenset({
+    "bash", "sh", "zsh", "dash", "env", "sudo", "doas", "xargs", "find", "python", "python3", "node", "perl",
+    "ruby", "eval", "make", "ssh", "docker", "npx", "uvx", "awk",
+})
+# fmt: on
+
+
+def check_command_pattern(rule: Rule) -> list[str]:
+    """Warnings about this rule. Raises: Invalid for a pattern that means nothing."""
+    pattern = command_pattern(rule.resource)
+    if pattern.tail and not pattern.words:
+        raise Invalid(
+            f"'{rule.resource[:80]}' ends in ' *', but what stands before is no single plain command; write it like 'git log *'.",
+            param="resource",
+        )
+    if pattern.words is None:
+        return ["This rule matches only the very same text, since it is more than one plain command."]
+    if rule.effect is Effect.ALLOW and pattern.tail and pattern.words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
+        return [f"'{pattern.words[-1]}' can run any program, so this rule allows nearly everything."]
+    return _warn_of_options(pattern) if rule.effect is Effect.ALLOW and pattern.tail else []
+
+
+def _warn_of_options(pattern: CommandPattern) -> list[str]:
+    words = [Word(word, certain=True) for word in (*(pattern.words or ()), "operand")]
+    name = words[0].value
+    if any(doubt.until >= len(words) - 1 for doubt in doubts_about(name, words)):
+        return [
+            f"This rule matches only '{' '.join(pattern.words or ())}' itself, since more words may run any program."
+        ]
+    if name not in verbs():
+        return [
+            f"The options of '{name}' are not known here: ' *' stands for its operands, and options that the rule does not name ask."
+        ]
+    return []

@@ -1,0 +1,253 @@
+"""What gives way when a chat is longer than the model can be shown. Pure: what is stored is never changed.
+
+In this order, the oldest first: results of earlier turns are cut, earlier turns are left out, results of the current turn
+are cut, steps of the current turn are left out, and last of all what the person said earlier in it. The newest message of
+the person always stays.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.model import PromptMessage
+from anycowork.domain.values import replace
+from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, FRAME, image_tokens, tokens
+from anycowork.prompts.truncate import cut_middle
+
+T = TypeVar("T")
+RESULT_CAP = 16_384  # bytes of one result that a model is shown, whatever the budget
+MOST_BYTES = 4  # of one character
+SHORT_RESULT = 600  # bytes that remain of a result that gave way
+SHORT_MESSAGE = 400  # bytes that remain of the person's newest message at the very least
+LEFT_OUT = "[Earlier messages of this chat are left out here.]"
+
+_READ_ON = "read the rest with read_file, giving start_line and end_line"
+_NARROW = "the whole is stored; make a narrower call to see another part"
+_TOO_LONG = "this message is longer than the model can be shown"
+
+
+@dataclass(slots=True)
+class MeasuredMessage:
+    """`shown` is the `whole` message as far as it is shown, `said` its words (None if it has none), `tokens` what they weigh."""
+
+    whole: Message
+    shown: Message
+    said: PromptMessage | None
+    tokens: int
+
+
+def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
+    """The message, if it is a result no longer than `result_cap`. `whole` is what it was cut from before."""
+    shown = _cut_result(message, result_cap)
+    one = prompt_message(shown)
+    if one is None:
+        return MeasuredMessage(whole or message, shown, None, 0)
+    weight = tokens(one.content, ratio) + FRAME
+    if _from_the_person(shown):
+        # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
+        weight += tokens(TURN_OVER, ratio) + FRAME + image_tokens(one)
+    return MeasuredMessage(whole or message, shown, one, weight)
+
+
+def fit_history(
+    messages: Sequence[Message], *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP
+) -> tuple[Message, ...]:
+    """Those of the messages that fit, some of them cut. Fitting what fits changes nothing."""
+    found = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
+    found.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
+    return tuple(item.shown for item in found.kept())
+
+
+class HistoryBudget:
+    """Messages that only grow. What has given way once stays away, so that growing costs what is new, not what is there;
+    and what is kept is the same whether they came one by one or all at once."""
+
+    def __init__(self, *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP) -> None:
+        self.budget = budget
+        self._ratio = ratio
+        self._short = min(SHORT_RESULT, result_cap)
+        self._begin([])
+
+    @property
+    def left_out(self) -> bool:
+        return len(self._kept) < self._count
+
+    def extend(self, items: Sequence[MeasuredMessage]) -> None:
+        if self._goes_on(items):
+            self._append(items)
+        else:
+            self._begin([*self._items, *items])
+        self._give_way()
+
+    def kept(self) -> Iterable[MeasuredMessage]:
+        """In order. If the person's newest message is too long by itself, its beginning and its end."""
+        anchor = self._kept.get(self._anchor)
+        if self._fits() or anchor is None or not _from_the_person(anchor.shown):
+            return self._kept.values()
+        room = self.budget - self._note_tokens() - (self._total - anchor.tokens) - FRAME
+        room -= image_tokens(anchor.said) if anchor.said else 0
+        bytes_left = max(SHORT_MESSAGE, int(room * BYTES_PER_TOKEN / self._ratio))
+        content = cut_middle(anchor.shown.content, bytes_left, way_out=_TOO_LONG)
+        cut = self._weighed(replace(anchor.shown, content=content), anchor.whole)
+        return (self._kept | {self._anchor: cut}).values()
+
+    # --- what is there
+
+    def _goes_on(self, items: Sequence[MeasuredMessage]) -> bool:
+        """These only add to the current turn: they move neither its beginning nor a call away from its result."""
+        anchor = self._kept.get(self._anchor)
+        return (
+            anchor is not None
+            and _from_the_person(anchor.shown)
+            and not any(_from_the_person(item.shown) for item in items)
+            and self._call_ids.isdisjoint(_call_id(item.shown) for item in items)
+        )
+
+    def _begin(self, items: list[MeasuredMessage]) -> None:
+        self._items = items
+        self._count = len(items)
+        self._kept = dict(enumerate(items))
+        self._total = sum(item.tokens for item in items)
+        self._call_ids = {call_id for item in items if (call_id := _call_id(item.shown))}
+        self._stage = 0
+        self._early_results: deque[int] = deque()
+        self._early_turns: deque[range] = deque()
+        self._results: deque[int] = deque()
+        self._steps: deque[range] = deque()
+        self._steps_of_the_person: deque[range] = deque()
+        self._line_up()
+
+    def _append(self, items: Sequence[MeasuredMessage]) -> None:
+        start = self._count
+        self._items += items
+        self._count += len(items)
+        self._kept.update(enumerate(items, start))
+        self._total += sum(item.tokens for item in items)
+        self._call_ids.update(call_id for item in items if (call_id := _call_id(item.shown)))
+        self._line_up_current(range(start + unit.start, start + unit.stop) for unit in _units(items))
+
+    # --- what gives way first
+
+    def _line_up(self) -> None:
+        units = list(_units(self._items))
+        self._anchor = _newest_of_the_person(self._items)
+        current = self._current_turn(units)
+        early = [unit for unit in units if unit.start < current]
+        self._early_results.extend(index for index in range(current) if self._is_result(index))
+        self._early_turns.extend(self._turns(early))
+        self._line_up_current(units[len(early) :])
+
+    def _line_up_current(self, units: Iterable[range]) -> None:
+        """The agent's own steps go before those with words of the person; the newest of these never."""
+        for unit in units:
+            self._results.extend(index for index in unit if self._is_result(index))
+            if self._anchor in unit:
+                continue
+            spoken = any(_from_the_person(self._items[index].shown) for index in unit)
+            (self._steps_of_the_person if spoken else self._steps).append(unit)
+
+    def _is_result(self, index: int) -> bool:
+        return self._items[index].shown.message_type is MessageType.TOOL_RESULT
+
+    def _current_turn(self, units: Sequence[range]) -> int:
+        """Where the turn begins in which the person spoke last: with that message, or with the request that it answers into."""
+        if self._anchor < 0:
+            return 0
+        turn_id = self._items[self._anchor].shown.turn_id
+        same = (index for index, item in enumerate(self._items) if turn_id and item.shown.turn_id == turn_id)
+        first = next(same, self._anchor)
+        return next(unit.start for unit in units if first in unit)
+
+    def _turns(self, units: Iterable[range]) -> list[range]:
+        """Units together, from one message of the person to the next."""
+        turns: list[range] = []
+        for unit in units:
+            if turns and not _from_the_person(self._items[unit.start].shown):
+                turns[-1] = range(turns[-1].start, unit.stop)
+            else:
+                turns.append(unit)
+        return turns
+
+    # --- giving way
+
+    def _give_way(self) -> None:
+        """Until the rest fits. What comes new to a stage that is over gives way at once: later stages began without it already."""
+        self._while_needed(0, self._early_results, self._cut)
+        self._while_needed(1, self._early_turns, self._drop)
+        self._while_needed(2, self._results, self._cut)
+        self._while_needed(3, self._steps, self._drop)
+        self._while_needed(4, self._steps_of_the_person, self._drop)
+
+    def _while_needed(self, stage: int, waiting: deque[T], give_way: Callable[[T], None]) -> None:
+        while waiting and (stage < self._stage or not self._fits()):
+            self._stage = max(self._stage, stage)
+            give_way(waiting.popleft())
+
+    def _cut(self, index: int) -> None:
+        item = self._kept[index]
+        short = self._weighed(item.whole, item.whole)
+        self._total += short.tokens - item.tokens
+        self._kept[index] = short
+
+    def _drop(self, span: range) -> None:
+        self._total -= sum(self._kept.pop(index).tokens for index in span)
+
+    def _fits(self) -> bool:
+        return self._total + self._note_tokens() <= self.budget
+
+    def _note_tokens(self) -> int:
+        return tokens(LEFT_OUT, self._ratio) + FRAME if self.left_out else 0
+
+    def _weighed(self, message: Message, whole: Message) -> MeasuredMessage:
+        return measured(message, ratio=self._ratio, result_cap=self._short, whole=whole)
+
+
+def shown_result(message: Message) -> Message:
+    """The most that any model is shown of it."""
+    return _cut_result(message, RESULT_CAP)
+
+
+def _cut_result(message: Message, limit: int) -> Message:
+    if message.message_type is not MessageType.TOOL_RESULT or len(message.content) * MOST_BYTES <= limit:
+        return message
+    way_out = _READ_ON if result_of(message) == "read_file" else _NARROW
+    content = cut_middle(message.content, limit, way_out=way_out)
+    return message if content is message.content else replace(message, content=content)
+
+
+def _newest_of_the_person(items: Sequence[MeasuredMessage]) -> int:
+    """Its index; without one, that of the newest message (-1 if there is none)."""
+    newest_first = range(len(items) - 1, -1, -1)
+    return next((index for index in newest_first if _from_the_person(items[index].shown)), len(items) - 1)
+
+
+def _from_the_person(message: Message) -> bool:
+    return message.role is Speaker.USER and message.message_type not in _NOT_WORDS
+
+
+_NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_CHANGE}
+
+
+def _units(items: Sequence[MeasuredMessage]) -> Iterator[range]:
+    """The smallest spans in which every call stands with its result: what is kept or dropped as one."""
+    last = {call_id: index for index, item in enumerate(items) if (call_id := _call_id(item.shown))}
+    start = end = 0
+    for index, item in enumerate(items):
+        end = max(end, index, last.get(_call_id(item.shown), index))
+        if index == end:
+            yield range(start, end + 1)
+            start = end + 1
+
+
+def _call_id(message: Message) -> str:
+    payload = message.payload or {}
+    match message.message_type:
+        case MessageType.TOOL_CALL:
+            return str(payload.get("id") or "")
+        case MessageType.TOOL_RESULT:
+            return str(payload.get("tool_call_id") or "")
+        case _:
+            return ""

@@ -1,0 +1,89 @@
+"""Tools as a provider is offered them, with their schemas, for a model that calls natively: what fits, and in which form. Pure."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
+from anycowork.prompts.tool_list import SHORT, shortened, tools_of
+from anycowork.prompts.tool_selection import ToolSelection, rank_tools, select_tools
+
+OFFER_BUDGET = 4_000  # with their schemas they are far wider than a line
+_ENVELOPE = 80  # bytes that a provider's format puts around one
+# What a schema says beyond names and types. The door checks every call by the whole one, and its refusal says what is wrong.
+_BEYOND = frozenset(
+    {"title", "description", "default", "examples", "pattern", "additionalProperties", "minLength", "maxLength"}
+    | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"}
+)
+_BY_NAME = frozenset({"properties", "$defs", "definitions"})  # what stands in these are names, not keywords
+_VERBATIM = frozenset({"enum", "const", "required"})
+
+
+def offered_tools(
+    specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None, request: str = ""
+) -> ToolSelection:
+    """All that the role grants if they fit whole, or shortened, the least important first; else those of the highest rank."""
+    granted = tools_of(specs, role)
+    room = _room(budget_tokens)
+    fitting = _shortened_until(granted, room, request)
+    return select_tools(
+        fitting if _together(fitting) <= room else granted, weight=_offer_size, room=room, request=request
+    )
+
+
+def all_fit_whole(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None) -> bool:
+    """Then no request has a say in what is offered."""
+    return _together(tools_of(specs, role)) <= _room(budget_tokens)
+
+
+def offer_tokens(found: ToolSelection) -> int:
+    """What they weigh in a request beside its messages."""
+    return math.ceil(_together(found.shown) / BYTES_PER_TOKEN)
+
+
+def _room(budget_tokens: int | None) -> int:
+    return (OFFER_BUDGET if budget_tokens is None else budget_tokens) * BYTES_PER_TOKEN
+
+
+def _together(specs: Sequence[ToolSpec]) -> int:
+    return sum(map(_offer_size, specs))
+
+
+def _offer_size(spec: ToolSpec) -> int:
+    return _ENVELOPE + size(spec.name) + size(spec.description) + size(json.dumps(spec.schema))
+
+
+def _shortened_until(granted: Sequence[ToolSpec], room: int, request: str) -> list[ToolSpec]:
+    over = _together(granted) - room
+    short: dict[str, ToolSpec] = {}
+    for spec in reversed(rank_tools(granted, request)) if over > 0 else ():
+        if over <= 0:
+            break
+        short[spec.name] = _short(spec)
+        over -= _offer_size(spec) - _offer_size(short[spec.name])
+    return [short.get(spec.name, spec) for spec in granted]
+
+
+def _short(spec: ToolSpec) -> ToolSpec:
+    bare = _bare(spec.schema)
+    schema = bare if isinstance(bare, dict) else spec.schema
+    return replace(spec, description=shortened(spec.description, SHORT), schema=schema)
+
+
+def _bare(schema: JsonValue) -> JsonValue:
+    if isinstance(schema, list):
+        return [_bare(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _inside(key, held) for key, held in schema.items() if key not in _BEYOND}
+
+
+def _inside(key: str, held: JsonValue) -> JsonValue:
+    if key in _BY_NAME and isinstance(held, dict):
+        return {name: _bare(each) for name, each in held.items()}
+    return held if key in _VERBATIM else _bare(held)

@@ -1,0 +1,242 @@
+"""The book of system prompts: the built-in one and those that people wrote, and what a role's whole prompt is with each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from anycowork.domain.errors import BuiltIn, NotFound
+from anycowork.domain.messages import Json
+from anycowork.domain.model import Offer
+from anycowork.domain.ports import InstructionFiles, SystemPrompts, Toolbox
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.system_prompts import DEFAULT_ID, SystemPrompt
+from anycowork.domain.tools import ToolSpec
+from anycowork.prompts.enhance import TOOL_BUDGET, Enhanced, enhance
+from anycowork.prompts.instructions import NOTHING, InstructionsSection, instructions_section
+from anycowork.prompts.native_tools import OFFER_BUDGET, all_fit_whole, offer_tokens, offered_tools
+from anycowork.prompts.reply_schema import reply_schema
+from anycowork.prompts.small_model import TOOL_BUDGET as BRIEF_BUDGET
+from anycowork.prompts.small_model import small_model_prompt, small_model_tools
+from anycowork.prompts.text_files import prose, role_text
+from anycowork.prompts.tool_list import tool_list
+
+_BESIDE_OFFERS = 1_100  # tokens that the rest of the prompt and a first result need
+_AMPLE = 8_000  # tokens: with this much room every budget is what it is meant to be
+
+
+@dataclass(frozen=True, slots=True)
+class PromptScope:
+    """Where a chat takes place, how many tokens its model can be shown in all, and the request that it was opened with."""
+
+    workspace: str
+    room: int
+    request: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptTarget:
+    """What tools are chosen by: the request that the chat was opened with, and a share of what its model can be shown, `room`."""
+
+    request: str = ""
+    room: int = _AMPLE
+
+    @classmethod
+    def of(cls, request: str, room: int) -> "PromptTarget":
+        return cls(request, min(room, _AMPLE))  # all that have ample room share one prompt
+
+    @property
+    def listed(self) -> int:
+        return min(TOOL_BUDGET, self.room // 2)
+
+    @property
+    def offered(self) -> int:
+        return min(OFFER_BUDGET, self.room * 3 // 5, max(0, self.room - _BESIDE_OFFERS))
+
+    @property
+    def brief(self) -> int:
+        return min(BRIEF_BUDGET, self.room // 4)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """Tools as a provider is offered them beside the messages, and what they weigh there."""
+
+    tools: tuple[Offer, ...]
+    tokens: int
+
+
+NOT_OFFERED = OfferedTools((), 0)
+
+
+class PromptService:
+    """`written` holds what people wrote, `supplied` what folders bring along. A prompt is put together once, and anew when the tools have
+    changed."""
+
+    def __init__(self, written: SystemPrompts, toolbox: Toolbox, supplied: InstructionFiles | None = None) -> None:
+        self._written = written
+        self._supplied = supplied
+        self._specs = toolbox.specs
+        self._known = toolbox.specs()
+
+        @lru_cache(maxsize=64)
+        def together(
+            base: str, role: RoleDefinition, offered: bool, instructions: InstructionsSection, aim: PromptTarget
+        ) -> Enhanced:
+            return enhance(
+                base,
+                role,
+                role_text(role),
+                toolbox.specs(),
+                budget_tokens=aim.offered if offered else aim.listed,
+                request=aim.request,
+                offered=offered,
+                instructions=instructions,
+            )
+
+        @lru_cache(maxsize=64)
+        def shortly(
+            base: str | None, role: RoleDefinition, instructions: InstructionsSection, aim: PromptTarget
+        ) -> str:
+            specs = toolbox.specs()
+            return small_model_prompt(base, role, specs, instructions, budget_tokens=aim.brief, request=aim.request)
+
+        @lru_cache(maxsize=64)
+        def replies(
+            role: RoleDefinition, brief: bool, without: frozenset[str], only: frozenset[str], aim: PromptTarget
+        ) -> Json:
+            specs = toolbox.specs()
+            others = _others(role, specs, aim, brief=brief)
+            return reply_schema(role, specs, brief=brief, without=without, only=only, others=others)
+
+        @lru_cache(maxsize=64)
+        def offers(role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
+            found = offered_tools(toolbox.specs(), role, budget_tokens=aim.offered, request=aim.request)
+            tools = tuple(Offer(spec.name, spec.description, spec.schema) for spec in found.shown)
+            return OfferedTools(tools, offer_tokens(found))
+
+        @lru_cache(maxsize=64)
+        def crowded(role: RoleDefinition, aim: PromptTarget) -> bool:
+            return _crowded(role, toolbox.specs(), aim)
+
+        self._together, self._shortly, self._replies, self._offers = together, shortly, replies, offers
+        self._crowded = crowded
+
+    async def all(self) -> list[SystemPrompt]:
+        """The built-in one first, then the oldest."""
+        return [_built_in(), *await self._written.all()]
+
+    async def find(self, prompt_id: str) -> SystemPrompt | None:
+        return _built_in() if prompt_id == DEFAULT_ID else await self._written.find(prompt_id)
+
+    async def require(self, prompt_id: str) -> SystemPrompt:
+        """Raises: NotFound."""
+        found = await self.find(prompt_id)
+        if found is None:
+            raise NotFound("system prompt", prompt_id)
+        return found
+
+    async def add(self, *, name: str, content: str) -> SystemPrompt:
+        return await self._written.add(name=name, content=content)
+
+    async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
+        """Its next version. Raises: NotFound, BuiltIn."""
+        _require_own(prompt_id)
+        return await self._written.change(prompt_id, name=name, content=content)
+
+    async def remove(self, prompt_id: str) -> None:
+        """A chat that uses it goes on with the default. Raises: NotFound, BuiltIn."""
+        _require_own(prompt_id)
+        await self._written.remove(prompt_id)
+
+    async def enhanced(
+        self, prompt: SystemPrompt, role: RoleDefinition, setting: PromptScope | None = None
+    ) -> Enhanced:
+        """The same prompt, role and setting give the same bytes. Without a setting, no folder's instructions are in it."""
+        instructions = await self._instructions(setting, brief=False) if setting else NOTHING
+        aim = self._aim(role, PromptTarget.of(setting.request, setting.room) if setting else PromptTarget())
+        return self._together(prompt.content, role, False, instructions, aim)
+
+    async def for_chat(
+        self,
+        prompt_id: str | None,
+        role: RoleDefinition,
+        setting: PromptScope,
+        *,
+        brief: bool = False,
+        offered: bool = False,
+    ) -> str:
+        """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
+        chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
+        instructions = await self._instructions(setting, brief=brief)
+        aim = self._aim(role, PromptTarget.of(setting.request, setting.room))
+        if brief:
+            return self._shortly(None if chosen.id == DEFAULT_ID else chosen.content, role, instructions, aim)
+        return self._together(chosen.content, role, offered, instructions, aim).content
+
+    async def _instructions(self, setting: PromptScope, *, brief: bool) -> InstructionsSection:
+        found = await self._supplied.instructions(setting.workspace) if self._supplied else None
+        return instructions_section(found, room=setting.room, brief=brief)
+
+    def offers(self, role: RoleDefinition, aim: PromptTarget) -> OfferedTools:
+        """The tools that the role grants, and no other, for a model that calls natively; if they are too many, those that the chat's
+        opening request speaks of."""
+        return self._offers(role, self._aim(role, aim))
+
+    def tools(self, role: RoleDefinition) -> frozenset[str]:
+        """The names of those that the role grants."""
+        return frozenset(spec.name for spec in self._specs() if role.grants(spec.permissions))
+
+    def changers(self) -> frozenset[str]:
+        """The names of the tools that are there to change files."""
+        return frozenset(spec.name for spec in self._specs() if spec.changes_files)
+
+    def runners(self) -> frozenset[str]:
+        """The names of the tools that run commands."""
+        return frozenset(spec.name for spec in self._specs() if spec.runs_commands)
+
+    def replies(
+        self,
+        role: RoleDefinition,
+        *,
+        brief: bool,
+        without: frozenset[str] = frozenset(),
+        only: frozenset[str] = frozenset(),
+        aim: PromptTarget = PromptTarget(),  # noqa: B008  (it is frozen)
+    ) -> Json:
+        """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
+        return self._replies(role, brief, without, only, self._aim(role, aim))
+
+    def _aim(self, role: RoleDefinition, aim: PromptTarget) -> PromptTarget:
+        """Without the request as long as there is room for every tool: then it has no say, and all chats share one prompt."""
+        if self._known is not (found := self._specs()):
+            self._known = found
+            for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
+                kept.cache_clear()
+        anyhow = PromptTarget("", aim.room)
+        return aim if aim.request and self._crowded(role, anyhow) else anyhow
+
+
+def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget) -> bool:
+    return (
+        not tool_list(specs, role, budget_tokens=aim.listed).whole
+        or not all_fit_whole(specs, role, budget_tokens=aim.offered)
+        or bool(small_model_tools(role, specs, budget_tokens=aim.brief).left_out)
+    )
+
+
+def _others(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget, *, brief: bool) -> tuple[str, ...]:
+    """What the prompt names without describing it."""
+    if brief:
+        return small_model_tools(role, specs, budget_tokens=aim.brief, request=aim.request).left_out
+    return tool_list(specs, role, budget_tokens=aim.listed, request=aim.request).left_out
+
+
+def _built_in() -> SystemPrompt:
+    return SystemPrompt(DEFAULT_ID, "Default", prose("base"))
+
+
+def _require_own(prompt_id: str) -> None:
+    if prompt_id == DEFAULT_ID:
+        raise BuiltIn(
+            "The system prompt 'default' is built in: it cannot be changed or deleted. Add one of your own instead."
+        )

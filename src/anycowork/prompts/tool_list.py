@@ -1,0 +1,131 @@
+"""The tool list of a prompt: what the role grants and no more, by category, within a budget of tokens. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from anycowork.domain.roles import RoleDefinition
+from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import value
+from anycowork.prompts.signature import signature
+from anycowork.prompts.tokens import BYTES_PER_TOKEN, size
+from anycowork.prompts.tool_selection import named, rank_tools
+
+LONGEST = 320  # characters of a description; a stranger's tool may have written a page
+SHORT = 60
+_NAMES_SHARE = 4  # a quarter of the room names what the rest does not hold
+_LEAST_NAMES = 200  # bytes, below which that quarter is better spent on one more tool
+
+
+@value
+class ToolList:
+    """`left_out` names the granted tools for which there was no room; a tool that the role does not grant is named nowhere.
+    `whole`: no description had to be shortened for want of room, so that no request changes the text."""
+
+    text: str
+    shown: tuple[ToolSpec, ...]
+    left_out: tuple[str, ...]
+    whole: bool
+
+
+def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int, request: str = "") -> ToolList:
+    """The tools this role grants. Descriptions are shortened before a tool is left out, and the least important give way first.
+
+    Tools stand in the order given, so that the text stays the same from turn to turn as long as it fits. What is left out can be
+    called all the same, so the last line names it, as far as the budget holds the names.
+    """
+    granted = tools_of(specs, role)
+    order = rank_tools(granted, request)
+    room = budget_tokens * BYTES_PER_TOKEN
+    lines = _fitted(order, room)
+    shown = tuple(spec for spec in granted if spec.name in lines)
+    text = _by_category(shown, lines)
+    others = [spec.name for spec in order if spec.name not in lines]
+    more = named(others, room - size(text) - 2) if others and room // _NAMES_SHARE >= _LEAST_NAMES else ""
+    return ToolList(
+        text=f"{text}\n\n{more}" if more else text,
+        shown=shown,
+        left_out=tuple(spec.name for spec in granted if spec.name not in lines),
+        whole=all(line == _line(spec, LONGEST) for spec in shown for line in [lines[spec.name]]) and not others,
+    )
+
+
+def tools_of(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
+    """What the role grants, each described without the sentences that speak of a tool it does not."""
+    excluded = [spec.name for spec in specs if not role.grants(spec.permissions)]
+    # A name that is also an ordinary word ("search") names no tool where it stands in a sentence.
+    telling = [re.escape(name) for name in excluded if re.search(r"[^a-z]", name)]
+    granted = [spec for spec in specs if role.grants(spec.permissions)]
+    if not telling:
+        return granted
+    names = re.compile(rf"\b({'|'.join(telling)})\b")
+    return [replace(spec, description=_without(names, spec.description)) for spec in granted]
+
+
+def _without(names: re.Pattern[str], description: str) -> str:
+    return " ".join(sentence for sentence in re.split(r"(?<=[.!?])\s+", description) if not names.search(sentence))
+
+
+def _fitted(ranked: Sequence[ToolSpec], room: int) -> dict[str, str]:
+    """The line of every tool that fits, by name: whole lines, else short ones from the end, else as many short ones as fit."""
+    lines = {spec.name: _line(spec, LONGEST) for spec in ranked}
+    used = sum(map(_cost, lines.values())) + sum(map(_heading_cost, {spec.category for spec in ranked}))
+    for spec in reversed(ranked):
+        if used <= room:
+            return lines
+        short = _line(spec, SHORT)
+        used -= _cost(lines[spec.name]) - _cost(short)
+        lines[spec.name] = short
+    return lines if used <= room else _as_many_as_fit(ranked, lines, room)
+
+
+def _as_many_as_fit(ranked: Iterable[ToolSpec], lines: dict[str, str], room: int) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    opened: set[str] = set()
+    names = room // _NAMES_SHARE
+    room -= names if names >= _LEAST_NAMES else 0
+    for spec in ranked:
+        cost = _cost(lines[spec.name]) + (0 if spec.category in opened else _heading_cost(spec.category))
+        if cost > room:
+            continue
+        room -= cost
+        kept[spec.name] = lines[spec.name]
+        opened.add(spec.category)
+    return kept
+
+
+def _line(spec: ToolSpec, limit: int) -> str:
+    description = shortened(spec.description, limit)
+    return f"- {spec.name}({signature(spec.schema)})" + (f": {description}" if description else "")
+
+
+def shortened(description: str, limit: int) -> str:
+    """One line of at most `limit` characters: all of it, else its first sentence, else its first words."""
+    line = " ".join(description.split())
+    if len(line) <= limit:
+        return line
+    sentence = re.split(r"(?<=[.;:])\s", line, maxsplit=1)[0]
+    if len(sentence) <= limit:
+        return sentence
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip(".,;:") + "…"
+
+
+def _cost(line: str) -> int:
+    return size(line) + 1
+
+
+def _heading_cost(category: str) -> int:
+    return size(_heading(category)) + 2
+
+
+def _heading(category: str) -> str:
+    return f"## {category}"
+
+
+def _by_category(shown: Sequence[ToolSpec], lines: dict[str, str]) -> str:
+    categories = dict.fromkeys(spec.category for spec in shown)
+    blocks = (
+        "\n".join([_heading(category), *(lines[spec.name] for spec in shown if spec.category == category)])
+        for category in categories
+    )
+    return "\n\n".join(blocks)

@@ -1,0 +1,88 @@
+"""Which tools a model is shown when there are more than its room holds, and how the others are named. Pure.
+
+Relevance is measured against the request that opened the chat, not against the newest one: a list that changed from turn to turn
+would throw away what a provider has cached of everything after it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import value
+from anycowork.prompts.tokens import size
+
+A_REQUEST = 4  # words; fewer may be a greeting, which says nothing of what the chat is about
+LOOKED_AT = 50  # messages at the beginning of a chat among which it stands
+LONGEST_REQUEST = 2_000  # characters of it that are looked at
+
+
+@value
+class ToolSelection:
+    """`shown` in the order given, `left_out` by rank."""
+
+    shown: tuple[ToolSpec, ...]
+    left_out: tuple[str, ...]
+
+
+def opening_request(history: Iterable[Message]) -> str:
+    """The first words of the person that say more than a greeting; empty as long as there are none."""
+    first = islice(history, LOOKED_AT)
+    said = (one.content for one in first if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
+    return next((words for words in said if len(words.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
+
+
+def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
+    """The lower number in `priority` comes first, then the tool that shares more words with the request, then the name."""
+    wanted = _words(request)
+    return sorted(
+        specs, key=lambda spec: (spec.priority, -len(wanted & _words_of(spec.name, spec.description)), spec.name)
+    )
+
+
+def select_tools(
+    granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], room: int, request: str = ""
+) -> ToolSelection:
+    """All of them if they weigh no more than `room` bytes together, else those of the highest rank that do."""
+    if sum(map(weight, granted)) <= room:
+        return ToolSelection(tuple(granted), ())
+    order = rank_tools(granted, request)
+    kept: set[str] = set()
+    for spec in order:
+        if (cost := weight(spec)) <= room:
+            room -= cost
+            kept.add(spec.name)
+    return ToolSelection(
+        tuple(spec for spec in granted if spec.name in kept),
+        tuple(spec.name for spec in order if spec.name not in kept),
+    )
+
+
+_MORE = "More tools, for whose description there is no room; one that is called with wrong parameters answers which it takes:"
+
+
+def named(names: Sequence[str], room: int) -> str:
+    """One line of at most `room` bytes that names as many as it holds, and says how many more there are; empty if that is none."""
+    ending = f" and {len(names)} more."
+    room -= size(_MORE) + size(ending)
+    told: list[str] = []
+    for name in names:
+        room -= size(name) + 2
+        if room < 0:
+            break
+        told.append(name)
+    if not told:
+        return ""
+    rest = len(names) - len(told)
+    return f"{_MORE} {', '.join(told)}{f' and {rest} more.' if rest else '.'}"
+
+
+@lru_cache(maxsize=4_096)
+def _words_of(name: str, description: str) -> frozenset[str]:
+    return _words(f"{name} {description}")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word in re.findall(r"[^\W_]+", text.lower()) if len(word) > 2)

@@ -1,0 +1,273 @@
+"""Anthropic's models through its official SDK, which is loaded when first asked. The SDK retries before the first chunk;
+after it nothing is retried. What its refusals mean to a person is said as for every other provider."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from anycowork.domain.errors import BadKey, BrokenStream, NoSuchModel, ProviderFault
+from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage, ReasoningChunk, TextChunk, UsageChunk
+from anycowork.providers.http.certificates import BadAuthority, context_for
+from anycowork.providers.images import shown_images
+from anycowork.providers.model_list import AUTO
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.deltas import well_formed
+from anycowork.providers.openai.native_calls import CallPieces, answered_calls, text_of
+from anycowork.providers.openai.upstream import Upstream
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic, AsyncStream
+    from anthropic.types import (
+        ImageBlockParam,
+        MessageDeltaUsage,
+        MessageParam,
+        RawMessageStreamEvent,
+        TextBlockParam,
+        ToolParam,
+        ToolResultBlockParam,
+        ToolUseBlockParam,
+        Usage,
+    )
+
+LONGEST_ANSWER = 8_192  # tokens; the API wants a limit named
+_FINISHED = {"max_tokens": "length", "end_turn": "stop", "stop_sequence": "stop"}
+
+
+class AnthropicProvider:
+    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, `has_answered` whether
+    one ever succeeded, for whoever shows its state."""
+
+    def __init__(self, upstream: Upstream, *, timeouts: Timeouts | None = None, tries: int = 4) -> None:
+        self.name = upstream.name
+        self.last_fault: ProviderFault | None = None
+        self.has_answered = False
+        self._upstream = upstream
+        self._timeouts = timeouts or Timeouts()
+        self._tries = tries
+        self._clients: dict[str, AsyncAnthropic] = {}  # by key: a new key is a new client
+        self._auto: str | None = None
+
+    async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Text and reasoning as they come, then the usage, then `Finished`. Raises: ProviderFault."""
+        try:
+            model = await self._model_for(request.model)
+            async with self._faults_named(model), await self._asked(request, model) as stream:
+                async for chunk in self._chunks(stream):
+                    yield chunk
+        except ProviderFault as fault:
+            self.last_fault = fault
+            raise
+        self.last_fault, self.has_answered = None, True
+
+    async def models(self) -> list[str]:
+        """What the account may use, newest first. Raises: ProviderFault."""
+        async with self._faults_named(AUTO), asyncio.timeout(self._timeouts.connect):
+            return [model.id for model in (await self._sdk().models.list(limit=100)).data]
+
+    async def aclose(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+    async def _model_for(self, asked: str) -> str:
+        """`auto` is settled by asking once what there is. Raises: ProviderFault."""
+        if asked != AUTO:
+            return asked
+        if self._auto is None:
+            there = await self.models()
+            if not there:
+                raise NoSuchModel(f"{self.name} lists no models. Name one under 'models' of the provider.")
+            self._auto = there[0]
+        return self._auto
+
+    def _sdk(self) -> "AsyncAnthropic":
+        """Raises: BadKey."""
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient, Timeout
+
+        key = self._upstream.headers().get("Authorization", "").removeprefix("Bearer ")
+        if not key:
+            raise BadKey(f"There is no key for {self.name}. Set the environment variable {self._upstream.key_env}.")
+        if key not in self._clients:
+            limits = Timeout(self._timeouts.first_byte, connect=self._timeouts.connect)
+            self._clients[key] = AsyncAnthropic(
+                api_key=key,
+                base_url=self._upstream.base_url,
+                timeout=limits,
+                max_retries=self._tries - 1,
+                open_telemetry=False,
+                # A redirect would carry the conversation to a place that no one named.
+                http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, verify=self._trust()),
+            )
+        return self._clients[key]
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        """Who may vouch for it, as the SDK's client takes it. Proxies it reads from the environment itself. Raises: Untrusted."""
+        if self._upstream.ca_file is None:
+            return True
+        try:
+            return context_for(self._upstream.ca_file)
+        except BadAuthority as error:
+            raise self._upstream.unreachable(error) from None
+
+    async def _asked(self, request: ModelRequest, model: str) -> "AsyncStream[RawMessageStreamEvent]":
+        from anthropic import omit
+
+        return await self._sdk().messages.create(
+            model=model,
+            max_tokens=request.max_tokens or LONGEST_ANSWER,
+            system=_system(request) or omit,
+            messages=_messages(request),
+            tools=_tools(request) or omit,
+            cache_control={"type": "ephemeral"},  # up to the last message; the next request begins with the same bytes
+            stream=True,
+        )
+
+    async def _chunks(self, stream: "AsyncStream[RawMessageStreamEvent]") -> AsyncIterator[Chunk]:
+        tally, calls, finish = _Tally(), CallPieces(), None
+        events = aiter(stream)
+        while True:
+            async with asyncio.timeout(self._timeouts.idle):
+                event = await anext(events, None)
+            if event is None:
+                raise BrokenStream(f"{self.name} ended its answer without finishing it. Ask again.")
+            tally.take(event)
+            _collect(calls, event)
+            for chunk in _said(event):
+                yield chunk
+            if event.type == "message_delta" and event.delta.stop_reason:
+                finish = event.delta.stop_reason
+            if event.type == "message_stop":
+                break
+        for call in calls.whole():
+            yield call
+        yield tally.usage()
+        yield Finished(_FINISHED.get(finish or "", finish))
+
+    @asynccontextmanager
+    async def _faults_named(self, model: str) -> AsyncIterator[None]:
+        """Every way the SDK can fail, as ours. Raises: ProviderFault."""
+        import anthropic
+        import httpx2
+
+        try:
+            yield
+        except anthropic.APIStatusError as error:
+            if error.status_code < 300:  # an error that came inside the stream
+                words = self._upstream.quoted(error.message)
+                raise BrokenStream(f"{self.name} failed while answering. It says: {words}") from None
+            raise self._upstream.fault(error.status_code, error.response.content, model=model) from None
+        except anthropic.APITimeoutError:
+            raise BrokenStream(f"{self.name} hung: no answer began in time. Ask again.") from None
+        except (anthropic.APIConnectionError, httpx2.TransportError) as error:
+            raise self._lost(error) from None
+        except TimeoutError:
+            raise BrokenStream(f"{self.name} fell silent for {self._timeouts.idle:g} s. Ask again.") from None
+        except (anthropic.AnthropicError, ValueError) as error:
+            words = self._upstream.quoted(str(error))
+            raise BrokenStream(f"{self.name} sent what cannot be read ({words}). Check its base URL.") from None
+
+    def _lost(self, error: Exception) -> ProviderFault:
+        import anthropic
+
+        if not isinstance(error, anthropic.APIConnectionError):
+            return BrokenStream(f"The connection to {self.name} broke off during its answer. Ask again.")
+        return self._upstream.unreachable(error.__cause__ or error)
+
+
+class _Tally:
+    """The tokens as the stream tells of them: those in at its beginning, those out at its end, each number the newest."""
+
+    def __init__(self) -> None:
+        self._fresh = self._cached = self._written = self._out = self._thought = 0
+
+    def take(self, event: "RawMessageStreamEvent") -> None:
+        usage: Usage | MessageDeltaUsage
+        if event.type == "message_start":
+            usage = event.message.usage
+        elif event.type == "message_delta":
+            usage = event.usage
+        else:
+            return
+        self._fresh = self._fresh if usage.input_tokens is None else usage.input_tokens
+        self._cached = usage.cache_read_input_tokens or self._cached
+        self._written = usage.cache_creation_input_tokens or self._written
+        self._out = usage.output_tokens
+        if usage.output_tokens_details:
+            self._thought = usage.output_tokens_details.thinking_tokens or 0
+
+    def usage(self) -> UsageChunk:
+        prompt = self._fresh + self._cached + self._written
+        return UsageChunk(prompt, self._out, cached=self._cached, reasoning=self._thought)
+
+
+def _said(event: "RawMessageStreamEvent") -> Iterator[Chunk]:
+    if event.type != "content_block_delta":
+        return
+    if event.delta.type == "text_delta":
+        yield TextChunk(event.delta.text)
+    elif event.delta.type == "thinking_delta":
+        yield ReasoningChunk(event.delta.thinking)
+
+
+def _collect(calls: CallPieces, event: "RawMessageStreamEvent") -> None:
+    if event.type == "content_block_start" and event.content_block.type == "tool_use":
+        calls.add(event.index, name=event.content_block.name)
+    elif event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+        calls.add(event.index, arguments=event.delta.partial_json)
+
+
+# --- the request: the system prompt is the same in every request of a chat, so it is marked for the cache
+
+
+def _system(request: ModelRequest) -> "list[TextBlockParam]":
+    words = "\n\n".join(said.content for said in request.messages if said.role == "system")
+    if not words:
+        return []
+    return [{"type": "text", "text": well_formed(words), "cache_control": {"type": "ephemeral"}}]
+
+
+def _messages(request: ModelRequest) -> "list[MessageParam]":
+    known = answered_calls(request.messages) if request.offers else frozenset()
+    turns: list[MessageParam] = []
+    for said in request.messages:
+        words: list[TextBlockParam] = [{"type": "text", "text": text}] if (text := text_of(said, known)) else []
+        if said.role == "assistant":
+            turns.append({"role": "assistant", "content": [*words, *_called(said, known)]})
+        elif said.role == "user":
+            seen = _seen(said, request.image_bytes)
+            turns.append({"role": "user", "content": [*_results(said, known), *seen, *words]})
+    return turns
+
+
+def _seen(said: PromptMessage, image_bytes: Mapping[str, bytes]) -> "Iterator[ImageBlockParam]":
+    for image, data in shown_images(said, image_bytes):
+        match image.media_type:
+            case "image/png" | "image/jpeg" | "image/webp" | "image/gif" as media_type:
+                yield {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+
+
+def _called(said: PromptMessage, known: frozenset[str]) -> "Iterator[ToolUseBlockParam]":
+    for part in said.parts:
+        if part.call and (call_id := str(part.call.get("id"))) in known:
+            given = part.call.get("parameters")
+            name = str(part.call.get("tool"))
+            yield {
+                "type": "tool_use",
+                "id": call_id,
+                "name": name,
+                "input": {**given} if isinstance(given, dict) else {},
+            }
+
+
+def _results(said: PromptMessage, known: frozenset[str]) -> "Iterator[ToolResultBlockParam]":
+    for part in said.parts:
+        if part.answers and part.answers in known:
+            yield {"type": "tool_result", "tool_use_id": part.answers, "content": well_formed(part.text)}
+
+
+def _tools(request: ModelRequest) -> "list[ToolParam]":
+    return [
+        {"name": offer.name, "description": offer.description, "input_schema": {**offer.schema}}
+        for offer in request.offers
+    ]

@@ -1,0 +1,134 @@
+"""The guide's words: what it is, what it can do, and what came of a wish. Pure; nothing here claims more than a result showed."""
+
+import re
+from collections.abc import Sequence
+
+from anycowork.domain.values import value
+from anycowork.providers.guide.conversation import CallOutcome
+from anycowork.providers.guide.intents import Intent, RunCommandIntent, phrase
+
+SHOWN_LINES = 40
+SHOWN_CHARACTERS = 2_000
+
+WHO = "I am the guide, not a language model: I follow plain requests word for word, and I understand nothing else."
+CONNECT = (
+    "To have a real model answer here, set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than OpenAI's) and start again, "
+    "or start Ollama, LM Studio or llama.cpp on this machine: they are found by themselves."
+)
+_EXAMPLES = {
+    "planner": (
+        'Plan: create hello.txt with "Hello!" then run `cat hello.txt`',
+        "List the files",
+        'Replace "Hello" with "Good day" in hello.txt',
+    ),
+    "reviewer": ("Review README.md", "List the files", "Search for TODO"),
+    "tester": ("Run `ls -l`", "Read README.md", "Search for TODO"),
+    "designer": ('Create hello.txt with "Hello!"', "List the files", "Read README.md"),
+    "actor": ('Create hello.txt with "Hello!"', "List the files", 'Replace "Hello" with "Good day" in hello.txt'),
+}
+_EXAMPLES["commander"] = _EXAMPLES["planner"]
+_NEXT = {
+    "planner": "I look first and then give you a plan. Nothing is changed until you press “Execute plan”.",
+    "commander": "I look first and then give you a plan. Nothing is changed until you approve it.",
+    "reviewer": "As Reviewer I read a file and report what can be seen mechanically.",
+    "tester": "As Tester I run the command you name and report how it ended.",
+    "designer": "As Designer I create new files and change none.",
+    "actor": "I can list, read, search, create, change, append, move, delete and run. "
+    "To see the plan before anything happens, switch to Planner and say the same.",
+}
+
+
+@value
+class ResultSummary:
+    """What came of one wish, in words. `answered`: the person said no, which is an answer and not a failure to be mended."""
+
+    ok: bool
+    words: str
+    answered: bool = False
+
+
+def introduction(role: str) -> str:
+    return f"{WHO}\n\n{_NEXT.get(role, _NEXT['actor'])} For example:\n\n{examples(role)}\n\n{CONNECT}"
+
+
+def not_understood(role: str, unclear: Sequence[str]) -> str:
+    parts = "\n".join(f"- {_short(part)}" for part in unclear[:5])
+    return (
+        f"{WHO} This I did not understand, so I have done nothing:\n\n{parts}\n\n"
+        f"I can do things like:\n\n{examples(role)}\n\n{CONNECT}"
+    )
+
+
+def not_for_this_role(role: str, wishes: Sequence[Intent]) -> str:
+    listed = "\n".join(f"- {phrase(wish)}" for wish in wishes)
+    return (
+        f"As {role.capitalize()} I may not do this:\n\n{listed}\n\n"
+        "Switch to Actor to have it done, or to Planner to see a plan first."
+    )
+
+
+def examples(role: str) -> str:
+    return "\n".join(f"- {example}" for example in _EXAMPLES.get(role, _EXAMPLES["actor"]))
+
+
+def done(wish: Intent, what: str, outcome: CallOutcome, *, show: bool = False) -> ResultSummary:
+    """`what` was done, in the past tense, and is said only if the result says ok."""
+    if outcome.ok:
+        return ResultSummary(True, f"{what}{_block(outcome.text) if show else ''}")
+    return ResultSummary(False, f"Not done: {phrase(wish)}. {_reason(outcome)}", answered=outcome.status == "denied")
+
+
+def ran(wish: RunCommandIntent, outcome: CallOutcome) -> ResultSummary:
+    code = exit_code(outcome.text)
+    ending = f"exit code {code}" if code is not None else outcome.status
+    if outcome.status in ("ok", "error"):
+        return ResultSummary(outcome.ok and code in (None, 0), f"Ran `{wish.command}`: {ending}{_block(outcome.text)}")
+    return done(wish, f"Ran `{wish.command}`", outcome)
+
+
+def exit_code(text: str) -> int | None:
+    """The exit code that a command's result names."""
+    found = re.search(r"\bexit(?:ed)?(?:\s+with)?(?:[ _](?:code|status))?\W{1,3}(-?\d{1,9})\b", text, re.IGNORECASE)
+    return int(found[1]) if found else None
+
+
+def summary(told: Sequence[ResultSummary], left: Sequence[str]) -> str:
+    """What was done, what was not, and what was left undone because of it."""
+    if len(told) == 1 and not left:
+        return told[0].words
+    lines = [f"{number}. {one.words}" for number, one in enumerate(told, 1)]
+    if left:
+        lines.append("Left undone:\n" + "\n".join(f"- {step}" for step in left))
+    failed = sum(not one.ok for one in told)
+    head = f"{failed} of {len(told)} steps did not work." if failed else f"All {len(told)} steps are done."
+    return "\n\n".join([head if not left else f"I stopped before the end. {head}", *lines])
+
+
+def _reason(outcome: CallOutcome) -> str:
+    words = _short(outcome.text) or "no reason was given"
+    match outcome.status:
+        case "denied":
+            return f"You did not allow it: {words}"
+        case "refused":
+            return f"It was refused: {words}"
+        case "interrupted" | "cancelled":
+            return f"It was {outcome.status}: {words}"
+        case _:
+            return f"It failed: {words}"
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _block(text: str) -> str:
+    """Bounded, and fenced so that nothing in it is taken for our own words."""
+    lines = text.strip("\n").splitlines()
+    shown = "\n".join(lines[:SHOWN_LINES])[:SHOWN_CHARACTERS]
+    if not shown.strip():
+        return " (no output)"
+    longest = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    more = "" if shown == "\n".join(lines) else "\n(cut; the whole is in the result above)"
+    return f":\n\n{fence}\n{shown}\n{fence}{more}"

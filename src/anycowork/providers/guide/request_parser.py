@@ -1,0 +1,79 @@
+"""Plain English in, wishes out. Pure, and careful: what is not clearly one of the known wishes is not understood at all."""
+
+import re
+
+from anycowork.domain.values import value
+from anycowork.providers.guide.grammar import wishes_in
+from anycowork.providers.guide.intents import Intent
+from anycowork.providers.guide.quotes import MARK, Quotes
+
+LONGEST_TEXT = 50_000  # characters, with what is quoted in it
+MAX_REQUEST = 4_000  # characters besides quotations: a longer text is no plain request, and patterns take their time
+MAX_CLAUSES = 30
+
+
+@value
+class Request:
+    """`planned`: a plan was asked for. `unclear`: the parts that were not understood, in the person's own words."""
+
+    wishes: tuple[Intent, ...] = ()
+    unclear: tuple[str, ...] = ()
+    planned: bool = False
+    help: bool = False
+
+
+def understand(text: str) -> Request:
+    """Every wish in this text, in order. Never raises."""
+    if len(text) > LONGEST_TEXT:
+        return Request(unclear=(f"{text[:MAX_REQUEST]} …",))
+    quotes = Quotes(text)
+    if len(quotes.masked) > MAX_REQUEST:
+        return Request(unclear=(text,))
+    body = _without_manners(quotes.masked)
+    planned = _PLAN.match(body)
+    if planned:
+        body = body[planned.end() :]
+    clauses = [clause for part in _JOINTS.split(body) if (clause := _without_manners(part))]
+    if not clauses or all(_HELP.fullmatch(clause) for clause in clauses):
+        return Request(help=True, planned=bool(planned))
+    wishes: list[Intent] = []
+    unclear: list[str] = []
+    for clause in clauses[:MAX_CLAUSES]:
+        found = wishes_in(clause, quotes)
+        wishes += found
+        if not found:
+            unclear.append(quotes.open(clause))
+    unclear += [quotes.open(clause) for clause in clauses[MAX_CLAUSES:]]
+    return Request(tuple(wishes), tuple(unclear), planned=bool(planned))
+
+
+# --- from a text to its clauses
+
+_I = re.IGNORECASE
+_PLAN = re.compile(
+    r"(?:(?:make|write|draft|give me|prepare|create|propose)\s+)?(?:(?:a|the)\s+)?plan\b(?!\.\w)\s*(?:how\s+to|to|for|that|:)?\s*",
+    _I,
+)
+_JOINTS = re.compile(
+    rf"\s*(?:;|\n|[,.]?\s+(?:and\s+then|then|after\s+that|afterwards|finally)\b,?|,?\s+and\s+(?=(?:run|execute)\s+{MARK}))\s*",
+    _I,
+)
+_MANNERS = re.compile(
+    r"^(?:\s*(?:\d+[.)]|[-*•])\s+"
+    r"|(?:please|kindly|now|first|next|then|finally|and|ok(?:ay)?|hey|hi|hello)\b[,:]?\s+"
+    r"|(?:can|could|would|will)\s+you\s+|(?:i\s+(?:want|would\s+like|need)|i'd\s+like)\s+(?:you\s+)?to\s+|let(?:'s|\s+us)\s+)",
+    _I,
+)
+_HELP = re.compile(
+    r"(?:help(?:\s+me)?|hi|hello|hey|good\s+\w+|what\s+can\s+you\s+do(?:\s+for\s+me)?|who\s+are\s+you|what\s+are\s+you|how\s+does\s+this\s+work)\W*",
+    _I,
+)
+
+
+def _without_manners(text: str) -> str:
+    """Without 'please', 'can you', list bullets, and the full stop."""
+    text = text.strip()
+    while polite := _MANNERS.match(text):
+        text = text[polite.end() :].strip()
+    text = re.sub(r"[ ,]{0,3}\bplease[.!?]{0,3}$", "", text, flags=_I)
+    return re.sub(r"(?<![\s.!?])[.!?]{1,3}$", "", text)

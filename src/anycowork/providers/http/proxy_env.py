@@ -1,0 +1,135 @@
+"""By which way a provider is reached: where its base URL leads, and the proxy that the environment names for it. Pure."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import field
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from urllib.parse import quote, unquote, urlsplit
+
+from anycowork.domain.network import is_loopback
+from anycowork.domain.values import value
+
+_IN_PATHS = "/%:@!$&'()*+,;=~-._"
+
+
+class UnusableProxy(ValueError):
+    """This address, or that of its proxy, is none that can be gone to; the words say why, without any secret."""
+
+
+@value
+class ProxyServer:
+    """`header` is what it is told of who asks: a whole line, or nothing."""
+
+    host: str
+    port: int
+    header: bytes = field(default=b"", repr=False)
+
+
+@value
+class Target:
+    """`prefix` is what stands before a request's own path. `proxy` is whom to connect to instead; `ca_file` vouches for the target."""
+
+    host: str
+    port: int
+    tls: bool
+    prefix: str
+    host_header: bytes
+    proxy: ProxyServer | None = None
+    ca_file: str | None = None
+
+
+@lru_cache(maxsize=256)
+def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None = None) -> Target:
+    """Raises: NoWay."""
+    try:
+        parts = urlsplit(base_url)
+        port = parts.port
+    except ValueError:
+        raise UnusableProxy("it is not a web address") from None
+    if not parts.hostname or parts.scheme not in ("http", "https"):
+        raise UnusableProxy("it is not a web address")
+    tls = parts.scheme == "https"
+    usual = 443 if tls else 80
+    name = _in_ascii(parts.hostname)
+    shown = f"[{name}]" if ":" in name else name
+    host_header = shown if (port or usual) == usual else f"{shown}:{port}"
+    path = quote(parts.path.rstrip("/"), safe=_IN_PATHS)
+    proxy = _proxy(proxy_url) if proxy_url else None
+    # A proxy for plain HTTP is asked with the whole address; through one for TLS a tunnel leads, in which it sees nothing.
+    prefix = f"http://{host_header}{path}" if proxy and not tls else path
+    return Target(name, port or usual, tls, prefix, host_header.encode(), proxy, ca_file)
+
+
+def proxy_for(base_url: str, environment: Mapping[str, str]) -> str | None:
+    """What `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY` names for this address, unless `NO_PROXY` excepts it. This machine is never
+    asked for through another one."""
+    try:
+        parts = urlsplit(base_url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return None
+    if not host or is_loopback(host):
+        return None
+    named = _either(f"{parts.scheme}_proxy", environment) or _either("all_proxy", environment)
+    if not named or _excepted(host, port, _either("no_proxy", environment)):
+        return None
+    return named if "://" in named else f"http://{named}"
+
+
+def _either(name: str, environment: Mapping[str, str]) -> str:
+    return (environment.get(name) or environment.get(name.upper()) or "").strip()
+
+
+def _excepted(host: str, port: int | None, exceptions: str) -> bool:
+    """By name with all names below it, by name and port, by address, or by network (`10.0.0.0/8`)."""
+    return any(_is_meant(host, port, word.lower()) for word in exceptions.replace(",", " ").split())
+
+
+def _is_meant(host: str, port: int | None, word: str) -> bool:
+    if word == "*":
+        return True
+    if network := _network(word.strip("[]")):
+        return (address := _address(host)) is not None and address in network
+    name, _, only = word.removeprefix("*").removeprefix(".").partition(":")
+    return (host == name or host.endswith(f".{name}")) and (not only or only == str(port))
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def _network(word: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(word, strict=False)
+    except ValueError:
+        return None
+
+
+def _proxy(url: str) -> ProxyServer:
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 80
+    except ValueError:
+        raise UnusableProxy("the proxy that the environment names for it is not a web address") from None
+    if parts.scheme != "http" or not parts.hostname:
+        raise UnusableProxy(
+            f"the environment names a {parts.scheme} proxy for it, and only http:// ones are spoken with. "
+            "Set HTTPS_PROXY to one, or except this host in NO_PROXY"
+        )
+    if parts.username is None:
+        return ProxyServer(_in_ascii(parts.hostname), port)
+    who = f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode()
+    return ProxyServer(
+        _in_ascii(parts.hostname), port, b"Proxy-Authorization: Basic " + base64.b64encode(who) + b"\r\n"
+    )
+
+
+def _in_ascii(name: str) -> str:
+    try:
+        return name if name.isascii() else name.encode("idna").decode()
+    except UnicodeError:
+        raise UnusableProxy("its host is not a name") from None

@@ -1,0 +1,67 @@
+"""Through a proxy to a provider: asks for a tunnel, then speaks TLS inside it, so that the proxy sees neither key nor words."""
+
+import asyncio
+import ssl
+
+from anycowork.providers.http.proxy_env import ProxyServer, Target
+
+MAX_HEAD = 16 * 1024
+
+
+class ProxyRefused(ConnectionError):
+    """The proxy would not let us through; the words say what it answered."""
+
+
+async def through(proxy: ProxyServer, target: Target, inside: asyncio.Protocol, context: ssl.SSLContext) -> None:
+    """Connects `inside` to the target. Whoever asks sets the time limit. Raises: OSError."""
+    loop = asyncio.get_running_loop()
+    try:
+        outside, asked = await loop.create_connection(lambda: _Asking(proxy, target), proxy.host, proxy.port)
+    except OSError as error:
+        raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} cannot be reached: {error}") from None
+    try:
+        await asked.answered
+        secured = await loop.start_tls(outside, inside, context, server_hostname=target.host)
+    except BaseException:  # also when nobody waits any more: the connection is nobody's
+        outside.abort()
+        raise
+    if secured is None:  # closed meanwhile
+        raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} closed the tunnel")
+    inside.connection_made(secured)
+
+
+class _Asking(asyncio.Protocol):
+    """One CONNECT and the head of its answer. Nothing may follow that before TLS begins."""
+
+    def __init__(self, proxy: ProxyServer, target: Target) -> None:
+        self._proxy, self._target = proxy, target
+        self._head = b""
+        self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        host = f"[{self._target.host}]" if ":" in self._target.host else self._target.host
+        place = f"{host}:{self._target.port}".encode()
+        words = b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n%b\r\n" % (place, place, self._proxy.header)
+        transport.write(words)  # type: ignore[attr-defined]  # TCP
+
+    def data_received(self, data: bytes) -> None:
+        self._head += data
+        if b"\r\n\r\n" in self._head:
+            words = self._head.split(b"\r\n", 1)[0].decode("latin-1").split(maxsplit=2)
+            status = words[1] if len(words) > 1 and words[0].startswith("HTTP/1.") else "something else than HTTP"
+            self._settle("" if status.startswith("2") and len(status) == 3 else f"answered {status}")
+        elif len(self._head) > MAX_HEAD:
+            self._settle("answered without an end")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._settle("closed the connection")
+
+    def _settle(self, fault: str) -> None:
+        if self.answered.done():
+            return
+        if not fault:
+            self.answered.set_result(None)
+            return
+        help_ = ". It wants a name and a password: http://name:password@…" if fault.endswith("407") else ""
+        place = f"{self._proxy.host}:{self._proxy.port}"
+        self.answered.set_exception(ProxyRefused(f"its proxy {place} {fault}{help_}"))

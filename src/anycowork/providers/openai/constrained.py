@@ -1,0 +1,108 @@
+"""An answer that was held to a schema, turned back into what was meant: `{"answer": "words"}` becomes the words, as they stream."""
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from enum import Enum, auto
+
+from anycowork.domain.model import Chunk, TextChunk
+
+_OPENING = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
+_BEGINS = re.compile(r'\s*(\{\s*("(a(n(s(w(e(r("\s*(:\s*)?)?)?)?)?)?)?)?)?)?')
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^u])")
+_LONGEST_OPENING = 200  # characters: it is looked at again with every piece
+_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+
+
+async def plain_words(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, None]:
+    """The same chunks; text is passed on unchanged unless the whole of it is an answer object."""
+    unwrapping = Unwrapping()
+    async for chunk in chunks:
+        if not isinstance(chunk, TextChunk):
+            if rest := unwrapping.rest():
+                yield TextChunk(rest)
+            yield chunk
+        elif text := unwrapping.feed(chunk.text):
+            yield TextChunk(text)
+
+
+class _Stage(Enum):
+    OPENING = auto()
+    WORDS = auto()
+    OVER = auto()
+    OTHER = auto()
+
+
+class Unwrapping:
+    """Fed piece by piece; gives out what can be told so far."""
+
+    def __init__(self) -> None:
+        self._stage = _Stage.OPENING
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        self._held += text
+        if self._stage is _Stage.OPENING:
+            self._recognise()
+        match self._stage:
+            case _Stage.OTHER:
+                return self.rest()
+            case _Stage.WORDS:
+                return self._words()
+            case _:
+                return ""
+
+    def rest(self) -> str:
+        """What was held back and will not be decided any more."""
+        held, self._held = self._held, ""
+        return "" if self._stage is _Stage.OVER else held
+
+    def _recognise(self) -> None:
+        if opening := _OPENING.match(self._held):
+            self._stage, self._held = _Stage.WORDS, self._held[opening.end() :]
+        elif len(self._held) > _LONGEST_OPENING or not _BEGINS.fullmatch(self._held):
+            self._stage = _Stage.OTHER
+
+    def _words(self) -> str:
+        """Everything up to the closing quote or to an escape that is not yet whole."""
+        said: list[str] = []
+        at = 0
+        while at < len(self._held):
+            if self._held[at] == '"':
+                self._stage, self._held = _Stage.OVER, ""
+                return "".join(said)
+            if self._held[at] != "\\":
+                end = min(
+                    (i for i in (self._held.find('"', at), self._held.find("\\", at)) if i >= 0),
+                    default=len(self._held),
+                )
+                said.append(self._held[at:end])
+                at = end
+                continue
+            escape = self._escape_at(at)
+            if escape is None:
+                break
+            said.append(_character(escape))
+            at += len(escape)
+        self._held = self._held[at:]
+        return "".join(said)
+
+    def _escape_at(self, at: int) -> str | None:
+        """One whole escape, a surrogate pair counting as one; None if more has to come."""
+        found = _ESCAPE.match(self._held, at)
+        if found is None:
+            return None
+        if not _HALF.fullmatch(found.group()):
+            return found.group()
+        second = self._held[found.end() : found.end() + 6]
+        if len(second) < 6 and "\\u"[: len(second)] == second[:2]:
+            return None
+        return found.group() + (second if second.startswith("\\u") else "")
+
+
+def _character(escape: str) -> str:
+    try:
+        character: str = json.loads(f'"{escape}"')
+    except ValueError:
+        return escape
+    return character.encode("utf-8", "replace").decode()  # half a pair is not text

@@ -1,0 +1,161 @@
+"""What one event of a chat completion says, read leniently: servers differ in every field that is not the text. Pure."""
+
+import json
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from anycowork.domain.messages import Json
+from anycowork.domain.model import ReasoningChunk, TextChunk, UsageChunk
+from anycowork.domain.values import value
+
+DONE = b"[DONE]"
+
+
+class Unreadable(ValueError):
+    """The event is not JSON, or not an object."""
+
+
+@value
+class CallPiece:
+    """A piece of a native call: its name comes once, its arguments in as many pieces as the server likes."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+@value
+class CompletionDelta:
+    """One event: what is new, and what it says about the whole so far. `error` is upstream's own words for a failure mid-stream."""
+
+    chunks: tuple[TextChunk | ReasoningChunk, ...] = ()
+    calls: tuple[CallPiece, ...] = ()
+    finish: str | None = None
+    usage: UsageChunk | None = None
+    error: str | None = None
+
+
+def read_delta(data: bytes) -> CompletionDelta:
+    """Raises: Unreadable."""
+    return _read(_object(data), "delta")
+
+
+def read_whole(data: bytes) -> CompletionDelta:
+    """The same for a server that ignores `stream` and answers at once. Raises: Unreadable."""
+    return _read(_object(data), "message")
+
+
+def error_words(data: bytes) -> str:
+    """Upstream's own words about an error, from any of the shapes that servers use; its bare text if it is not JSON."""
+    try:
+        return _words(_object(data)) or ""
+    except Unreadable:
+        return data.decode("utf-8", "replace").strip()
+
+
+def error_code(data: bytes) -> str:
+    """Upstream's stable word for an error, if it gives one."""
+    try:
+        error = _object(data).get("error")
+    except Unreadable:
+        return ""
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, str) else ""
+
+
+def well_formed(text: str) -> str:
+    """The text with halves of surrogate pairs joined where they meet, and replaced where they stand alone."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _object(data: bytes) -> Json:
+    try:
+        found = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(str(error)) from None
+    if not isinstance(found, dict):
+        raise Unreadable("not an object")
+    return found
+
+
+def _read(event: Json, part: str) -> CompletionDelta:
+    choices = event.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    said = choice.get(part) if isinstance(choice, dict) else None
+    finish = choice.get("finish_reason") if isinstance(choice, dict) else None
+    return CompletionDelta(
+        chunks=tuple(_chunks(said)) if isinstance(said, dict) else (),
+        calls=tuple(_calls(said.get("tool_calls"))) if isinstance(said, dict) else (),
+        finish=finish if isinstance(finish, str) else None,
+        usage=_usage(event.get("usage")),
+        error=_words(event),
+    )
+
+
+def _chunks(said: Json) -> Iterator[TextChunk | ReasoningChunk]:
+    # Some servers send the same reasoning under both names; once is enough.
+    reasoning = next((t for name in ("reasoning_content", "reasoning") if (t := _text(said.get(name)))), "")
+    if reasoning:
+        yield ReasoningChunk(reasoning)
+    content = said.get("content")
+    if text := _text(content):
+        yield TextChunk(text)
+    if isinstance(content, list):
+        for piece in content:
+            yield from _part(piece)
+
+
+def _calls(found: JsonValue) -> Iterator[CallPiece]:
+    for at, call in enumerate(found if isinstance(found, list) else ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(call, dict) and isinstance(function, dict):
+            index = call.get("index")
+            number = index if isinstance(index, int) else at
+            yield CallPiece(number, _text(function.get("name")), _text(function.get("arguments")))
+
+
+def _part(piece: JsonValue) -> Iterator[TextChunk | ReasoningChunk]:
+    """One entry of a content list: `text`, or `thinking` with a list of its own."""
+    if not isinstance(piece, dict):
+        return
+    if text := _text(piece.get("text")):
+        yield TextChunk(text)
+    thinking = piece.get("thinking")
+    for thought in thinking if isinstance(thinking, list) else [{"text": thinking}]:
+        if isinstance(thought, dict) and (text := _text(thought.get("text"))):
+            yield ReasoningChunk(text)
+
+
+def _text(value: JsonValue) -> str:
+    return well_formed(value) if isinstance(value, str) else ""
+
+
+def _usage(found: JsonValue) -> UsageChunk | None:
+    if not isinstance(found, dict):
+        return None
+    return UsageChunk(
+        prompt=_count(found, "prompt_tokens"),
+        completion=_count(found, "completion_tokens"),
+        cached=_count(found.get("prompt_tokens_details"), "cached_tokens") or _count(found, "prompt_cache_hit_tokens"),
+        reasoning=_count(found.get("completion_tokens_details"), "reasoning_tokens"),
+    )
+
+
+def _count(found: JsonValue, name: str) -> int:
+    value = found.get(name) if isinstance(found, dict) else None
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _words(event: Json) -> str | None:
+    # An event that answers may carry other fields of these names; `error` alone always means one.
+    names = ("error",) if event.get("choices") else ("error", "detail", "message")
+    for error in map(event.get, names):
+        message = error.get("message") if isinstance(error, dict) else error
+        if message:
+            return well_formed(message) if isinstance(message, str) else json.dumps(message)
+    return None

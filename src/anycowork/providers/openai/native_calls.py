@@ -1,0 +1,89 @@
+"""Native function calling, to and from the strict form: what the agent reads and records is the same whichever way a model calls."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from anycowork.domain.errors import Runaway
+from anycowork.domain.messages import Json
+from anycowork.domain.model import LONGEST_REPLY, CallChunk, ContentPart, PromptMessage
+from anycowork.providers.images import openai_content
+from anycowork.providers.openai.deltas import well_formed
+
+MOST_CALLS = 100  # of one answer that are listened to
+
+
+def strict(tool: str, arguments: str) -> CallChunk:
+    """A native call in the strict form. Arguments that are no JSON stay as they came: the reader of the reply says what is wrong."""
+    try:
+        given = json.loads(arguments or "{}")
+        return CallChunk(msgspec.json.encode({"tool": tool, "parameters": given, "terminate": False}).decode())
+    except (ValueError, RecursionError):
+        return CallChunk(f'{{"tool": {json.dumps(tool)}, "parameters": {arguments}, "terminate": false}}')
+
+
+class CallPieces:
+    """The calls of one streamed answer: each comes in pieces under its own number. Together they may be as long as a reply in words."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._arguments: dict[int, list[str]] = {}
+        self._length = 0
+
+    def add(self, index: int, *, name: str = "", arguments: str = "") -> None:
+        """Raises: Runaway."""
+        self._length += len(name) + len(arguments)
+        if self._length > LONGEST_REPLY:
+            raise Runaway(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
+        if index not in self._names and len(self._names) >= MOST_CALLS:
+            raise Runaway(f"The reply was stopped because it made more than {MOST_CALLS} calls. Make fewer at a time.")
+        self._names[index] = self._names.get(index) or name
+        pieces = self._arguments.setdefault(index, [])
+        if arguments:
+            pieces.append(arguments)
+
+    def whole(self) -> Iterator[CallChunk]:
+        for index in sorted(self._names):
+            yield strict(self._names[index], "".join(self._arguments[index]))
+
+
+def answered_calls(messages: Sequence[PromptMessage]) -> frozenset[str]:
+    """The ids of the calls that are shown together with their results: only these can be shown as calls."""
+    parts = [part for said in messages for part in said.parts]
+    made = {str(part.call["id"]) for part in parts if part.call and part.call.get("id")}
+    return frozenset(made & {part.answers for part in parts if part.answers})
+
+
+def openai_messages(messages: Sequence[PromptMessage], image_bytes: Mapping[str, bytes]) -> list[Json]:
+    """As OpenAI's API has it: an assistant's `tool_calls`, each followed by a message of role `tool`."""
+    known = answered_calls(messages)
+    return [shown for said in messages for shown in _openai(said, known, image_bytes)]
+
+
+def _openai(said: PromptMessage, known: frozenset[str], image_bytes: Mapping[str, bytes]) -> Iterator[Json]:
+    calls = [part.call for part in said.parts if part.call and part.call.get("id") in known]
+    for part in said.parts:
+        if part.answers in known:
+            yield {"role": "tool", "tool_call_id": part.answers, "content": well_formed(part.text)}
+    words = text_of(said, known)
+    if calls:
+        yield {"role": "assistant", "content": words or None, "tool_calls": [_openai_call(call) for call in calls]}
+    elif words:
+        yield {"role": said.role, "content": openai_content(said, words, image_bytes)}
+
+
+def _openai_call(call: Json) -> Json:
+    arguments = msgspec.json.encode(call.get("parameters") or {}).decode()
+    return {"id": call["id"], "type": "function", "function": {"name": call.get("tool"), "arguments": arguments}}
+
+
+def text_of(said: PromptMessage, known: frozenset[str]) -> str:
+    """What is left of it when calls and results are shown as such."""
+    if not known or not said.parts:  # the system prompt has no parts
+        return well_formed(said.content)
+    return "\n\n".join(well_formed(part.text) for part in said.parts if not _shown_apart(part, known))
+
+
+def _shown_apart(part: ContentPart, known: frozenset[str]) -> bool:
+    return part.answers in known or bool(part.call and part.call.get("id") in known)

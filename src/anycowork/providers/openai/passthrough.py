@@ -1,0 +1,209 @@
+"""The way of a program's own request to a provider: bytes out, bytes back, nothing read and nothing retried.
+
+What a provider lists decides who is asked; what a request may carry is decided by the API that sends it.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+
+from anycowork.domain.errors import BrokenStream, NoAnswerInTime, ProviderFault, RejectedRequest
+from anycowork.domain.messages import Json
+from anycowork.domain.metering import Price, Used, price_of
+from anycowork.providers.http.http1 import ConnectionBroken, HeaderPair, Http1Connection, Http1Pool
+from anycowork.providers.model_list import read_entries
+from anycowork.providers.on_demand import OnDemandProvider
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.upstream import Upstream
+from anycowork.providers.openai.usage_watch import UsageWatch
+from anycowork.providers.registry import LOCAL, ProviderRegistry
+
+MAX_LIST_BYTES = 4 * 1024 * 1024
+LIST_SECONDS = 10.0
+
+
+class Passthrough:
+    """Finds the provider for a model by the upstream's own ids: those configured, and those it listed when it was last asked."""
+
+    def __init__(self, registry: ProviderRegistry, timeouts: Timeouts) -> None:
+        self._registry = registry
+        self._timeouts = timeouts
+        self._listed: dict[Upstream, frozenset[str]] = {}
+
+    def find(self, model: str | None) -> "UpstreamLine | OnDemandLine | None":
+        """To the provider that lists this very id, else to the default one; None if there is none but the guide."""
+        there = self._registry.upstreams()
+        for upstream, models in there:
+            if model in models or model in self._listed.get(upstream, ()):
+                return self._line(upstream)
+        if lent := self._registry.lent(model):
+            return OnDemandLine(*lent, self._registry.pool.wires)
+        return self._line(there[0][0]) if there else None
+
+    def any_prices(self) -> bool:
+        return any(upstream.prices for upstream, _ in self._registry.upstreams())
+
+    async def models(self) -> list[Json]:
+        """Every provider's entries as it gave them, each id once, the default provider first. One that cannot be asked is
+        represented by its configured models. Raises: ProviderFault if nothing at all is known."""
+        there = self._registry.upstreams()
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(self._entries(upstream, models)) for upstream, models in there]
+        answers = [task.result() for task in asked]
+        union: dict[str, Json] = {}
+        for entries in answers:
+            for entry in entries if not isinstance(entries, ProviderFault) else ():
+                union.setdefault(str(entry["id"]), entry)
+        house = self._registry.get(LOCAL)
+        for model in house.models if house else ():
+            union.setdefault(model, _entry(LOCAL, model))
+        faults = [answer for answer in answers if isinstance(answer, ProviderFault)]
+        if faults and not union:
+            raise faults[0]
+        return list(union.values())
+
+    async def _entries(self, upstream: Upstream, models: Sequence[str]) -> list[Json] | ProviderFault:
+        known = [_entry(upstream.name, model) for model in models]
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                entries = await self._line(upstream).entries()
+        except TimeoutError:
+            fault: ProviderFault = NoAnswerInTime(f"{upstream.name} did not list its models in {LIST_SECONDS:g} s.")
+        except ProviderFault as error:
+            fault = error
+        else:
+            self._listed[upstream] = frozenset(str(entry["id"]) for entry in entries)
+            return entries or known
+        return known or fault
+
+    def _line(self, upstream: Upstream) -> "UpstreamLine":
+        return UpstreamLine(upstream, self._registry.pool.wires, self._timeouts)
+
+
+class UpstreamLine:
+    """The way to one provider."""
+
+    def __init__(self, upstream: Upstream, wires: Http1Pool, timeouts: Timeouts) -> None:
+        self._upstream, self._wires, self._timeouts = upstream, wires, timeouts
+
+    async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
+        """The answer, once its head is there; whoever gets it closes it. The provider's key is added to the headers.
+
+        Raises: ProviderFault.
+        """
+        return await self._ask("POST", path, body, headers)
+
+    def price(self, model: str | None) -> Price | None:
+        return price_of(model, self._upstream.prices)
+
+    @property
+    def bound_field(self) -> str:
+        return self._upstream.bound_field
+
+    async def entries(self) -> list[Json]:
+        """The provider's own list of models. Raises: ProviderFault."""
+        answer = await self._ask("GET", "models", b"", [(b"Accept-Encoding", b"identity")])
+        try:
+            body = b""
+            async for piece in answer.pieces():
+                body += piece
+                if len(body) > MAX_LIST_BYTES:
+                    raise RejectedRequest(f"{self._upstream.name} lists too many models to read.")
+        finally:
+            await answer.aclose()
+        if answer.status != 200:
+            raise self._upstream.fault(answer.status, body, model="")
+        return read_entries(body)
+
+    async def _ask(self, method: str, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
+        name, limits = self._upstream.name, self._timeouts
+        target = self._upstream.target()
+        own = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
+        try:
+            wire = await self._wires.take(target, seconds=limits.connect)
+        except TimeoutError:
+            raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
+        except OSError as error:
+            raise self._upstream.unreachable(error) from None
+        answer = LiveAnswer(wire, partial(self._wires.give_back, target, wire), name, limits.idle)
+        try:
+            await wire.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
+        except TimeoutError:
+            raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
+        except (ConnectionBroken, OSError) as error:
+            raise self._upstream.unreachable(error) from None
+        except asyncio.CancelledError:
+            wire.abort()  # nobody waits for the answer any more, and the provider should know
+            raise
+        answer.begin()
+        return answer
+
+
+class OnDemandLine:
+    """The way to the house's own model, whose server is started when it is asked and kept while it answers."""
+
+    def __init__(self, lender: OnDemandProvider, model: str, wires: Http1Pool) -> None:
+        self._lender, self._model, self._wires = lender, model, wires
+
+    async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
+        """As `Line.post`."""
+        async with AsyncExitStack() as stack:
+            upstream = await stack.enter_async_context(self._lender.lend(self._model))
+            answer = await UpstreamLine(upstream, self._wires, self._lender.timeouts).post(path, body, headers)
+            answer.afterwards(stack.pop_all())
+        return answer
+
+    bound_field = "max_tokens"
+
+    def price(self, model: str | None) -> Price | None:
+        return None
+
+
+class LiveAnswer:
+    """An answer on its way. Closed before its end, the provider sees that nobody listens any more."""
+
+    def __init__(self, wire: Http1Connection, give_back: Callable[[], None], name: str, idle: float) -> None:
+        self.status = 0
+        self.headers: Sequence[HeaderPair] = ()
+        self._wire, self._give_back, self._name, self._idle = wire, give_back, name, idle
+        self._complete = False
+        self._on_close = AsyncExitStack()
+
+    def begin(self) -> None:
+        """The head is there."""
+        self.status, self.headers = self._wire.status, self._wire.headers
+        said = {name.lower(): value for name, value in self.headers}
+        self._watch = UsageWatch(
+            self.status, content_type=said.get(b"content-type", b""), encoding=said.get(b"content-encoding", b"")
+        )
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
+        read, idle, see = self._wire.read, self._idle, self._watch.see
+        try:
+            while piece := await read(seconds=idle):
+                see(piece)
+                yield piece
+        except ConnectionBroken:
+            raise BrokenStream(f"{self._name} closed the connection in the middle of its answer.") from None
+        except TimeoutError:
+            raise NoAnswerInTime(f"{self._name} hung: nothing came for {self._idle:g} s.") from None
+        except OSError:
+            raise BrokenStream(f"The connection to {self._name} was lost in the middle of its answer.") from None
+        self._complete = True
+
+    def used(self, expected: Used, *, in_full: bool = False) -> Used:
+        return self._watch.used(expected, complete=self._complete, in_full=in_full)
+
+    async def aclose(self) -> None:
+        self._give_back()
+        await self._on_close.aclose()
+
+    def afterwards(self, stack: AsyncExitStack) -> None:
+        """What is to be given back together with the line."""
+        self._on_close = stack
+
+
+def _entry(owner: str, model: str) -> Json:
+    return {"id": model, "object": "model", "created": 0, "owned_by": owner}

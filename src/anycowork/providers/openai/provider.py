@@ -1,0 +1,243 @@
+"""A thin streaming client for servers that speak OpenAI's chat completions. Retries before the first chunk, never after it.
+
+`<think>` tags inside the text are not its affair: the agent splits them.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from anycowork.domain.errors import BrokenStream, NoSuchModel, ProviderFault, RejectedRequest, Unreachable, Untrusted
+from anycowork.domain.messages import Json
+from anycowork.domain.model import Chunk, ModelRequest
+from anycowork.providers.http.pool import HttpPool
+from anycowork.providers.http.retries import Backoff, TryAgain, retry_after
+from anycowork.providers.images import openai_content
+from anycowork.providers.model_list import AUTO, UNLISTED, chat_model, read_models
+from anycowork.providers.openai.completion_stream import CompletionStream, Timeouts
+from anycowork.providers.openai.constrained import plain_words
+from anycowork.providers.openai.deltas import well_formed
+from anycowork.providers.openai.native_calls import openai_messages
+from anycowork.providers.openai.upstream import Upstream, waiting_may_help
+
+if TYPE_CHECKING:
+    import aiohttp
+
+MAX_ERROR_BYTES = 64 * 1024
+MAX_LIST_BYTES = 4 * 1024 * 1024
+
+
+class OpenAIProvider:
+    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, `has_answered` whether
+    one ever succeeded, for whoever shows its state."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        pool: HttpPool,
+        *,
+        timeouts: Timeouts | None = None,
+        backoff: Backoff | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.name = upstream.name
+        self.last_fault: ProviderFault | None = None
+        self.has_answered = False
+        self._upstream = upstream
+        self._pool = pool
+        self._timeouts = timeouts or Timeouts()
+        self._backoff = backoff or Backoff()
+        self._sleep = sleep
+        self._refused_fields: dict[str, frozenset[str]] = {}
+        self._auto: str | None = None
+
+    async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        """Text and reasoning as they come, then usage if upstream gave it, then `Finished`. Raises: ProviderFault."""
+        try:
+            model = await self._model_for(request.model)
+            async with aclosing(self._persistently(_body(request, model), model)) as chunks:
+                async for chunk in plain_words(chunks) if request.schema is not None else chunks:
+                    yield chunk
+        except ProviderFault as fault:
+            self.last_fault = fault
+            raise
+        self.last_fault, self.has_answered = None, True
+
+    async def models(self, *, within: float = 10.0) -> list[str]:
+        """What the server offers, in its own order; empty if it answers something else. Raises: ProviderFault."""
+        import aiohttp  # heavy: here and below it is loaded when a server is first asked
+
+        url, way = self._upstream.url("models"), self._pool.way_to(self._upstream)
+        try:
+            async with (
+                asyncio.timeout(within),
+                self._pool.session().get(
+                    url, headers=self._upstream.headers(), allow_redirects=False, **way
+                ) as response,
+            ):
+                body = await _at_most(response, MAX_LIST_BYTES)
+        except TimeoutError:
+            raise Unreachable(f"{self.name} did not list its models within {within:g} s.") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._upstream.unreachable(error) from None
+        if response.status != 200:
+            raise self._upstream.fault(response.status, body, model=AUTO)
+        return read_models(body)
+
+    async def _model_for(self, asked: str) -> str:
+        """`auto` is settled by asking the server once what it has. Raises: ProviderFault."""
+        if asked != AUTO:
+            return asked
+        if self._auto is None:
+            self._auto = chat_model(await self._listed()) or UNLISTED
+        return self._auto
+
+    async def _listed(self) -> list[str]:
+        """A server need not have a list: many small ones answer under any name."""
+        try:
+            return await self.models()
+        except (RejectedRequest, NoSuchModel):
+            return []
+
+    async def _persistently(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
+        """Attempts until one gives its first chunk; from then on there is no other."""
+        attempt, begun = 0, False
+        while True:
+            attempt += 1
+            try:
+                async with aclosing(self._attempt(body, model)) as chunks:
+                    async for chunk in chunks:
+                        begun = True
+                        yield chunk
+                return
+            except TryAgain as failed:
+                wait = None if begun else self._backoff.wait(attempt, failed.wait)
+                if wait is None:
+                    raise failed.fault from None
+            await self._sleep(wait)
+
+    async def _attempt(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
+        response = await self._accepted(body, model)
+        async with response, aclosing(CompletionStream(response, self._upstream, self._timeouts).chunks()) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _accepted(self, body: Json, model: str) -> "aiohttp.ClientResponse":
+        """A response that has begun to answer. An optional field that the server refuses by name is left out from then on."""
+        refused = self._refused_fields.get(model, frozenset())
+        while True:
+            asked = _without(body, refused)
+            response = await self._post(asked)
+            if response.status == 200:
+                self._refused_fields[model] = refused
+                return response
+            async with response:
+                said = await self._refusal(response)
+            named = _refused_field(response.status, said, asked)
+            if named is None:
+                raise self._failure(response, said, model)
+            refused |= {named}
+
+    async def _post(self, body: Json) -> "aiohttp.ClientResponse":
+        import aiohttp
+
+        url, way = self._upstream.url("chat/completions"), self._pool.way_to(self._upstream)
+        headers = self._upstream.headers()
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
+        try:
+            async with asyncio.timeout(self._timeouts.first_byte):
+                # A redirect is not followed: it would carry the conversation to a place that no one named.
+                return await self._pool.session().post(
+                    url, json=body, headers=headers, timeout=limits, allow_redirects=False, **way
+                )
+        except aiohttp.InvalidURL:
+            raise RejectedRequest(f"The base URL of {self.name} is not a web address. Correct it.") from None
+        except (aiohttp.ClientError, ConnectionError) as error:
+            raise self._no_answer(error) from None
+        except TimeoutError:
+            raise BrokenStream(f"{self.name} hung: no answer began within {self._timeouts.first_byte:g} s.") from None
+        except OSError as error:
+            raise self._no_answer(error) from None
+
+    async def _refusal(self, response: "aiohttp.ClientResponse") -> bytes:
+        """What came with a refusal; a refusal that cannot be read is still one."""
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(self._timeouts.tail):
+                return await _at_most(response, MAX_ERROR_BYTES)
+        except (TimeoutError, aiohttp.ClientError, OSError):
+            return b""
+
+    def _failure(self, response: "aiohttp.ClientResponse", said: bytes, model: str) -> Exception:
+        fault = self._upstream.fault(response.status, said, model=model)
+        if waiting_may_help(response.status, said):
+            return TryAgain(fault, retry_after(response.headers))
+        return fault
+
+    def _no_answer(self, error: Exception) -> Exception:
+        """Worth another try, unless it is a matter of trust, which no waiting mends."""
+        fault = self._upstream.unreachable(error)
+        return fault if isinstance(fault, Untrusted) else TryAgain(fault)
+
+
+# --- the request
+
+_OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
+
+
+def _body(request: ModelRequest, model: str) -> Json:
+    body: Json = {
+        "model": model,
+        "messages": [*_messages(request)],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.max_tokens is not None:
+        body["max_tokens"] = request.max_tokens
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.schema is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": request.schema}}
+    if request.offers:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": offer.name, "description": offer.description, "parameters": offer.schema},
+            }
+            for offer in request.offers
+        ]
+    return body
+
+
+def _messages(request: ModelRequest) -> list[Json]:
+    if request.offers:
+        return openai_messages(request.messages, request.image_bytes)
+    return [
+        {"role": said.role, "content": openai_content(said, well_formed(said.content), request.image_bytes)}
+        for said in request.messages
+    ]
+
+
+def _without(body: Json, refused: frozenset[str]) -> Json:
+    kept = {name: value for name, value in body.items() if name not in refused}
+    if "max_tokens" in refused and "max_tokens" in body:
+        # The newer name of the same limit: models that refuse the one take the other.
+        kept["max_completion_tokens"] = body["max_tokens"]
+    return kept
+
+
+def _refused_field(status: int, said: bytes, asked: Json) -> str | None:
+    """The optional field of this request that the server's refusal names, if it names one."""
+    if status not in (400, 422):
+        return None
+    words = said.decode("utf-8", "replace")
+    return next((name for name in _OPTIONAL if name in asked and name in words), None)
+
+
+async def _at_most(response: "aiohttp.ClientResponse", limit: int) -> bytes:
+    body = b""
+    while len(body) < limit and (piece := await response.content.readany()):
+        body += piece
+    return body[:limit]

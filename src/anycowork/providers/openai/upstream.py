@@ -1,0 +1,109 @@
+"""One OpenAI-compatible server as seen from here: where it is, whose key it wants, and what its refusals mean to a person."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from urllib.parse import urlsplit
+
+from anycowork.domain.errors import (
+    BadKey,
+    NoSuchModel,
+    Overloaded,
+    ProviderFault,
+    RateLimited,
+    RejectedRequest,
+    Unreachable,
+    Untrusted,
+)
+from anycowork.domain.metering import Price
+from anycowork.domain.values import value
+from anycowork.providers.http.certificates import distrust, innermost
+from anycowork.providers.http.proxy_env import Target, UnusableProxy, target_of
+from anycowork.providers.openai.deltas import error_code, error_words
+
+MAX_WORDS = 500
+_OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
+
+
+@value
+class Upstream:
+    """`key` is asked anew for each request and never kept, so nothing that prints this object can show it. `proxy` is the URL of
+    the proxy that leads there; it may hold a password. `ca_file` names who may vouch for it besides those that this machine trusts."""
+
+    name: str
+    base_url: str
+    key_env: str | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict, compare=False)
+    key: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+    proxy: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+
+    def url(self, path: str) -> str:
+        return f"{self.base_url.rstrip('/')}/{path}"
+
+    def target(self) -> Target:
+        """Raises: RejectedRequest if there is no way to it."""
+        try:
+            return target_of(self.base_url, self.proxy, self.ca_file)
+        except UnusableProxy as reason:
+            raise RejectedRequest(f"The base URL of {self.name} cannot be gone to: {reason}. Correct it.") from None
+
+    @property
+    def bound_field(self) -> str:
+        """OpenAI's newer models refuse `max_tokens`; most other servers know nothing else."""
+        host = urlsplit(self.base_url).hostname or ""
+        is_openai = host == "api.openai.com" or host.endswith(".openai.azure.com")
+        return "max_completion_tokens" if is_openai else "max_tokens"
+
+    def headers(self) -> dict[str, str]:
+        """Raises: BadKey if what is set as a key cannot stand in a header."""
+        key = (self.key() or "").strip()
+        if not all("!" <= char <= "~" for char in key):
+            raise BadKey(f"The key of {self.name} holds characters that no key has. {self._mend_the_key()}")
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def quoted(self, words: str) -> str:
+        """Upstream's words on one line, bounded, and without the key or the proxy's password should they repeat one."""
+        if key := (self.key() or "").strip():
+            words = words.replace(key, "[key]")
+        if self.proxy and "@" in self.proxy:
+            words = words.replace(self.proxy.split("://", 1)[1].rsplit("@", 1)[0], "[proxy's password]")
+        words = " ".join(words.split())
+        return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}…"
+
+    def unreachable(self, error: BaseException) -> ProviderFault:
+        """What it means that no connection came about, or that it was lost before an answer."""
+        if why := distrust(error, self.ca_file):
+            return Untrusted(f"{self.name} cannot be asked at {self.base_url}: {self.quoted(why)}.")
+        way_out = "Check HTTPS_PROXY and NO_PROXY." if self.proxy else "Is it running?"
+        why = self.quoted(str(innermost(error))) or type(error).__name__
+        return Unreachable(f"{self.name} cannot be reached at {self.base_url} ({why}). {way_out}")
+
+    def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
+        """What this refusal means, and who can do something about it."""
+        words, code = self.quoted(error_words(body)), error_code(body)
+        said = f" It says: {words}{'' if words[-1] in '.!?…' else '.'}" if words else ""
+        if status in (401, 403):
+            # Its words are left out here: some servers repeat a part of the key.
+            return BadKey(f"{self.name} refused the key ({status}). {self._mend_the_key()}")
+        if code == "model_not_found" or (status == 404 and "model" in words.lower()):
+            return NoSuchModel(f"{self.name} has no model '{model}'.{said} Choose another model.")
+        if code in _OUT_OF_CREDIT:
+            return RateLimited(f"The account at {self.name} has no credit left.{said} Add some, or use another model.")
+        if status == 429:
+            return RateLimited(f"{self.name} takes no more requests for now (429).{said} Try again later.")
+        if status == 408 or status >= 500:
+            return Overloaded(f"{self.name} could not answer ({status}).{said} Try again later.")
+        if status == 404 or 300 <= status < 400:
+            return RejectedRequest(
+                f"{self.url('chat/completions')} is not there ({status}).{said} Check the base URL of {self.name}."
+            )
+        return RejectedRequest(f"{self.name} rejected the request ({status}).{said}")
+
+    def _mend_the_key(self) -> str:
+        if self.key_env is None:
+            return f"Paste the right key for {self.name} in Settings, Models."
+        return f"Check the environment variable {self.key_env}, or paste the key in Settings, Models."
+
+
+def waiting_may_help(status: int, body: bytes) -> bool:
+    return (status in (408, 429) or status >= 500) and error_code(body) not in _OUT_OF_CREDIT

@@ -1,0 +1,176 @@
+"""The words that start bubblewrap around one command. Pure: what each run is given, stated in one place.
+
+Every flag has a reason that was seen; `docs/security.md` tells them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import cache
+from pathlib import Path
+from typing import assert_never
+
+from anycowork.domain.values import value
+from anycowork.sandbox.limits import CommandLimits
+from anycowork.sandbox.mounts import Overlay
+from anycowork.sandbox.stage import DEVICES, Layer, Stage
+from anycowork.sandbox.toolchains import Toolchains
+
+HOME = "/home/sandbox"
+_CACHE = f"{HOME}/.cache"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Read-only; never /.
+_SYSTEM = ("/usr", "/nix/store")
+_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+
+
+@value
+class SandboxView:
+    """What a command finds around it. `cache` is the workspace's own, if it gets one, and `cache_kept` whether what it puts there stays;
+    `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read, and
+    `hidden_tools` for the credentials among the toolchains."""
+
+    root: str
+    stage: Stage
+    cache: Path | None
+    cache_kept: bool
+    toolchains: Toolchains = field(default_factory=Toolchains)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    sight: "VisiblePaths" = field(default_factory=lambda: VisiblePaths())
+    masks: tuple[str, ...] = ()
+    hidden_tools: tuple[str, ...] = ()
+
+
+@value
+class VisiblePaths:
+    """What foreign code sees: `places` besides the usual, absolute paths, read-only; and whether the workspace at all."""
+
+    places: tuple[str, ...] = ()
+    workspace: bool = True
+
+
+@value
+class Descriptors:
+    """What bubblewrap reads and writes besides the command's own streams. It waits at `latch`, if there is one, before the command begins."""
+
+    seccomp: int
+    status: int
+    latch: int | None = None
+
+    def all(self) -> tuple[int, ...]:
+        return tuple(fd for fd in (self.seccomp, self.status, self.latch) if fd is not None)
+
+
+def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits, given: Descriptors) -> list[str]:
+    """Everything before the command itself."""
+    stage, scratch = around.stage, str(limits.scratch)
+    return [
+        bwrap,
+        *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+        *("--new-session", "--die-with-parent", "--hostname", "sandbox"),
+        *("--seccomp", str(given.seccomp), "--json-status-fd", str(given.status)),
+        *(() if given.latch is None else ("--block-fd", str(given.latch))),
+        *_system_binds(),
+        *("--ro-bind", str(stage.etc), "/etc"),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *_own_devices(stage),
+        *("--size", scratch, "--perms", "1777", "--tmpfs", "/tmp"),
+        *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
+        *_cache(around, scratch),
+        # After the folders in memory: a toolchain may lie below /tmp.
+        *[word for place in around.toolchains.folders for word in ("--ro-bind-try", place, place)],
+        *around.hidden_tools,
+        *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
+        *_workspace(around),
+        *around.masks,
+        # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
+        *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--chdir", around.root if around.sight.workspace else "/tmp"),
+        *("--clearenv", *_environment(around)),
+        "--",
+    ]
+
+
+def overlays(around: SandboxView) -> tuple[Overlay, ...]:
+    """Every overlay among the words, to be compared with what the kernel mounts."""
+    return tuple(one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
+
+
+def _environment(around: SandboxView) -> list[str]:
+    """Nothing of the server's own: its environment may hold secrets."""
+    found = around.toolchains
+    given = {
+        "PATH": ":".join(dict.fromkeys([*found.path, *SYSTEM_PATH.split(":")])),
+        "HOME": HOME,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "GIT_CONFIG_SYSTEM": "/etc/gitconfig",
+        **found.environment,
+        **around.environment,
+    }
+    return [word for name, value in given.items() for word in ("--setenv", name, value)]
+
+
+@cache
+def _system_binds() -> tuple[str, ...]:
+    words: list[str] = []
+    for place in _SYSTEM:
+        words += ["--ro-bind-try", place, place]
+    for place in _MERGED:
+        path = Path(place)
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), place]
+        elif path.is_dir():
+            words += ["--ro-bind", place, place]
+    return tuple(words)
+
+
+def _own_devices(stage: Stage) -> list[str]:
+    if stage.devices is None:
+        return []
+    return [word for name in DEVICES for word in ("--dev-bind", f"{stage.devices}/{name}", f"/dev/{name}")]
+
+
+def _workspace(around: SandboxView) -> list[str]:
+    match around.stage.layer:
+        case Layer.OVERLAY:
+            overlay = _workspace_overlay(around)
+            return [] if overlay is None else overlay.words()
+        case Layer.COPY:
+            return ["--bind", str(around.stage.upper), around.root]
+        case None:
+            return ["--ro-bind", around.root, around.root] if around.sight.workspace else []
+        case _:
+            assert_never(around.stage.layer)
+
+
+def _workspace_overlay(around: SandboxView) -> Overlay | None:
+    if around.stage.layer is not Layer.OVERLAY:
+        return None
+    folder = _real(around.stage.folder.parent) / around.stage.folder.name
+    return Overlay((around.root,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
+
+
+def _cache(around: SandboxView, scratch: str) -> list[str]:
+    if around.cache is None:
+        return []
+    if around.cache_kept:
+        return ["--bind", str(around.cache), _CACHE]
+    overlay = _cache_overlay(around)
+    if overlay is not None:
+        return overlay.words()
+    # Empty: there is nothing to lay over the cache.
+    return ["--size", scratch, "--perms", "0700", "--tmpfs", _CACHE]
+
+
+def _cache_overlay(around: SandboxView) -> Overlay | None:
+    if around.cache is None or around.cache_kept or around.stage.layer is Layer.COPY:
+        return None
+    overlay = Overlay((str(_real(around.cache.parent) / around.cache.name),), _CACHE)
+    return overlay if overlay.fits() else None
+
+
+@cache
+def _real(folder: Path) -> Path:
+    """Bubblewrap resolves links before it mounts, and the kernel lists what it was given."""
+    return folder.resolve()

@@ -1,0 +1,210 @@
+"""Folders that only grow by use, held to so many bytes: what was used longest ago goes first. Blocking.
+
+Commands fill them, so nothing in them is believed: what cannot be weighed counts as too heavy for any bound.
+"""
+
+import os
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_hex
+
+from anycowork.domain.values import value
+from anycowork.workspace.packfile import opened
+from anycowork.workspace.remove_folder import remove_folder
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_DEEPEST = 100  # folders; real caches have a dozen
+_BLOCK = 512  # what st_blocks counts, whatever the file system's own are
+_WORTH_SAVING = 0.05  # seconds; a weighing that is quicker is simply made again
+_PAUSE = 20  # times as long as the last weighing took
+_GOING = ".going-"
+UNWEIGHABLE = 1 << 62
+
+
+@value
+class FolderSize:
+    """`bytes` on the disk; `used_at`, in ns, is when something in it was last written or read, as far as the file system tells."""
+
+    bytes: int = 0
+    used_at: int = 0
+
+
+def folder_size(place: Path) -> FolderSize:
+    """Follows no links, and counts a file with several names once. UNWEIGHABLE if it is too deep, or closed to us."""
+    total = used_at = 0
+    names: set[tuple[int, int]] = set()
+    waiting = [(str(place), 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        try:
+            if depth > _DEEPEST:
+                return FolderSize(UNWEIGHABLE, used_at)
+            for entry, found in _looked_through(folder):
+                if found.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
+                    if (found.st_dev, found.st_ino) in names:
+                        continue
+                    names.add((found.st_dev, found.st_ino))
+                total += found.st_blocks * _BLOCK
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((f"{folder}/{entry.name}", depth + 1))
+                else:
+                    used_at = max(used_at, found.st_mtime_ns, found.st_atime_ns)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # it is being removed right now; or no folder, whose own size whoever found it counts
+        except OSError:
+            return FolderSize(UNWEIGHABLE, used_at)
+    return FolderSize(total, used_at)
+
+
+def _looked_through(folder: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+    with opened(Path(folder), _FOLDER) as fd, os.scandir(fd) as entries:
+        for entry in entries:
+            try:
+                yield entry, entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+
+
+def keep_newest(places: Iterable[Path], *, most: int) -> list[Path]:
+    """Removes the oldest of these folders, by their own time, until the others weigh at most so much; the newest always stays.
+
+    Returns what is gone.
+    """
+    left = most
+    gone: list[Path] = []
+    for at, place in enumerate(sorted(places, key=_changed_at, reverse=True)):
+        left -= folder_size(place).bytes
+        if left < 0 and at > 0:
+            remove_folder(str(place), ignoring=(OSError,))
+            gone.append(place)
+    return gone
+
+
+def _changed_at(place: Path) -> int:
+    try:
+        return place.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+class Caches:
+    """What programs keep in the cache folders of workspaces, all together held to `most` bytes.
+
+    A program's whole folder goes, never a part of it: programs put up with a cache that is gone, and not with one that has holes.
+    A cache that a command can see just now is left alone.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lent: Counter[Path] = Counter()
+        self._known: dict[Path, dict[Path, FolderSize]] = {}
+        self._again_at: dict[Path, float] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lent(self, cache: Path) -> Iterator[Path]:
+        """For as long as a command sees it."""
+        with self._lock:
+            self._lent[cache] += 1
+        try:
+            yield cache
+        finally:
+            with self._lock:
+                self._lent[cache] -= 1
+                if not self._lent[cache]:
+                    del self._lent[cache]
+                if self._again_at.get(cache, 0.0) <= time.monotonic():
+                    self._known.pop(cache, None)  # it may have grown
+
+    def trim(self, caches: Iterable[Path], *, anew: bool = False) -> int:
+        """Removes what was used longest ago until the bound holds. Weighs only what may have grown, unless `anew`, and what takes long
+        seldom. Returns how many programs' caches went.
+        """
+        found = {cache: self._weighed(cache, anew=anew) for cache in caches}
+        total = sum(weight.bytes for programs in found.values() for weight in programs.values())
+        oldest = sorted(
+            ((weight, program, cache) for cache, programs in found.items() for program, weight in programs.items()),
+            # What cannot be weighed would drive out everything else.
+            key=lambda one: (one[0].bytes != UNWEIGHABLE, one[0].used_at, str(one[1])),
+        )
+        gone = 0
+        for weight, program, cache in oldest:
+            if total <= self._most:
+                break
+            if self._removed(program, cache):
+                total -= weight.bytes
+                gone += 1
+        return gone
+
+    def _weighed(self, cache: Path, *, anew: bool) -> dict[Path, FolderSize]:
+        with self._lock:
+            known = self._known.get(cache)
+            if cache in self._lent:
+                return known or {}  # a command is at work in it, and could lead us anywhere meanwhile
+        if known is not None and not anew:
+            return known
+        begun = time.monotonic()
+        programs = {program: _with_itself(program) for program in _inside(cache)}
+        took = time.monotonic() - begun
+        with self._lock:
+            self._known[cache] = programs
+            if took > _WORTH_SAVING:
+                self._again_at[cache] = time.monotonic() + took * _PAUSE
+        return programs
+
+    def _removed(self, program: Path, cache: Path) -> bool:
+        """First put aside in one step, so that no command ever sees half of it."""
+        aside = cache.parent / f"{_GOING}{token_hex(8)}"
+        with self._lock:
+            if cache in self._lent:
+                return False
+            self._known.get(cache, {}).pop(program, None)
+            try:
+                _put_aside(program, aside)
+            except OSError:
+                return False
+        _remove(aside)
+        return True
+
+
+def _put_aside(place: Path, aside: Path) -> None:
+    """Also one that a command closed: who moves a folder elsewhere must be able to write into it. Raises: OSError."""
+    if stat.S_ISDIR(place.lstat().st_mode):
+        place.chmod(0o700)
+    place.rename(aside)
+
+
+def is_leftover(place: Path) -> bool:
+    """Whether a server that was killed had put it aside and not removed it."""
+    return place.name.startswith(_GOING)
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _with_itself(place: Path) -> FolderSize:
+    """A program's folder, or a single file where programs put those."""
+    try:
+        own = place.lstat()
+    except OSError:
+        return FolderSize()
+    inside = folder_size(place)
+    if inside.bytes == UNWEIGHABLE:
+        return inside
+    return FolderSize(inside.bytes + own.st_blocks * _BLOCK, inside.used_at or own.st_mtime_ns)
+
+
+def _remove(place: Path) -> None:
+    if place.is_dir() and not place.is_symlink():
+        remove_folder(str(place), ignoring=(OSError,))
+    else:
+        place.unlink(missing_ok=True)

@@ -1,0 +1,354 @@
+"""What a command changed: the overlay's upper layer compared with the workspace beneath it. Looks only, follows no link.
+
+The outcome is stated against the workspace as it lies there, so that opaque folders, whiteouts and replaced folders are all the same
+thing: a path that was something and shall be something else.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
+from anycowork.workspace.jail import kind_of
+from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
+
+MOST_PATHS = 100_000
+MOST_BYTES = 16 << 30  # as files say of themselves: one with a hole is read like any other
+_CHUNK = 1 << 20
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPAQUE = ("user.overlay.opaque", "trusted.overlay.opaque")
+
+FILE, FOLDER, LINK = "file", "folder", "link"
+
+
+class UnusableDelta(ToolFault):
+    """The changes cannot be looked at or recorded exactly, so none of them is made."""
+
+    code = "changes_dropped"
+
+
+@value
+class State:
+    """One path as it is. `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal)."""
+
+    kind: str
+    mode: int
+    size: int = 0
+    mark: str = ""
+    inode: int = 0
+    ctime: int = 0
+    links: int = 1
+
+
+@value
+class PathChange:
+    """`below` are the paths that vanish with a removed or replaced folder; `newest` is the latest ctime that decides about a conflict."""
+
+    place: WorkspacePath
+    before: State | None
+    after: State | None
+    below: tuple[WorkspacePath, ...] = ()
+    newest: int = 0
+
+    @property
+    def verb(self) -> str:
+        if self.before is None:
+            return "created"
+        return "deleted" if self.after is None else "modified"
+
+
+@dataclass(slots=True)
+class Delta:
+    """Folders stand before what is in them. `skipped` are pipes, sockets and devices; `split` had other names (hard links) and lose them."""
+
+    changes: list[PathChange] = field(default_factory=list)
+    skipped: list[WorkspacePath] = field(default_factory=list)
+    split: list[WorkspacePath] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    def paths(self) -> Iterator[WorkspacePath]:
+        """Every path that would be different afterwards, those within removed folders too."""
+        for change in self.changes:
+            yield change.place
+            yield from change.below
+
+
+def scan(upper: str, root: str) -> Delta:
+    """Raises: UnusableDelta if it holds too much, or names that cannot be written down."""
+    return Scanner().scanned(upper, root)
+
+
+def mark_of(name: str, folder: int, found: os.stat_result) -> str:
+    """What identifies the content of a file or a link. Raises: OSError."""
+    if stat.S_ISLNK(found.st_mode):
+        return sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
+    fd = os.open(name, _READ, dir_fd=folder)
+    try:
+        digest = sha256()
+        while chunk := os.read(fd, _CHUNK):
+            digest.update(chunk)
+        return digest.hexdigest()
+    finally:
+        os.close(fd)
+
+
+def tree_mark(name: str, folder: int) -> str:
+    """What identifies a folder with all that is in it, without reading the files. Raises: OSError."""
+    return _listing_mark(list(_below(name, folder, WorkspacePath(()))), depth=0)
+
+
+class Scanner:
+    """Reads an overlay's upper layer. Another kind of layer tells otherwise what vanished, and what of it was touched at all."""
+
+    def __init__(self) -> None:
+        self.delta = Delta()
+        self._seen = 0
+        self._bytes = 0
+
+    def scanned(self, upper: str, root: str) -> Delta:
+        """Raises: UnusableDelta."""
+        try:
+            with _opened(upper) as above, _opened(root) as below:
+                self.folder(above, below, WorkspacePath(()), opaque=False)
+        except OSError as error:
+            raise UnusableDelta(
+                f"What the command changed could not be read ({error.strerror}: '{shown(str(error.filename))}'); none of it was kept."
+            ) from None
+        return self.delta
+
+    def folder(self, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
+        if len(place.parts) > DEEPEST:
+            raise UnusableDelta(f"The command made folders more than {DEEPEST} deep; none of its changes was kept.")
+        names = names_in(above)
+        if below is not None:
+            for name in self.vanished(place, names, below, opaque=opaque):
+                self._removed(name, below, place.child(name))
+        for name in names:
+            self.entry(name, above, below, place.child(name), opaque=opaque)
+
+    def vanished(self, place: WorkspacePath, names: list[str], below: int, *, opaque: bool) -> list[str]:
+        """What is in the workspace's folder and is no longer seen in the layer, beside what a whiteout says."""
+        return sorted(set(names_in(below)) - set(names)) if opaque else []
+
+    def entry(self, name: str, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
+        self._count(place)
+        found = os.stat(name, dir_fd=above, follow_symlinks=False)
+        lower = None if below is None else look(name, below)
+        if _is_whiteout(found):
+            if lower is not None and below is not None:
+                self._removed(name, below, place)
+        elif stat.S_ISDIR(found.st_mode):
+            self.a_folder(name, above, below, place, found, lower, opaque=opaque)
+        elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+            self._a_file(name, above, below, place, found, lower)
+        else:
+            self.delta.skipped.append(place)
+
+    def a_folder(
+        self,
+        name: str,
+        above: int,
+        below: int | None,
+        place: WorkspacePath,
+        found: os.stat_result,
+        lower: os.stat_result | None,
+        *,
+        opaque: bool,
+    ) -> None:
+        with _opened(name, above, ours=True) as inner:
+            if lower is None or below is None or not stat.S_ISDIR(lower.st_mode):
+                self._changed(name, below, place, lower, State(FOLDER, _mode(found)))
+                self.folder(inner, None, place, opaque=False)
+                return
+            if _mode(lower) != _mode(found):
+                before = State(FOLDER, _mode(lower), inode=lower.st_ino, ctime=lower.st_ctime_ns)
+                change = PathChange(place, before, State(FOLDER, _mode(found)), newest=lower.st_ctime_ns)
+                self.delta.changes.append(change)
+            with _opened(name, below) as under:
+                self.folder(inner, under, place, opaque=opaque or _is_opaque(inner))
+
+    def _a_file(
+        self,
+        name: str,
+        above: int,
+        below: int | None,
+        place: WorkspacePath,
+        found: os.stat_result,
+        lower: os.stat_result | None,
+    ) -> None:
+        self._weigh(found)
+        with _readable(name, above, found):
+            mark = mark_of(name, above, found)
+        kind = LINK if stat.S_ISLNK(found.st_mode) else FILE
+        after = State(kind, _mode(found), found.st_size, mark, links=found.st_nlink)
+        if lower is not None and below is not None and stat.S_IFMT(lower.st_mode) == stat.S_IFMT(found.st_mode):
+            same = lower.st_size == found.st_size and mark_of(name, below, lower) == mark
+            if same and (kind == LINK or _mode(lower) == _mode(found)):
+                return  # copied up without being changed
+        self._changed(name, below, place, lower, after)
+
+    def _changed(
+        self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: State
+    ) -> None:
+        if lower is None or below is None:
+            # Something made or removed beside it meanwhile may have been at this very path.
+            newest = 0 if below is None else os.fstat(below).st_mtime_ns
+            self.delta.changes.append(PathChange(place, None, after, newest=newest))
+            return
+        removal = self._removal(name, below, place, lower)
+        if lower.st_nlink > 1 and stat.S_ISREG(lower.st_mode):
+            self.delta.split.append(place)
+        self.delta.changes.append(replace(removal, after=after))
+
+    def _removed(self, name: str, below: int, place: WorkspacePath) -> None:
+        self._count(place)
+        lower = os.stat(name, dir_fd=below, follow_symlinks=False)
+        self.delta.changes.append(self._removal(name, below, place, lower))
+
+    def _removal(self, name: str, below: int, place: WorkspacePath, lower: os.stat_result) -> PathChange:
+        state = State(
+            _kind(lower.st_mode),
+            _mode(lower),
+            lower.st_size,
+            inode=lower.st_ino,
+            ctime=lower.st_ctime_ns,
+            links=lower.st_nlink,
+        )
+        if not stat.S_ISDIR(lower.st_mode):
+            self._weigh(lower)
+            readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
+            mark = mark_of(name, below, lower) if readable else ""
+            return PathChange(place, replace(state, mark=mark), None, newest=lower.st_ctime_ns)
+        listing = []
+        for inner, found in _below(name, below, place):
+            self._count(inner)
+            listing.append((inner, found))
+        mark = _listing_mark(listing, depth=len(place.parts))
+        newest = max([lower.st_ctime_ns, *(found.st_ctime_ns for _, found in listing)])
+        return PathChange(place, replace(state, mark=mark), None, tuple(inner for inner, _ in listing), newest)
+
+    def _weigh(self, found: os.stat_result) -> None:
+        """Before it is read."""
+        self._bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
+        if self._bytes > MOST_BYTES:
+            raise UnusableDelta(
+                f"What the command changed has more than {MOST_BYTES:,} bytes, too many to be looked at; none of its changes was kept. "
+                "Let it do less at a time."
+            )
+
+    def _count(self, place: WorkspacePath) -> None:
+        self._seen += 1
+        if self._seen > MOST_PATHS:
+            raise UnusableDelta(
+                f"The command changed more than {MOST_PATHS:,} paths; none of its changes was kept. Let it do less at a time."
+            )
+        try:
+            size = len(place.path.encode())
+        except UnicodeEncodeError:
+            raise UnusableDelta(
+                f"The command made the name '{shown(place.path)}', which is not valid UTF-8 and cannot be recorded; "
+                "none of its changes was kept."
+            ) from None
+        if size > LONGEST_PATH:
+            raise UnusableDelta(
+                f"The command made a path of more than {LONGEST_PATH} bytes ('{shown(place.path, 60)}'); "
+                "none of its changes was kept."
+            )
+
+
+# --- looking, always from an open folder, never through a link
+
+
+@contextmanager
+def _opened(name: str, folder: int | None = None, *, ours: bool = False) -> Iterator[int]:
+    try:
+        fd = os.open(name, _FOLDER, dir_fd=folder)
+    except PermissionError:
+        # A command may close a folder to its own owner; those of the upper layer are ours to open again.
+        if not ours:
+            raise
+        os.chmod(name, 0o700, dir_fd=folder)
+        fd = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def _readable(name: str, folder: int, found: os.stat_result) -> Iterator[None]:
+    """A file in the upper layer that its maker closed to itself; the mode it shall have is remembered in the delta."""
+    if stat.S_ISREG(found.st_mode) and not found.st_mode & stat.S_IRUSR and os.geteuid() != 0:
+        os.chmod(name, stat.S_IMODE(found.st_mode) | stat.S_IRUSR, dir_fd=folder)
+    yield
+
+
+def _listing_mark(listing: list[tuple[WorkspacePath, os.stat_result]], *, depth: int) -> str:
+    digest = sha256()
+    for place, found in listing:
+        inside = "/".join(place.parts[depth:]).encode(errors="surrogateescape")
+        digest.update(b"%s\0%d\0%d\0%d\n" % (inside, found.st_mode, found.st_size, found.st_mtime_ns))
+    return digest.hexdigest()
+
+
+def _below(name: str, folder: int, place: WorkspacePath) -> Iterator[tuple[WorkspacePath, os.stat_result]]:
+    """Everything in the folder `name`, sorted, folders before what is in them. Raises: UnusableDelta if that is too deep."""
+    if len(place.parts) > DEEPEST:
+        raise UnusableDelta(
+            f"The command removed or replaced folders more than {DEEPEST} deep, which could not be looked at exactly; none of its "
+            "changes was kept. Remove the deepest of them by hand."
+        )
+    fd = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        for inner in names_in(fd):
+            found = os.stat(inner, dir_fd=fd, follow_symlinks=False)
+            yield place.child(inner), found
+            if stat.S_ISDIR(found.st_mode):
+                yield from _below(inner, fd, place.child(inner))
+    finally:
+        os.close(fd)
+
+
+def names_in(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries)
+
+
+def look(name: str, folder: int) -> os.stat_result | None:
+    """The entry itself; None if there is none."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _is_whiteout(found: os.stat_result) -> bool:
+    return stat.S_ISCHR(found.st_mode) and found.st_rdev == 0
+
+
+def _is_opaque(folder: int) -> bool:
+    for name in _OPAQUE:
+        try:
+            if os.getxattr(folder, name) == b"y":
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _kind(mode: int) -> str:
+    known = {"folder": FOLDER, "symbolic link": LINK}
+    return known.get(kind_of(mode), FILE)
+
+
+def _mode(found: os.stat_result) -> int:
+    """Without the bits that would let whoever runs it act as its owner; on folders only the group's bit means something else."""
+    kept = 0o3777 if stat.S_ISDIR(found.st_mode) else 0o777
+    return stat.S_IMODE(found.st_mode) & kept

@@ -1,0 +1,168 @@
+"""May this delta be committed? By path class, by role, and by what happened underneath meanwhile. Decides; changes nothing."""
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from anycowork.domain.control_files import is_control_name, leads_to_control_file
+from anycowork.domain.roles import Permission
+from anycowork.domain.values import value
+from anycowork.sandbox.delta import LINK, Delta, PathChange
+from anycowork.sandbox.git_changes import GitChanges
+from anycowork.sandbox.path_class import is_stored_by_git
+from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+
+_NEEDED = {
+    "created": Permission.CREATE_FILES,
+    "modified": Permission.WRITE_FILES,
+    "deleted": Permission.DELETE_FILES,
+}
+CHANGING = frozenset(_NEEDED.values())
+_MOST_TOLD = 10
+
+
+class ObjectionKind(StrEnum):
+    NEVER = "never_path"
+    ROLE = "forbidden_by_role"
+    CONFLICT = "conflict"
+    NEEDS_WORD = "needs_a_persons_word"
+
+
+@value
+class Objection:
+    """Why nothing of the delta is committed; `says` names the paths, the reason and the way out.
+
+    `asks` is for the person whose word could overrule it.
+    """
+
+    why: ObjectionKind
+    paths: tuple[str, ...]
+    says: str
+    asks: str = ""
+
+
+def objection_to(
+    delta: Delta,
+    *,
+    permissions: frozenset[Permission],
+    whose: str = "This role",
+    named: Callable[[str], bool],
+    mounted_at: int,
+    upper: Path,
+    root: str,
+) -> Objection | None:
+    """The first reason against it, the gravest kind first. `named` says whether an approved plan or a rule names this very path.
+
+    The last kind, `NEEDS_WORD`, is for a person to overrule; nobody overrules the others.
+    """
+    in_git = GitChanges(delta, upper, root)
+    return (
+        _never(in_git)
+        or _role(delta, permissions, whose)
+        or _conflict(delta, mounted_at)
+        or _needs_word(delta, named)
+        or _changes_git(in_git, named)
+        or _loses_history(delta, named)
+    )
+
+
+def may_change_nothing(permissions: frozenset[Permission]) -> bool:
+    return not permissions & CHANGING
+
+
+def _never(in_git: GitChanges) -> Objection | None:
+    found = in_git.never()
+    if found is None:
+        return None
+    says = (
+        f"'{shown(found.place.path)}' may not be changed by a command: {found.reason}. "
+        "Nothing that the command changed was kept."
+    )
+    return Objection(ObjectionKind.NEVER, (found.place.path,), says)
+
+
+def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objection | None:
+    lacking = [change for change in delta.changes if not _needed(change) <= permissions]
+    if not lacking:
+        return None
+    first = lacking[0]
+    missing = ", ".join(sorted(_needed(first) - permissions))
+    told = _told([change.place for change in lacking])
+    says = (
+        f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {told}). "
+        "Switch to a role that may, or let the command do without."
+    )
+    return Objection(ObjectionKind.ROLE, tuple(change.place.path for change in lacking), says)
+
+
+def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
+    touched = [change.place for change in delta.changes if change.newest >= mounted_at]
+    if not touched:
+        return None
+    says = (
+        f"While the command ran, somebody else changed what it changed too: {_told(touched)}. Nothing was overwritten: "
+        "none of the command's changes was made. Look at the files and run it again."
+    )
+    return Objection(ObjectionKind.CONFLICT, tuple(place.path for place in touched), says)
+
+
+def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
+    asked = [place for place in _control_files(delta) if not named(place.path)]
+    if not asked:
+        return None
+    says = (
+        f"{_told(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
+        "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
+        "or run the command as a step of an approved plan that names the file in its paths."
+    )
+    asks = f"It changed what steers tools, editors or agents: {_told(asked)}."
+    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in asked), says, asks)
+
+
+def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
+    """Control files, and links through which one would come from elsewhere."""
+    for change in delta.changes:
+        is_link = change.after is not None and change.after.kind == LINK
+        for place in (change.place, *change.below):
+            leads = is_link and place is change.place and leads_to_control_file(place.parts)
+            if (leads or is_control_name(place.parts)) and not is_git_control(place.parts):
+                yield place
+
+
+def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> Objection | None:
+    asked = [found for found in in_git.asked() if not named(found.place.path)]
+    if not asked:
+        return None
+    told = _told(found.place for found in asked)
+    reason = asked[0].reason
+    says = (
+        f"{told}: {reason}, so a person must allow the change. None of the command's changes was kept. "
+        "Let a person do this with git, outside of a command."
+    )
+    return Objection(
+        ObjectionKind.NEEDS_WORD, tuple(found.place.path for found in asked), says, f"It changed {told}: {reason}."
+    )
+
+
+def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
+    """Going back does not touch what is git's, so what git has stored is there for good or not at all."""
+    there = (change.place for change in delta.changes if change.before is not None)
+    lost = [place for place in there if is_stored_by_git(place.parts) and not named(place.path)]
+    if not lost:
+        return None
+    says = (
+        f"{_told(lost)}: there git keeps commits, and no undo brings them back, so removing or changing them needs a person's word. "
+        "None of the command's changes was kept. Leave tidying up to a person ('git gc')."
+    )
+    asks = f"It removed or changed commits that git keeps, which no undo brings back: {_told(lost)}."
+    return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in lost), says, asks)
+
+
+def _needed(change: PathChange) -> frozenset[Permission]:
+    return frozenset({_NEEDED[change.verb], *([Permission.DELETE_FILES] if change.below else [])})
+
+
+def _told(places: Iterable[WorkspacePath]) -> str:
+    paths = [f"'{shown(place.path)}'" for place in places]
+    more = len(paths) - _MOST_TOLD
+    return ", ".join(paths[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")

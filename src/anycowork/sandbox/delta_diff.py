@@ -1,0 +1,146 @@
+"""A delta as people see it: one diff over all its files, control files first, and the lines it adds and takes away.
+
+Every changed path stands in it. Of what cannot be drawn line by line, size, hash, first and last lines are told.
+"""
+
+import os
+from pathlib import Path
+from typing import TypeGuard
+
+from anycowork.domain.control_files import is_control_name
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.domain.values import value
+from anycowork.domain.visible_text import UntrustedText, visible_line
+from anycowork.sandbox.delta import FILE, FOLDER, LINK, Delta, PathChange, State
+from anycowork.workspace.content_summary import EDGE_BYTES, summary
+from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, diff
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
+
+
+@value
+class DeltaDiff:
+    """`drawn` is how many of the changed paths are shown line by line; the counts are of those alone. All the others are named."""
+
+    text: str
+    additions: int
+    deletions: int
+    drawn: int
+
+
+def delta_diff(delta: Delta, upper: Path, root: Jail) -> DeltaDiff:
+    """Before the commit: both sides are still where they were."""
+    staged = Jail(str(upper))
+    pieces: list[str] = []
+    length, additions, deletions, drawn = 0, 0, 0, 0
+    for change in sorted(delta.changes, key=lambda each: not is_control_name(each.place.parts)):
+        if length > LONGEST_DIFF:
+            pieces.append(_named(change))
+            continue
+        piece, added, gone = _drawn(change, staged, root)
+        pieces.append(piece)
+        length += len(piece)
+        additions, deletions, drawn = additions + added, deletions + gone, drawn + 1
+    return DeltaDiff("".join(pieces), additions, deletions, drawn)
+
+
+def content(jail: Jail, place: WorkspacePath, state: State | None) -> bytes | None:
+    """As much of it as is compared; empty where it is no regular file, or no longer there."""
+    return None if state is None else _read(jail, place, LARGEST_DIFFED) or b""
+
+
+def _drawn(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]:
+    before, after = change.before, change.after
+    if is_file(before) and is_file(after) and before.mark == after.mark:
+        return f"{_header(change)}mode {before.mode:o} → {after.mode:o}\n", 0, 0
+    if (before is None or is_file(before)) and (after is None or is_file(after)):
+        return _files(change, staged, root)
+    sides = f"{_said(before, root, change.place)} → {_said(after, staged, change.place)}\n"
+    below = "".join(f"  {_shown(place)}\n" for place in change.below)
+    return (
+        f"{_header(change)}{sides}{f'with {len(change.below)} paths in it:' + chr(10) + below if below else ''}",
+        0,
+        0,
+    )
+
+
+def _files(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]:
+    before, after = change.before, change.after
+    modes = f"mode {before.mode:o} → {after.mode:o}\n" if before and after and before.mode != after.mode else ""
+    if after is not None and before is None and after.mode & 0o111:
+        modes = f"mode {after.mode:o}, a program\n"
+    small = (before.size if before else 0) + (after.size if after else 0) <= LARGEST_DIFFED
+    old = _read(root, change.place, LARGEST_DIFFED) if before and small else None
+    new = _read(staged, change.place, LARGEST_DIFFED) if after and small else None
+    if (before is None or old is not None) and (after is None or new is not None):
+        found = diff(old, new, _shown(change.place))
+        header, _, rest = found.text.partition("\n")
+        header_too, _, lines = rest.partition("\n")
+        return f"{header}\n{header_too}\n{modes}{lines}", found.additions, found.deletions
+    why = "could not be read" if small else "too large to be compared line by line"
+    sides = [
+        f"{name}:\n{_summary(jail, change.place, state)}" if state else f"{name}: nothing\n"
+        for name, jail, state in (("before", root, before), ("after", staged, after))
+    ]
+    return f"{_header(change)}{modes}{_said(before)} → {_said(after)}, {why}\n{''.join(sides)}", 0, 0
+
+
+def _summary(jail: Jail, place: WorkspacePath, state: State) -> str:
+    head = _read(jail, place, EDGE_BYTES)
+    if head is None:
+        return f"  {state.size:,} bytes, sha256 {state.mark}\n"
+    tail = _read(jail, place, EDGE_BYTES, at=max(0, state.size - EDGE_BYTES)) or b""
+    return summary(state.size, state.mark, head, tail)
+
+
+def _named(change: PathChange) -> str:
+    """What comes after the most that is drawn: still each path, with what identifies its content."""
+    sides = " → ".join(
+        f"{_said(state)}{f', sha256 {state.mark}' if is_file(state) else ''}" for state in (change.before, change.after)
+    )
+    below = "".join(f"  {_shown(place)}\n" for place in change.below)
+    return f"{_header(change)}not drawn line by line: {sides}\n{below}"
+
+
+def _header(change: PathChange) -> str:
+    """Every piece has its own, so that no note is taken for one about the file before it."""
+    path = _shown(change.place)
+    old = "/dev/null" if change.before is None else f"a/{path}"
+    new = "/dev/null" if change.after is None else f"b/{path}"
+    return f"--- {old}\n+++ {new}\n"
+
+
+def _read(jail: Jail, place: WorkspacePath, most: int, at: int = 0) -> bytes | None:
+    """None where it is no regular file, is no longer there, or may not be read."""
+    try:
+        with jail.regular_file(place) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
+            file.seek(at)
+            return file.read(most)
+    except (ToolFault, OutsideWorkspace):
+        return None
+
+
+def _target(jail: Jail, place: WorkspacePath) -> str:
+    try:
+        with jail.folder(place.parent) as parent:
+            found = os.readlink(place.name, dir_fd=parent)
+    except (OSError, ToolFault, OutsideWorkspace):
+        return "an unknown target"
+    return f"'{visible_line(UntrustedText(os.fsencode(found).decode(errors='backslashreplace')))}'"
+
+
+def is_file(state: State | None) -> TypeGuard[State]:
+    return state is not None and state.kind == FILE
+
+
+def _said(state: State | None, jail: Jail | None = None, place: WorkspacePath | None = None) -> str:
+    if state is None:
+        return "nothing"
+    if state.kind == LINK and jail is not None and place is not None:
+        return f"symbolic link to {_target(jail, place)}"
+    names = {FOLDER: "folder", LINK: "symbolic link"}
+    return names.get(state.kind, f"file of {state.size:,} bytes")
+
+
+def _shown(place: WorkspacePath) -> str:
+    return visible_line(UntrustedText(place.path))

@@ -1,0 +1,58 @@
+"""Network for one command: a proxy of its own on the loopback of its own network, from before it begins until it has ended."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from anycowork.sandbox.netns import PROXY_PORT, listening_in
+from anycowork.sandbox.network import Network, RealNetwork
+from anycowork.sandbox.proxy import ProxyLimits, Reach, Report, SandboxProxy
+from anycowork.sandbox.sandbox import Launch
+from anycowork.sandbox.stage import Runner
+
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+
+
+class Egress:
+    """Gives commands their proxies. `outside` is where those lead."""
+
+    def __init__(self, outside: Network | None = None, limits: ProxyLimits | None = None) -> None:
+        self._outside = outside or RealNetwork()
+        self._limits = limits or ProxyLimits()
+
+    @asynccontextmanager
+    async def beside(self, launch: Launch, runner: Runner, reach: Reach) -> AsyncIterator[Report]:
+        """While the block runs the command, it can reach these destinations; it is let go when that is so. Raises: ToolFault."""
+        proxy = SandboxProxy(reach, self._outside, self._limits)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                serving = tasks.create_task(_serve(proxy, launch, runner))
+                try:
+                    yield proxy.report
+                finally:
+                    serving.cancel()
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from None
+
+
+def proxy_environment(reach: Reach) -> dict[str, str]:
+    """What programs look for. Servers that the command starts itself are reached directly."""
+    url = f"http://127.0.0.1:{PROXY_PORT}"
+    given = {name: url for upper in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") for name in (upper, upper.lower())}
+    direct = _direct([destination.host for destination in reach.allowed])
+    return given | dict.fromkeys(("NO_PROXY", "no_proxy"), direct)
+
+
+async def _serve(proxy: SandboxProxy, launch: Launch, runner: Runner) -> None:
+    pid, network = await launch.status.told()
+    try:
+        listening = await listening_in(pid, network, runner)
+    except (FileNotFoundError, ProcessLookupError):
+        return  # it has ended before it began; whoever started it says why
+    with listening:
+        launch.let_go()
+        await proxy.serve(listening)
+
+
+def _direct(hosts: Sequence[str]) -> str:
+    return ",".join(name for name in _LOCAL_NAMES if name not in hosts)

@@ -1,0 +1,259 @@
+"""Whether a changed git index hides something from `git status`, `git diff` or `git commit`. Reads; changes nothing.
+
+Git compares a file with its last commit only if the index lets it: marks on an entry, stored times and sizes, remembered trees and
+some extensions make git skip that. An index is plain if every such shortcut tells the truth.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from anycowork.domain.errors import OutsideWorkspace, ToolFault
+from anycowork.sandbox.delta import Delta
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import DEEPEST, WorkspacePath, shown
+
+_ASSUME_VALID, _EXTENDED, _STAGE = 0x8000, 0x4000, 0x3000
+_SKIP_WORKTREE, _INTENT_TO_ADD = 0x4000, 0x2000
+_GITLINK = 0o160000
+# Trees are checked; resolved conflicts and offsets say nothing about files.
+_PLAIN_EXTENSIONS = frozenset({b"TREE", b"REUC", b"EOIE", b"IEOT"})
+_CHUNK = 1 << 20
+
+
+class NotAnIndex(ValueError):
+    """The bytes are no index that this module understands."""
+
+
+class IndexEntry(NamedTuple):
+    path: bytes
+    mode: int
+    oid: bytes
+    flags: int
+    more_flags: int
+    mtime: int
+    size: int
+    stored: bytes
+    """Everything but the path, as it stands in the file."""
+
+
+@dataclass(slots=True)
+class Index:
+    algorithm: str
+    entries: dict[tuple[bytes, int], IndexEntry] = field(default_factory=dict)
+    extensions: dict[bytes, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Worktree:
+    """The files that belong to an index, as they will be once the delta is committed."""
+
+    place: WorkspacePath
+    staged: Jail
+    root: Jail
+    delta: Delta
+
+    def holders(self) -> Mapping[WorkspacePath, Jail | None]:
+        """Where the content of each changed path is; None if it is removed."""
+        return {change.place: self.staged if change.after else None for change in self.delta.changes}
+
+
+def hidden_by_index(before: bytes, after: bytes, worktree: Worktree) -> str | None:
+    """What the index `after` hides, as a reason for a person; None if it is plain. `before` may be empty."""
+    try:
+        index = parse_index(after)
+    except NotAnIndex as fault:
+        return f"git's index cannot be checked ({fault})"
+    try:
+        known = parse_index(before).entries if before else {}
+    except NotAnIndex:
+        known = {}
+    unknown = sorted(set(index.extensions) - _PLAIN_EXTENSIONS)
+    if unknown:
+        return f"git's index has the extension '{unknown[0].decode('ascii', 'replace')}', which can hide files from git"
+    for entry in index.entries.values():
+        if entry.flags & _ASSUME_VALID or entry.more_flags & _SKIP_WORKTREE:
+            return f"git no longer looks whether '{_legible(entry)}' was changed"
+    if (folder := _wrong_tree(index)) is not None:
+        return f"git's index remembers another tree for '{shown(folder) or '.'}' than its files make"
+    changed = (entry for key, entry in index.entries.items() if known.get(key) != entry)
+    if (hidden := _wrong_content(changed, index.algorithm, worktree)) is not None:
+        return f"git's index has a false state of '{_legible(hidden)}', so that git would not notice its change"
+    return None
+
+
+def parse_index(data: bytes) -> Index:
+    """Raises: NotAnIndex."""
+    for algorithm, length in (("sha1", 20), ("sha256", 32)):
+        if hashlib.new(algorithm, data[:-length], usedforsecurity=False).digest() == data[-length:]:
+            try:
+                return _parse(data[:-length], algorithm, length)
+            except (IndexError, ValueError) as error:
+                raise NotAnIndex(str(error) or "it ends too early") from None
+    raise NotAnIndex("its checksum is missing or wrong")
+
+
+def _parse(data: bytes, algorithm: str, length: int) -> Index:
+    version, count = _number(data, 4), _number(data, 8)
+    if data[:4] != b"DIRC" or version not in (2, 3, 4):
+        raise NotAnIndex(f"its version is {version}")
+    index, at, path = Index(algorithm), 12, b""
+    for _ in range(count):
+        entry, at = _entry(data, at, length, version, path)
+        path = entry.path
+        index.entries[(path, entry.flags & _STAGE)] = entry
+    while at < len(data):
+        size = _number(data, at + 4)
+        if at + 8 + size > len(data):
+            raise NotAnIndex("an extension is cut off")
+        index.extensions[data[at : at + 4]] = data[at + 8 : at + 8 + size]
+        at += 8 + size
+    if len(index.entries) != count:
+        raise NotAnIndex("an entry stands there twice")
+    return index
+
+
+def _entry(data: bytes, at: int, length: int, version: int, previous: bytes) -> tuple[IndexEntry, int]:
+    start, at = at, at + 40 + length
+    flags, more, at = int.from_bytes(data[at : at + 2]), 0, at + 2
+    if flags & _EXTENDED:
+        more, at = int.from_bytes(data[at : at + 2]), at + 2
+    fixed = data[start:at]
+    path = b""
+    if version == 4:
+        cut, at = _varint(data, at)
+        path = previous[: len(previous) - cut] if cut <= len(previous) else previous
+    end = data.index(b"\0", at)
+    path += data[at:end]
+    at = end + 1 if version == 4 else start + (end - start + 8) // 8 * 8
+    mtime, mode, size = _number(fixed, 8), _number(fixed, 24), _number(fixed, 36)
+    return IndexEntry(path, mode, fixed[40 : 40 + length], flags, more, mtime, size, fixed), at
+
+
+def _number(data: bytes, at: int) -> int:
+    if at + 4 > len(data):
+        raise NotAnIndex("it ends too early")
+    return int.from_bytes(data[at : at + 4])
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    byte, at = data[at], at + 1
+    found = byte & 127
+    while byte & 128:
+        byte, at = data[at], at + 1
+        found = ((found + 1) << 7) + (byte & 127)
+        if found > 1 << 20:
+            raise NotAnIndex("a path is too long")
+    return found, at
+
+
+# --- remembered trees
+
+
+def _wrong_tree(index: Index) -> str | None:
+    """The first folder whose remembered tree is not the one that its entries make."""
+    remembered = list(_remembered(index))
+    if not remembered:
+        return None
+    made = _trees(index)
+    return next((folder.decode("utf-8", "replace") for folder, oid in remembered if made.get(folder) != oid), None)
+
+
+def _remembered(index: Index) -> Iterator[tuple[bytes, bytes]]:
+    """Every folder for which a tree is remembered, with the tree's name."""
+    data, at, length = index.extensions.get(b"TREE", b""), 0, hashlib.new(index.algorithm).digest_size
+    above: list[tuple[bytes, int]] = []
+    while at < len(data):
+        end, line = data.index(b"\0", at), 0
+        line = data.index(b"\n", end)
+        count, below = map(int, data[end + 1 : line].split())
+        while above and not above[-1][1]:
+            above.pop()
+        folder = data[at:end]
+        if above:
+            parent, left = above.pop()
+            above.append((parent, left - 1))
+            folder = parent + b"/" + folder if parent else folder
+        at = line + 1
+        if count >= 0:
+            yield folder, data[at : at + length]
+            at += length
+        above.append((folder, below))
+
+
+def _trees(index: Index) -> dict[bytes, bytes]:
+    """The tree's name of every folder, worked out from the entries."""
+    folders: dict[bytes, dict[bytes, tuple[int, bytes]]] = {b"": {}}
+    for entry in index.entries.values():
+        if entry.flags & _STAGE or entry.more_flags & _INTENT_TO_ADD:
+            continue
+        folder, _, name = entry.path.rpartition(b"/")
+        folders.setdefault(folder, {})[name] = (entry.mode, entry.oid)
+        while folder:
+            folder, _, _ = folder.rpartition(b"/")
+            folders.setdefault(folder, {})
+    made: dict[bytes, bytes] = {}
+    for folder in sorted(folders, key=lambda path: path.count(b"/") + bool(path), reverse=True):
+        rows = sorted(folders[folder].items(), key=lambda row: row[0] + (b"/" if row[1][0] == 0o40000 else b""))
+        body = b"".join(b"%o %s\0%s" % (mode, name, oid) for name, (mode, oid) in rows)
+        made[folder] = _object_name(index.algorithm, b"tree", len(body), [body])
+        if folder:
+            parent, _, name = folder.rpartition(b"/")
+            folders[parent][name] = (0o40000, made[folder])
+    return made
+
+
+# --- stored states
+
+
+def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: Worktree) -> IndexEntry | None:
+    """The first entry whose stored size and time fit a file with other content: git would not read that file."""
+    holders = worktree.holders()
+    for entry in entries:
+        if not entry.flags & _STAGE and entry.mode != _GITLINK and not _is_true(entry, algorithm, worktree, holders):
+            return entry
+    return None
+
+
+def _is_true(
+    entry: IndexEntry, algorithm: str, worktree: Worktree, holders: Mapping[WorkspacePath, Jail | None]
+) -> bool:
+    parts = tuple(os.fsdecode(entry.path).split("/"))
+    if {"", ".", ".."} & set(parts) or len(parts) > DEEPEST:
+        return False
+    place = WorkspacePath((*worktree.place.parts, *parts))
+    jail = holders.get(place, worktree.root)
+    try:
+        found = jail.stat(place) if jail is not None else None
+        if jail is None or found is None or stat.S_ISDIR(found.st_mode):
+            return True
+        if entry.size != found.st_size & 0xFFFFFFFF or entry.mtime != int(found.st_mtime) & 0xFFFFFFFF:
+            return True
+        return _content_name(jail, place, found, algorithm) == entry.oid
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ToolFault, OutsideWorkspace):
+        return False
+
+
+def _content_name(jail: Jail, place: WorkspacePath, found: os.stat_result, algorithm: str) -> bytes:
+    if stat.S_ISLNK(found.st_mode):
+        with jail.folder(place.parent) as parent:
+            target = os.fsencode(os.readlink(place.name, dir_fd=parent))
+        return _object_name(algorithm, b"blob", len(target), [target])
+    with jail.regular_file(place) as (fd, opened):
+        return _object_name(algorithm, b"blob", opened.st_size, iter(lambda: os.read(fd, _CHUNK), b""))
+
+
+def _object_name(algorithm: str, kind: bytes, size: int, chunks: "Iterator[bytes] | list[bytes]") -> bytes:
+    digest = hashlib.new(algorithm, b"%s %d\0" % (kind, size), usedforsecurity=False)
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.digest()
+
+
+def _legible(entry: IndexEntry) -> str:
+    return shown(entry.path.decode("utf-8", "backslashreplace"))

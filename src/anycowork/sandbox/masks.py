@@ -1,0 +1,162 @@
+"""What a command or a plugin may not read, covered in its view of the workspace: an empty thing that nobody can open lies over each
+such path.
+
+Rules are patterns and a mount covers one path, so they are expanded against the tree as it is when the program begins. Follows no
+link: rules speak of where a path really leads.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anycowork.domain.errors import DeniedByRule, FileMissing, ToolFault, WrongKind
+from anycowork.domain.ports import ANYTHING_INSIDE, Hidden
+from anycowork.domain.values import value
+from anycowork.sandbox.stage import Layer, Stage
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath
+
+MOST_MASKS = 256  # mounts; setting up each costs every command
+MOST_LOOKED = 200_000  # paths
+_COVERS = "covers"
+
+
+@value
+class Mask:
+    place: WorkspacePath
+    is_folder: bool
+
+
+def cover(jail: Jail, stage: Stage, hidden: Hidden) -> tuple[Mask, ...]:
+    """Makes ready what lies over everything hidden that a program in this stage would see. Blocking. Raises: DeniedByRule."""
+    # A private copy shows what was there when it was made, whatever a person did to the workspace since.
+    masks = find_masks(Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail, hidden)
+    if masks:
+        _make_covers(stage)
+    return masks
+
+
+def find_masks(jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
+    """Everything in the workspace that is hidden, whole folders as one; looks only. Blocking.
+
+    Raises: DeniedByRule if that is more than can be covered, or more than can be looked through to find it.
+    """
+    looking = _Looking(jail, hidden)
+    for start, depth in sorted(_starts(hidden), key=lambda one: len(one[0])):
+        looking.take(WorkspacePath(start), depth)
+    return tuple(looking.masks.values())
+
+
+def mask_words(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:
+    """bubblewrap's words for them, after those that mount the workspace."""
+    return [
+        word
+        for mask in masks
+        for word in ("--ro-bind", str(_cover_for(mask, stage)), str(Path(root, *mask.place.parts)))
+    ]
+
+
+def cover_words(paths: Sequence[str], stage: Stage) -> list[str]:
+    """bubblewrap's words for covers over these places outside the workspace, made ready; over those that are still there."""
+    found = [path for path in map(Path, paths) if path.exists() and not path.is_symlink()]
+    if found:
+        _make_covers(stage)
+    covers = [(stage.folder / _COVERS / ("folder" if path.is_dir() else "file"), path) for path in found]
+    return [word for cover_at, path in covers for word in ("--ro-bind", str(cover_at), str(path))]
+
+
+def _make_covers(stage: Stage) -> None:
+    """What lies over hidden paths. Nobody can open it; and it is mounted read-only, so that nobody can change that."""
+    folder = stage.folder / _COVERS
+    if folder.exists():
+        return
+    folder.mkdir(mode=0o711)
+    (folder / "folder").mkdir(mode=0o000)
+    (folder / "file").touch(mode=0o000)
+
+
+def _cover_for(mask: Mask, stage: Stage) -> Path:
+    return stage.folder / _COVERS / ("folder" if mask.is_folder else "file")
+
+
+def _starts(hidden: Hidden) -> Iterator[tuple[tuple[str, ...], int | None]]:
+    """Where each pattern begins to be more than a name, and how deep below that it can match; None is any depth."""
+    for pattern in hidden.patterns:
+        parts = pattern.strip().removeprefix("./").strip("/").split("/")
+        wild = next((at for at, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
+        rest = parts[wild:]
+        anywhere = parts == ["*"] or pattern.strip().endswith("/") or any("**" in part for part in rest)
+        yield tuple(part for part in parts[:wild] if part), None if anywhere else len(rest)
+
+
+@dataclass(slots=True)
+class _Looking:
+    jail: Jail
+    hidden: Hidden
+    masks: dict[WorkspacePath, Mask] = field(default_factory=dict)
+    looked: int = 0
+
+    def take(self, place: WorkspacePath, depth: int | None) -> None:
+        """This path, and what is in it down to this depth."""
+        if any(WorkspacePath(place.parts[:length]) in self.masks for length in range(1, len(place.parts) + 1)):
+            return
+        found = self.jail.stat(place)
+        if found is None:
+            return
+        if stat.S_ISDIR(found.st_mode):
+            self._folder(place, depth)
+        elif not stat.S_ISLNK(found.st_mode) and self.hidden.hides(place.path):
+            self._mask(Mask(place, is_folder=False))
+
+    def _folder(self, place: WorkspacePath, depth: int | None) -> None:
+        waiting = [(place, depth)]
+        while waiting:
+            folder, left = waiting.pop()
+            if folder in self.masks:
+                continue
+            if not folder.is_root and self._hides_all(folder):
+                self._mask(Mask(folder, is_folder=True))
+            elif left is None or left > 0:
+                waiting += [(inner, None if left is None else left - 1) for inner in self._inside(folder)]
+
+    def _inside(self, folder: WorkspacePath) -> list[WorkspacePath]:
+        """The folders in it; of its files those that are hidden are masked."""
+        folders = []
+        above = "".join(f"{part}/" for part in folder.parts)  # nearly nothing is hidden, so a place is made for what is
+        try:
+            with self.jail.folder(folder, flags=os.O_RDONLY) as fd, os.scandir(fd) as entries:
+                for entry in entries:
+                    self._count()
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(folder.child(entry.name))
+                    elif self.hidden.hides(above + entry.name) and not entry.is_symlink():
+                        self._mask(Mask(folder.child(entry.name), is_folder=False))
+        except (FileMissing, WrongKind):
+            return []  # gone since it was seen
+        except ToolFault:
+            # Closed to us; but its owner could open it again, and look.
+            self._mask(Mask(folder, is_folder=True))
+            return []
+        return folders
+
+    def _hides_all(self, folder: WorkspacePath) -> bool:
+        return all(self.hidden.hides("/".join((*folder.parts, inside))) for inside in ANYTHING_INSIDE)
+
+    def _mask(self, mask: Mask) -> None:
+        self.masks[mask.place] = mask
+        if len(self.masks) > MOST_MASKS:
+            raise DeniedByRule(
+                f"Rules keep more than {MOST_MASKS} files and folders of this workspace from being read, too many to be covered one by "
+                "one, so it did not run. A person can deny whole folders instead ('/secrets/**'); the file tools work as ever."
+            )
+
+    def _count(self) -> None:
+        self.looked += 1
+        if self.looked > MOST_LOOKED:
+            raise DeniedByRule(
+                f"Rules keep files from being read by patterns that could match anywhere ({', '.join(self.hidden.patterns[:3])}), and "
+                f"the workspace has more than {MOST_LOOKED:,} paths to look through for them, so it did not run. A person can "
+                "name folders in the patterns instead; the file tools work as ever."
+            )

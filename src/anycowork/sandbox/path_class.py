@@ -1,0 +1,83 @@
+"""Which paths a command may never change, and which only with a person's word. Decided by name, at any depth. Pure."""
+
+import re
+from enum import Enum, auto
+from itertools import pairwise
+
+from anycowork.domain.control_files import fold_name, is_control_name
+from anycowork.workspace.paths import folds_to_git
+
+
+class PathClass(Enum):
+    PLAIN = auto()
+    ASKED = auto()
+    NEVER = auto()
+
+
+# What git reads as orders: programs to run, other places to read orders or history from.
+_GIT_NEVER = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir|branches|remotes", re.DOTALL)
+_OBJECTS_NEVER = frozenset({"alternates", "http-alternates"})
+# What adding, committing, branching, merging, rebasing, stashing, tagging and fetching write.
+_GIT_PLAIN_FOLDERS = frozenset({"objects", "refs", "logs"})
+_GIT_PLAIN_FILES = frozenset(
+    {
+        "HEAD",
+        "ORIG_HEAD",
+        "FETCH_HEAD",
+        "MERGE_HEAD",
+        "CHERRY_PICK_HEAD",
+        "REVERT_HEAD",
+        "REBASE_HEAD",
+        "AUTO_MERGE",
+        "MERGE_MODE",
+        "MERGE_MSG",
+        "MERGE_RR",
+        "SQUASH_MSG",
+        "COMMIT_EDITMSG",
+        "TAG_EDITMSG",
+        "packed-refs",
+        "index",  # its content decides: `git_index`
+        "gc.pid",
+        "gc.log",
+        *("HEAD.lock", "index.lock", "packed-refs.lock", "gc.pid.lock"),
+    }
+)
+# State of work that git has under way. It may go unasked: only what is there gives orders.
+_GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
+
+# What git works out anew from the others.
+_GIT_INDEXES = re.compile(r"info(/.*)?|pack/(multi-pack-index.*|.*\.(rev|bitmap|mtimes|keep|promisor|idx))", re.DOTALL)
+
+
+def class_of(parts: tuple[str, ...]) -> PathClass:
+    """By name alone; what an entry's kind, content or removal adds is decided where they are known."""
+    for at, part in enumerate(parts):
+        if folds_to_git(part):
+            return git_class(parts[at + 1 :])
+    return PathClass.ASKED if is_control_name(parts) else PathClass.PLAIN
+
+
+def git_class(inner: tuple[str, ...]) -> PathClass:
+    """The class of a path inside a git folder: an allow-list, since git learns to read new files with every release."""
+    folded = tuple(map(fold_name, inner))
+    if not inner:
+        return PathClass.PLAIN
+    if _GIT_NEVER.fullmatch(folded[0]) or folded[:2] == ("refs", "replace"):
+        return PathClass.NEVER
+    if folded[:2] == ("objects", "info") and len(folded) > 2 and folded[2] in _OBJECTS_NEVER:
+        return PathClass.NEVER
+    plain = inner[0] in _GIT_PLAIN_FOLDERS or (len(inner) == 1 and inner[0] in _GIT_PLAIN_FILES)
+    return PathClass.PLAIN if plain else PathClass.ASKED
+
+
+def may_vanish(inner: tuple[str, ...]) -> bool:
+    """Whether a path inside a git folder may be removed without a question, though making it asks."""
+    return inner[0] in _GIT_UNDER_WAY
+
+
+def is_stored_by_git(parts: tuple[str, ...]) -> bool:
+    """What commits consist of, or a folder of it. Git never changes such a file, and removes one only when it tidies up."""
+    for at, (part, inner) in enumerate(pairwise(parts)):
+        if folds_to_git(part) and fold_name(inner) == "objects":
+            return not _GIT_INDEXES.fullmatch("/".join(parts[at + 2 :]))
+    return False

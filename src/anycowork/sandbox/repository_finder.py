@@ -1,0 +1,59 @@
+"""In which repository the paths of a delta lie, and which folder a delta makes one."""
+
+import os
+from functools import cache
+from pathlib import Path
+
+from anycowork.domain.control_files import fold_name
+from anycowork.sandbox.delta import FOLDER, Delta
+from anycowork.workspace.paths import folds_to_git
+from anycowork.workspace.repositories import REPOSITORY_NAMES, Parts, is_repository
+
+
+class RepositoryFinder:
+    """Tells of a delta's paths in which repository they lie, and which folder a change makes one."""
+
+    def __init__(self, delta: Delta, root: str) -> None:
+        self._delta = delta
+        self._names_before = cache(lambda parts: _names_in(root, parts))
+        self._was_repository = cache(lambda parts: is_repository(self._names_before(parts)))
+
+    def git_folder(self, parts: Parts) -> int | None:
+        """How many parts lead to the git folder that holds this path: a `.git`, or a repository without one. None outside of any."""
+        for at, part in enumerate(parts):
+            if folds_to_git(part):
+                return at + 1
+            if self._was_repository(parts[:at]):
+                return at
+        return None
+
+    def made(self) -> Parts | None:
+        """A folder that the delta makes a repository."""
+        changed: dict[Parts, dict[str, bool]] = {}
+        fresh: set[Parts] = set()
+        for change in self._delta.changes:
+            parts = change.place.parts
+            changed.setdefault(parts[:-1], {})[parts[-1]] = change.after is not None
+            if (
+                change.after is not None
+                and change.after.kind == FOLDER
+                and (change.before is None or change.before.kind != FOLDER)
+            ):
+                fresh.add(parts)
+        for folder, entries in changed.items():
+            new = [name for name, stays in entries.items() if stays]
+            if not REPOSITORY_NAMES.intersection(map(fold_name, new)) or (folder and folds_to_git(folder[-1])):
+                continue
+            before = [] if folder in fresh else self._names_before(folder)
+            kept = (name for name in before if entries.get(name, True))
+            if is_repository([*kept, *new]) and not is_repository(before):
+                return folder
+        return None
+
+
+def _names_in(root: str, parts: Parts) -> tuple[str, ...]:
+    try:
+        with os.scandir(Path(root, *parts)) as entries:
+            return tuple(entry.name for entry in entries)
+    except OSError:
+        return ()  # no folder, or not there before

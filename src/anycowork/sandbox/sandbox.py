@@ -1,0 +1,307 @@
+"""A command as a transaction: its own view of the machine, its writes in a layer of their own, then committed together or dropped.
+
+What it runs in is `bwrap.py` and `seccomp.py`, what it may use up `limits.py`, where its writes wait `stage.py`.
+Starting the process and watching its bounds is the tool's affair.
+"""
+
+import asyncio
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anycowork.domain.errors import ToolFault
+from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
+from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
+from anycowork.sandbox.masks import Mask, cover_words, mask_words
+from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
+from anycowork.sandbox.private_copy import Copied, copy_workspace
+from anycowork.sandbox.sandbox_process import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
+from anycowork.sandbox.seccomp import filter_for, knows
+from anycowork.sandbox.stage import Layer, Runner, Stage, Staging, remove_tree, runner_for
+from anycowork.sandbox.toolchains import Toolchains
+from anycowork.sandbox.transaction import Transaction
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import shown
+from anycowork.workspace.uncancellable import run_uncancellable
+
+_BASH = "/bin/bash"
+MOST_COPIED = 512 << 20
+
+
+class NeverBegan(SandboxFailed):
+    """The sandbox could not be set up, so the command never ran."""
+
+
+@dataclass(slots=True)
+class Launch:
+    """How to start one command. Everything it needs is in `argv` and the descriptors; its environment is empty.
+
+    `stdin` ends at once and is no device of the machine's: root could change the mode of one that it holds open.
+    """
+
+    argv: list[str]
+    fds: tuple[int, ...]
+    stdin: int
+    status: BubblewrapStatus
+    mark: BeginMark
+    latch: Latch | None = None
+
+    def has_begun(self) -> bool:
+        """After its end, once: whether the command itself ran."""
+        return self.status.began and self.mark.is_set()
+
+    def let_go(self) -> None:
+        """The command begins, if it was held back."""
+        if self.latch is not None:
+            self.latch.open()
+
+
+class Sandbox:
+    """Runs on this machine with this bubblewrap. `toolchains` is what commands may read besides the system's; it may be exchanged while it runs.
+
+    `layer` is what this machine can do. A workspace that no overlay can be laid over (one with mounts in it) is copied all the same,
+    as long as it has at most `most_copied` bytes.
+    """
+
+    def __init__(
+        self,
+        bwrap: str,
+        staging: Staging,
+        *,
+        limits: CommandLimits | None = None,
+        toolchains: Toolchains | None = None,
+        layer: Layer = Layer.OVERLAY,
+        most_copied: int = MOST_COPIED,
+    ) -> None:
+        self.staging = staging
+        self.layer = layer
+        self.most_copied = most_copied
+        self._uncovered: set[str] = set()
+        self.limits = limits or CommandLimits()
+        self._bwrap = bwrap
+        self.toolchains = toolchains or Toolchains()
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+
+    def layer_for(self, root: str) -> Layer:
+        return Layer.COPY if root in self._uncovered else self.layer
+
+    @asynccontextmanager
+    async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
+        """The transaction of one command; at the end, what was not committed is dropped. Raises: ToolFault."""
+        layer = layer or self.layer_for(jail.root)
+        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
+        transaction = Transaction(stage, jail, self.staging)
+        try:
+            if layer is Layer.COPY:
+                transaction.copied = await run_uncancellable(lambda: self._copy_of(jail.root, stage))
+            yield transaction
+        finally:
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
+        if layer is Layer.COPY:
+            self._uncovered.add(jail.root)  # it went well: so shall the next command's
+
+    @asynccontextmanager
+    async def looking(self, root: str) -> AsyncIterator[Stage]:
+        """For a program that changes nothing: no transaction, and no lease needed. Raises: ToolFault."""
+        stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(root), None))
+        try:
+            yield stage
+        finally:
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, remove_tree, stage.folder))
+
+    def _end(self, transaction: Transaction) -> None:
+        transaction.end()
+        self.staging.tidy()  # the command may have filled its cache
+
+    def _copy_of(self, root: str, stage: Stage) -> Copied:
+        return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
+
+    def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
+        """What a command in this workspace sees of the person's own tools: what its user may read, and nothing that overlaps it."""
+        found = self.toolchains.beside(root)
+        return found.only(place for place in found.folders if _can_reach(place, runner))
+
+    @contextmanager
+    def launch(
+        self,
+        command: str,
+        root: str,
+        stage: Stage,
+        *,
+        cache_kept: bool,
+        environment: Mapping[str, str] | None = None,
+        held_back: bool = False,
+        stdin: bytes = b"",
+        sight: VisiblePaths | None = None,
+        masks: tuple[Mask, ...] = (),
+    ) -> Iterator[Launch]:
+        """`held_back`: everything is set up, and the command begins only when it is let go. `masks` it cannot read. One with a `sight` of
+        its own is foreign code that shares no cache with the workspace's commands. Raises: ToolFault.
+        """
+        with ExitStack() as things:
+            program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
+            prefix = things.enter_context(counted(self.limits))
+            seccomp = things.enter_context(_pipe_with(filter_for(platform.machine(), unix_sockets=sight is None)))
+            given_stdin = things.enter_context(_file_with(stdin) if stdin else _pipe_with(b""))
+            status = things.enter_context(BubblewrapStatus.opened())
+            latch = things.enter_context(Latch.made()) if held_back else None
+            tether = things.enter_context(Tether.made())
+            mark = things.enter_context(BeginMark.made())
+            cache = things.enter_context(self.staging.lent_cache(root, stage.runner)) if sight is None else None
+            tools = self.toolchains_for(root, stage.runner) if sight is None else Toolchains()
+            around = SandboxView(
+                root=root,
+                stage=stage,
+                cache=cache,
+                cache_kept=cache_kept,
+                toolchains=tools,
+                hidden_tools=tuple(cover_words(tools.hidden, stage)),
+                environment=environment or {},
+                sight=_seen_by(stage.runner, sight or VisiblePaths()),
+                masks=tuple(mask_words(masks, stage, root)),
+            )
+            laid = _short_enough(overlays(around), root)
+            given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
+            words = bubblewrap_arguments(program, around, self.limits, given)
+            shell = limited_shell(
+                _BASH,
+                self.limits,
+                command,
+                tether=tether.read_end,
+                unneeded=status.read_end,
+                begun=mark.write_end,
+                check=mount_check(laid),
+            )
+            argv = [*prefix, *_as_runner(stage.runner), *words, *shell]
+            fds = (*given.all(), tether.read_end, status.read_end, mark.write_end)
+            yield Launch(argv, fds, given_stdin, status, mark, latch)
+
+    def is_short_of_room(self, stage: Stage) -> bool:
+        """Whether the disk that takes the command's writes is nearly full, of bytes or of files."""
+        found = os.statvfs(stage.upper)
+        free_files = min(self.limits.free_files, found.f_files // 20)  # 0 where a file system does not count them
+        return found.f_bavail * found.f_frsize < self.limits.free_space or found.f_favail < free_files
+
+    def trial(self) -> str | None:
+        """Runs `true` as commands are run; None if that works, else what went wrong. Blocking."""
+        if not knows(platform.machine()):
+            return f"no filter of system calls is known for {platform.machine()}"
+        with tempfile.TemporaryDirectory(prefix="anycowork-trial-") as root:
+            stage: Stage | None = None
+            try:
+                stage = self.staging.open(runner_for(root), self.layer)
+                with self.launch("echo ok > made", root, stage, cache_kept=False) as launch:
+                    done = subprocess.run(
+                        launch.argv,
+                        stdin=launch.stdin,
+                        pass_fds=launch.fds,
+                        env={},
+                        cwd="/",
+                        capture_output=True,
+                        timeout=10,
+                        check=False,
+                    )
+                if done.returncode == 0 and (stage.upper / "made").is_file() and not Path(root, "made").exists():
+                    return None
+                return done.stderr.decode(errors="replace").strip() or f"it ended with {done.returncode}"
+            except (OSError, ToolFault, subprocess.TimeoutExpired) as error:
+                return str(error)
+            finally:
+                if stage is not None:
+                    remove_tree(stage.folder)
+                    remove_tree(self.staging.cache(root, stage.runner))
+
+    def _copied(self) -> str:
+        """A copy of bubblewrap that everyone can reach: a wheel may lie in root's own folders."""
+        if self._copy is None:
+            self._copy = tempfile.TemporaryDirectory(prefix="anycowork-bwrap-")
+            Path(self._copy.name).chmod(0o755)
+            here = Path(self._bwrap).parent
+            # The wheel's program looks for its library two folders up: the same shape keeps it findable.
+            shutil.copytree(here, Path(self._copy.name, here.parent.name, here.name))
+            for libraries in here.parent.parent.glob(f"{here.parent.name}.libs"):
+                shutil.copytree(libraries, Path(self._copy.name, libraries.name))
+        here = Path(self._bwrap)
+        return str(Path(self._copy.name, here.parent.parent.name, here.parent.name, here.name))
+
+
+def _as_runner(runner: Runner) -> list[str]:
+    if runner.is_us:
+        return []
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        raise SandboxFailed(
+            "A server that runs as root needs 'setpriv' (util-linux) to run commands as the workspace's owner. Install it, "
+            "or start the server as that owner."
+        )
+    return [setpriv, "--reuid", str(runner.uid), "--regid", str(runner.gid), "--clear-groups", "--"]
+
+
+@contextmanager
+def _pipe_with(data: bytes) -> Iterator[int]:
+    """A pipe to read these few bytes from, and then its end."""
+    read_end, write_end = os.pipe()
+    try:
+        try:
+            os.write(write_end, data)
+        finally:
+            os.close(write_end)
+        yield read_end
+    finally:
+        os.close(read_end)
+
+
+@contextmanager
+def _file_with(data: bytes) -> Iterator[int]:
+    """A file without a name to read this from, however much it is: a pipe would hold only so much."""
+    fd = os.memfd_create("stdin")
+    try:
+        with os.fdopen(fd, "wb", closefd=False) as file:
+            file.write(data)
+        os.lseek(fd, 0, os.SEEK_SET)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _short_enough(laid: tuple[Overlay, ...], root: str) -> tuple[Overlay, ...]:
+    """Raises: NeverBegan; then a private copy is tried, which needs no option string."""
+    if all(overlay.fits() for overlay in laid):
+        return laid
+    raise NeverBegan(
+        f"The paths of '{shown(root)}' and of the command's layer are too long for an overlay: together their mount options pass "
+        f"{LONGEST_OPTIONS:,} bytes, and the kernel would cut them. Move the workspace to a shorter path."
+    )
+
+
+def _seen_by(runner: Runner, sight: VisiblePaths) -> VisiblePaths:
+    for place in sight.places:
+        if not _can_reach(place, runner):
+            raise SandboxFailed(
+                f"'{place}' cannot be read by user {runner.uid}, to whom this workspace belongs and as whom the program would run. "
+                "Let others read it, or run the server as that user."
+            )
+    return sight
+
+
+def _can_reach(path: str, runner: Runner) -> bool:
+    """Whether the runner may go there and read it, by the modes of every folder on the way."""
+    if runner.is_us:
+        return Path(path).exists()
+    end = Path(path)
+    return _allows(end, runner, 0o5) and all(_allows(folder, runner, 0o1) for folder in end.parents)
+
+
+def _allows(place: Path, runner: Runner, wanted: int) -> bool:
+    try:
+        found = place.stat()
+    except OSError:
+        return False
+    shift = 6 if found.st_uid == runner.uid else 3 if found.st_gid == runner.gid else 0
+    return (found.st_mode >> shift) & wanted == wanted

@@ -1,0 +1,297 @@
+"""The person's own tools that commands may see: folders named by a PATH or by a setting, read-only, without the credentials beside them.
+
+Found once, by looking at the named folders themselves and at no whole trees. Version managers keep programs apart from what these
+need, so each is followed to its folders; a folder of links is followed to what the links lead to, never to the home folder.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anycowork.domain.values import value
+from anycowork.sandbox.secret_paths import holds_secret, is_secret_name, secrets_inside
+
+SYSTEM = ("/usr", "/nix/store", "/bin", "/sbin", "/lib", "/lib64")  # every sandbox sees these
+_PROGRAM_FOLDERS = ("bin", "sbin", "shims", "condabin")
+# What lies beside `bin` where a folder is one toolchain, and not a person's own.
+_MARKS = ("lib", "lib64", "libexec", "conda-meta", "pyvenv.cfg", "jmods", "pkg", "versions", "tools")
+# Folders of which nothing but the named one is shown, whatever lies beside it.
+_SHARED_PARENTS = (".local", ".cargo", ".config", ".cache", ".local/share", "go", "Library", "snap", "projects", "src")
+# A folder below home in PATH: the other folders that its programs need, and the variables that lead them there.
+_MANAGERS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
+    ".cargo/bin": ((".rustup",), {"RUSTUP_HOME": ".rustup"}),
+    ".pyenv/shims": ((".pyenv",), {"PYENV_ROOT": ".pyenv"}),
+    ".pyenv/bin": ((".pyenv",), {"PYENV_ROOT": ".pyenv"}),
+    ".rbenv/shims": ((".rbenv",), {"RBENV_ROOT": ".rbenv"}),
+    ".asdf/shims": ((".asdf",), {"ASDF_DIR": ".asdf", "ASDF_DATA_DIR": ".asdf"}),
+    ".local/share/mise/shims": ((".local/share/mise",), {"MISE_DATA_DIR": ".local/share/mise"}),
+    ".volta/bin": ((".volta",), {"VOLTA_HOME": ".volta"}),
+    ".bun/bin": ((".bun",), {"BUN_INSTALL": ".bun"}),
+    ".sdkman/bin": ((".sdkman/candidates",), {}),
+}
+_SDKMAN = ".sdkman/candidates"
+_HOMEBREW = "/home/linuxbrew/.linuxbrew"
+_CLOSED = ("/proc", "/sys", "/dev", "/etc", "/boot", "/run", "/var/run", "/lost+found")
+_CHANGING = ("/proc", "/sys", "/dev")  # links in there lead elsewhere for every program
+_TOO_WIDE = ("/", "/home", "/opt", "/var", "/srv", "/mnt", "/media", "/root", "/tmp", "/var/tmp", "/usr/local")
+_MOST_FOLDERS = 64
+_MOST_LINKS = 1_000
+
+
+@value
+class RefusedFolder:
+    """A folder that commands do not see, and why."""
+
+    path: str
+    why: str
+    named: bool = False  # by the setting, not by a PATH
+
+
+@value
+class Toolchains:
+    """`folders` are seen read-only at their own paths, without `hidden`. `path` is what commands search for programs, in order.
+    `outside` is the PATH that was read: what it finds and commands do not is named to the person."""
+
+    folders: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[RefusedFolder, ...] = ()
+    outside: str = ""
+
+    def beside(self, root: str) -> "Toolchains":
+        """Without what overlaps this workspace: a command could have written the programs there."""
+        workspace = Path(root)
+        return self.only(one for one in self.folders if not _overlap(Path(one), workspace))
+
+    def only(self, folders: Iterable[str]) -> "Toolchains":
+        """With these folders alone, and what leads into them."""
+        kept = tuple(folders)
+        return Toolchains(
+            kept,
+            tuple(one for one in self.path if _is_in(one, SYSTEM) or _is_in(one, kept)),
+            tuple(one for one in self.hidden if _is_in(one, kept)),
+            {name: at for name, at in self.environment.items() if _is_in(at, kept)},
+            self.refused,
+            self.outside,
+        )
+
+
+def find_toolchains(
+    path: str, *, home: Path, data_dir: Path, named: Sequence[str] = (), own: Sequence[str] = ()
+) -> Toolchains:
+    """What this PATH and these `named` folders let commands see. `own` are folders that are seen in any case. Blocking."""
+    search = _Search(home.resolve(), data_dir.resolve())
+    for entry in path.split(":"):
+        search.take_entry(entry)
+    for text in named:
+        search.take_named(text)
+    for folder in own:
+        search.take_own(folder)
+    return search.result(path)
+
+
+def why_not_visible(folder: Path, *, home: Path, data_dir: Path) -> str | None:
+    """Why commands may not see this folder, links resolved, or None."""
+    data = data_dir.resolve()
+    if _is_in(str(folder), _CLOSED):
+        return "it belongs to the running system"
+    if str(folder) in _TOO_WIDE or home.is_relative_to(folder):
+        return "it is too wide: it holds the home folder, or folders of several people or programs"
+    if data.is_relative_to(folder) or folder.is_relative_to(data):
+        return "it holds the data folder of this server, or lies in it"
+    if folder.is_relative_to(home) and str(folder.relative_to(home)) in _SHARED_PARENTS[:5]:
+        return "it holds the settings and credentials of many programs"
+    if is_secret_name(folder):
+        return "it is a place of credentials"
+    return None
+
+
+@dataclass(slots=True)
+class _Search:
+    home: Path
+    data_dir: Path
+    folders: dict[str, None] = field(default_factory=dict)
+    path: dict[str, None] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+
+    def take_entry(self, entry: str) -> None:
+        """One entry of a PATH."""
+        if not entry:
+            return
+        if not entry.startswith("/"):
+            self.refused[entry] = "it is not an absolute path"
+            return
+        if _is_in(entry, _CHANGING):
+            self.refused[entry] = "it belongs to the running system"
+            return
+        if _is_in(entry, SYSTEM):
+            self.path[entry] = None
+            return
+        real = self._usable(entry)
+        if real is None:
+            return
+        shown = _toolchain_of(real, self.home)
+        if shown is None or not self._show(shown):
+            shown = real
+            if not self._show(real):
+                return
+        self._follow_manager(real)
+        if shown == real:
+            self._follow_links(real)
+        self._follow_interpreter(shown)
+        self.path[str(real)] = None
+
+    def take_named(self, text: str) -> None:
+        """A folder of the setting: all of it is seen, and its programs are found."""
+        self.named.add(text)
+        try:
+            folder = Path(text).expanduser()
+        except RuntimeError:
+            self.refused[text] = "its home folder is not known"
+            return
+        if not folder.is_absolute():
+            self.refused[text] = "it is not an absolute path"
+            return
+        self.named.add(str(folder))
+        real = self._usable(str(folder))
+        if real is None:
+            if str(folder) not in self.refused:
+                self.refused[text] = "there is no such folder"
+            return
+        self.named.add(str(real))
+        if self._show(real):
+            self.path[str(real / "bin" if (real / "bin").is_dir() else real)] = None
+
+    def take_own(self, folder: str) -> None:
+        self.folders[folder] = None
+        self.path[f"{folder}/bin"] = None
+
+    def result(self, outside: str) -> Toolchains:
+        ordered = sorted(self.folders, key=len)
+        apart: list[str] = []
+        for folder in ordered:  # the wider one shows what lies in it
+            if not _is_in(folder, apart):
+                apart.append(folder)
+        hidden = [str(found) for folder in apart for found in secrets_inside(Path(folder)) if Path(folder).is_dir()]
+        return Toolchains(tuple(apart), tuple(self.path), tuple(hidden), self.environment, self._told(), outside)
+
+    def _told(self) -> tuple[RefusedFolder, ...]:
+        return tuple(RefusedFolder(path, why, path in self.named) for path, why in self.refused.items())
+
+    def _usable(self, entry: str) -> Path | None:
+        """The real folder, if there is one that only its owner can write to."""
+        try:
+            real = Path(entry).resolve(strict=True)
+            found = real.stat()
+        except (OSError, RuntimeError):
+            return None
+        if not stat.S_ISDIR(found.st_mode):
+            self.refused[entry] = "it is not a folder"
+        elif why := _why_unsafe(real, found):
+            self.refused[entry] = why
+        else:
+            return real
+        return None
+
+    def _show(self, place: Path) -> bool:
+        if _is_in(str(place), SYSTEM) or _is_in(str(place), self.folders):
+            return True
+        why = why_not_visible(place, home=self.home, data_dir=self.data_dir)
+        if why is None and place.is_file() and holds_secret(place):
+            why = "it holds credentials"
+        if why is None and len(self.folders) >= _MOST_FOLDERS:
+            why = f"more than {_MOST_FOLDERS} folders are named already"
+        if why is not None:
+            self.refused[str(place)] = why
+            return False
+        self.folders[str(place)] = None
+        return True
+
+    def _follow_manager(self, real: Path) -> None:
+        if not real.is_relative_to(self.home):
+            return
+        below = str(real.relative_to(self.home))
+        needed, variables = _MANAGERS.get(below, ((), {}))
+        if below.startswith(f"{_SDKMAN}/"):
+            needed = (_SDKMAN,)
+        for name in needed:
+            if (place := self._usable(str(self.home / name))) is not None and self._show(place):
+                self.environment |= {key: str(self.home / at) for key, at in variables.items() if at == name}
+
+    def _follow_links(self, folder: Path) -> None:
+        """Links from a folder of programs lead to the toolchains that these are parts of."""
+        try:
+            entries = list(os.scandir(folder))[:_MOST_LINKS]
+        except OSError:
+            return
+        for entry in entries:
+            if not entry.is_symlink():
+                continue
+            try:
+                target = Path(entry.path).resolve(strict=True)
+                found = target.stat()
+            except (OSError, RuntimeError):
+                continue
+            if stat.S_ISREG(found.st_mode) and found.st_mode & 0o111 and not found.st_mode & stat.S_IWOTH:
+                self._show_program(target)
+
+    def _show_program(self, program: Path) -> None:
+        if is_secret_name(program):
+            self.refused[str(program)] = "it is a place of credentials"
+            return
+        toolchain = _toolchain_of(program.parent, self.home)
+        if toolchain is not None and self._show(toolchain):
+            self._follow_interpreter(toolchain)
+        else:
+            self._show(program)
+
+    def _follow_interpreter(self, toolchain: Path) -> None:
+        """An environment of Python needs the Python that it was made with."""
+        if not (toolchain / "pyvenv.cfg").is_file():
+            return
+        try:
+            python = (toolchain / "bin" / "python").resolve(strict=True)
+        except (OSError, RuntimeError):
+            return
+        if not python.is_relative_to(toolchain):
+            base = _toolchain_of(python.parent, self.home)
+            self._show(base or python)
+
+
+def _toolchain_of(programs: Path, home: Path) -> Path | None:
+    """The folder that these programs are part of, if it is a toolchain and nothing else; None if only they themselves are to be seen."""
+    if programs.is_relative_to(_HOMEBREW):
+        return Path(_HOMEBREW)
+    if programs.name not in _PROGRAM_FOLDERS:
+        return None
+    folder = programs.parent
+    if home.is_relative_to(folder) or str(folder) in _TOO_WIDE:
+        return None
+    if folder.is_relative_to(home) and str(folder.relative_to(home)) in _SHARED_PARENTS:
+        return None
+    return folder if any((folder / mark).exists() for mark in _MARKS) else None
+
+
+def _why_unsafe(folder: Path, found: os.stat_result) -> str | None:
+    """Whether somebody else could put programs there, or swap a folder on the way to it."""
+    if found.st_mode & stat.S_IWOTH:
+        return "everybody can write to it"
+    for place in (found, *(above.stat() for above in folder.parents)):
+        if place.st_uid not in (0, os.geteuid()):
+            return "it belongs to another user, or lies in a folder that does"
+        if place.st_mode & stat.S_IWOTH and not place.st_mode & stat.S_ISVTX:
+            return "it lies in a folder that everybody can write to"
+    return None
+
+
+def _is_in(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)

@@ -1,0 +1,314 @@
+"""One command's changes from their first look to their end: looked at, checked, written down, committed or dropped. Blocking."""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+
+from anycowork.domain.errors import StateChanged, ToolFault
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, RolledForward
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Held, Intent, PathIntent
+from anycowork.sandbox.commit import Applied, NothingMade, apply, lies_elsewhere, manifest, seal
+from anycowork.sandbox.delta import FILE, FOLDER, Delta, PathChange, UnusableDelta, scan
+from anycowork.sandbox.delta_check import Objection, ObjectionKind, objection_to
+from anycowork.sandbox.masks import Mask, cover
+from anycowork.sandbox.private_copy import Copied, as_layer, scan_copy
+from anycowork.sandbox.stage import Stage, Staging, remove_stage, remove_tree, runner_for
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.paths import shown as legible  # 'shown' is a parameter's name in here
+
+_MOST_HELD = 32
+_LARGEST_HELD = 1 << 30  # bytes
+_NEVER = 1 << 63  # later than every time of a file: what was changed beneath is found by content
+_SPARE = 64 << 20  # bytes that a commit onto another file system leaves free there, or a twentieth of a small one
+
+
+class CommitFailed(ToolFault):
+    """The disk refused in the middle of a commit."""
+
+    code = "commit_failed"
+
+
+class CannotHold(ToolFault):
+    """The changes cannot wait for a person here, so none of them is kept."""
+
+    code = "cannot_wait"
+
+
+class TooMuchToHold(CannotHold):
+    """There is no room for more that waits for a person."""
+
+    code = "too_much_waiting"
+
+
+@dataclass(slots=True)
+class Transaction:
+    """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
+
+    `copied` as long as the command works on a private copy of the workspace instead of an overlay. `masks` cover what is
+    `hidden` from it.
+    """
+
+    stage: Stage
+    jail: Jail
+    staging: Staging
+    copied: Copied | None = None
+    delta: Delta = field(default_factory=Delta)
+    pledged: bool = False
+    masks: tuple[Mask, ...] = ()
+    hidden: Hidden = NOTHING_HIDDEN
+
+    def hide(self, hidden: Hidden) -> None:
+        """Before the command begins: what it shall not read. Raises: DeniedByRule if that is too much."""
+        self.hidden = hidden
+        self.masks = cover(self.jail, self.stage, hidden)
+
+    def look(self) -> Delta:
+        """Raises: UnusableDelta."""
+        upper = str(self.stage.upper)
+        self.delta = scan(upper, self.jail.root) if not self.copied else scan_copy(upper, self.jail.root, self.copied)
+        _require_untouched(self)
+        return self.delta
+
+    def objection(
+        self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
+    ) -> Objection | None:
+        """Why the delta may not be committed, or None. What conflicts is kept aside for a person to look at."""
+        found = objection_to(
+            self.delta,
+            permissions=permissions,
+            whose=whose,
+            named=named,
+            mounted_at=self.stage.mounted_at,
+            upper=self.stage.upper,
+            root=self.jail.root,
+        )
+        if found is None or found.why is not ObjectionKind.CONFLICT:
+            return found
+        kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+        return Objection(found.why, found.paths, f"{found.says} What it had written is kept in '{kept}/upper'.")
+
+    def intent(self, command: str) -> Intent:
+        """The commit as it is written down; everything it names is durable by then. Raises: ToolFault."""
+        self._require_room()
+        try:
+            seal(self.stage.upper, self.delta)
+        except OSError as error:
+            raise ToolFault(
+                f"The disk refused the command's changes ({error.strerror}); none of them was made."
+            ) from None
+        return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
+
+    def hold(self, command: str, held: Held) -> Intent:
+        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile.
+
+        Raises: CannotHold, ToolFault.
+        """
+        size = sum(change.after.size for change in self.delta.changes if change.after is not None)
+        if size > _LARGEST_HELD or len(self.staging.held()) >= _MOST_HELD:
+            raise TooMuchToHold(
+                f"What the command changed needs a person's word, but too much is waiting for one already or it is too large to wait "
+                f"({size:,} bytes). None of its changes was kept. Decide what is open, or let the command do less."
+            )
+        self._make_layer()
+        intent = self.intent(command)
+        try:
+            self.stage = replace(self.stage, folder=self.staging.hold(self.stage.folder))
+        except OSError as error:
+            raise ToolFault(
+                f"The disk refused to keep the command's changes ({error.strerror}); none was made."
+            ) from None
+        self.pledged = True
+        return replace(intent, staged=str(self.stage.folder), held=replace(held, beneath=_beneath(self.delta)))
+
+    def commit(self) -> Applied:
+        """Raises: CommitFailed; then what was not moved yet is kept aside."""
+        seen = {change.place.path: change.before for change in self.delta.changes if change.before is not None}
+        try:
+            applied = apply(self.stage.folder, self.jail, manifest(self.delta), seen=seen)
+        except OSError as error:
+            kept = _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+            self.pledged = False
+            raise CommitFailed(_refused(error, kept=f"{kept}/upper")) from None
+        if applied.conflicts:
+            _put_aside(self.staging, self.stage.folder, manifest(self.delta))
+        self.pledged = False
+        return applied
+
+    def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
+        """The modes that were shown, where looking had to change them."""
+        self.delta.changes[:] = [
+            replace(change, after=replace(change.after, mode=item.mode))
+            if change.after and item.mode is not None
+            else change
+            for change, item in zip(self.delta.changes, shown, strict=True)
+        ]
+
+    def end(self) -> None:
+        if not self.pledged:
+            remove_stage(self.stage.folder)
+
+    def _make_layer(self) -> None:
+        """A private copy waits as a layer does: what it is a copy of is not remembered meanwhile."""
+        if self.copied is None:
+            return
+        try:
+            as_layer(self.stage.folder, self.delta)
+        except OSError as error:
+            raise CannotHold(
+                f"What the command changed needs a person's word, but here it cannot wait for one ({error.strerror}). None of its "
+                "changes was kept. Change the files with the tools for files, where a person is asked."
+            ) from None
+        self.delta.changes.sort(key=lambda change: change.place.parts)  # as a layer is looked through
+        self.copied = None
+
+    def _require_room(self) -> None:
+        """A commit onto another file system copies: it must not stop half way for want of room."""
+        if not lies_elsewhere(self.stage.upper, self.jail.root):
+            return
+        needed = sum(change.after.size for change in self.delta.changes if change.after is not None)
+        disk = shutil.disk_usage(self.jail.root)
+        spare = min(_SPARE, disk.total // 20)
+        if disk.free < needed + spare:
+            raise ToolFault(
+                f"The workspace's disk has no room for what the command changed: {needed:,} bytes, where {disk.free:,} are free and "
+                f"{spare:,} shall stay so. None of it was made."
+            )
+
+
+def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transaction:
+    """The transaction of changes that were held, if they and what lies beneath them are exactly as they were shown.
+
+    Raises: StateChanged; then what was held is kept aside.
+    """
+    folder = staging.found(held.staged or "")
+    if folder is None:
+        raise StateChanged(
+            "What the command had changed is no longer there, so there is nothing to make. Run it again."
+        )
+    transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
+    try:
+        found = manifest(transaction.look())
+    except (UnusableDelta, OSError):  # it cannot even be looked at any more
+        found = ()
+    same = held.held is not None and held.held.beneath == _beneath(transaction.delta)
+    if same and len(found) == len(held.paths) and all(map(_is_as_shown, found, held.paths)):
+        transaction.promise_modes_of(held.paths)
+        return transaction
+    kept = staging.keep(folder)
+    raise StateChanged(
+        _what_differs(found, held.paths)
+        + f" Nothing was overwritten: none of it was made. It is kept in '{kept}/upper'."
+    )
+
+
+def _require_untouched(transaction: Transaction) -> None:
+    """What may not be read stays where it is and as it is, with the folders above it: under another name no rule would hide it.
+
+    Raises: UnusableDelta.
+    """
+    for change in transaction.delta.changes:
+        if (touched := _covered_in(change, transaction.masks) or _unseen_in(change, transaction)) is not None:
+            raise UnusableDelta(
+                f"The command moved, removed or replaced '{shown(touched.path)}', which a rule keeps from being read; none of its "
+                "changes was kept."
+            )
+
+
+def _covered_in(change: PathChange, masks: Sequence[Mask]) -> WorkspacePath | None:
+    """Nobody can change what is covered: if it is another one now, its folder was moved and made anew."""
+    gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
+    for mask in masks:
+        if mask.place.holds(change.place) or (gone and change.place.holds(mask.place)):
+            return mask.place
+    return None
+
+
+def _unseen_in(change: PathChange, transaction: Transaction) -> WorkspacePath | None:
+    """What came into the workspace too late to be covered."""
+    if change.before is None:
+        return None  # whoever may not read it may make it
+    hidden = (place for place in (change.place, *change.below) if transaction.hidden.hides(place.path))
+    return next((place for place in hidden if _has_content(transaction.jail.stat(place))), None)
+
+
+def _has_content(found: os.stat_result | None) -> bool:
+    return found is not None and not (stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode))
+
+
+def _refused(error: OSError, *, kept: str) -> str:
+    if isinstance(error, NothingMade):
+        return (
+            f"The workspace's disk has no room for what the command changed ({error.strerror}): none of it was made, and all of it "
+            f"is kept in '{kept}'. Free some room and run the command again."
+        )
+    return (
+        f"The disk refused while the command's changes were being made ({error.strerror}): some are made, the others "
+        f"are kept in '{kept}'. Look at the files before going on."
+    )
+
+
+def _beneath(delta: Delta) -> str:
+    """The kinds and modes of what was there; the manifest has the contents."""
+    lines = [f"{c.place.path}\0{c.before.kind}\0{c.before.mode:o}" for c in delta.changes if c.before is not None]
+    return sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _is_as_shown(found: PathIntent, shown: PathIntent) -> bool:
+    """Looking opens what a command had closed to its owner, so such a mode is no longer there to compare."""
+    if found == shown:
+        return True
+    owners = stat.S_IRUSR if shown.kind == FILE else stat.S_IRUSR | stat.S_IXUSR
+    was_closed = shown.mode is not None and shown.mode & owners != owners
+    return was_closed and replace(found, mode=shown.mode) == shown
+
+
+def _what_differs(found: tuple[PathIntent, ...], shown: tuple[PathIntent, ...]) -> str:
+    """Beneath is what others work on; above is what waited, where nobody has any business."""
+    now = {item.path: (item.after, item.mode, item.kind) for item in found}
+    if all(now.get(item.path) == (item.after, item.mode, item.kind) for item in shown) and len(found) == len(shown):
+        earlier = {item.path: item.before for item in shown}
+        named = (
+            ", ".join(f"'{legible(item.path)}'" for item in found if item.before != earlier[item.path])
+            or "a file's mode"
+        )
+        return f"While the command's changes waited, somebody else changed what it changed too: {named}."
+    return "The command's changes, or the files beneath them, are no longer what the person was shown."
+
+
+def finish(staging: Staging, jail: Jail, intent: Intent) -> RolledForward:
+    """Takes an intended commit to its end after a crash. Raises: ToolFault if the disk refuses."""
+    if intent.staged is None:
+        raise ValueError("only a commit that was intended can be finished")
+    folder = staging.found(intent.staged) or Path(intent.staged)  # gone: then every path should be as meant already
+    try:
+        applied = apply(folder, jail, intent.paths)
+    except OSError as error:
+        raise ToolFault(f"The disk refused while a command's changes were being finished: {error.strerror}.") from None
+    if staging.found(intent.staged):
+        _put_aside(staging, folder, intent.paths) if applied.conflicts else remove_tree(folder)
+    return RolledForward(tuple(applied.conflicts))
+
+
+def _put_aside(staging: Staging, folder: Path, intents: Iterable[PathIntent]) -> Path:
+    """Keeps what the command wrote, and not the rest of a private copy."""
+    upper, written = folder / "upper", folder / "written"
+    try:
+        written.mkdir(mode=0o700)
+        for item in intents:
+            staged, target = upper / item.path, written / item.path
+            if item.after == FOLDER:
+                target.mkdir(parents=True, exist_ok=True)
+            elif item.after is not None and (staged.is_symlink() or staged.is_file()):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                staged.rename(target)
+        remove_tree(upper)
+        written.rename(upper)
+    except OSError:
+        pass  # then more than that is kept
+    return staging.keep(folder)

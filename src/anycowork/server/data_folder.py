@@ -1,0 +1,156 @@
+"""One daemon per data folder: the lock that says so, `server.json` that says where it listens, and its token.
+
+The lock is the truth: the system releases it with the process, so a leftover `server.json` deceives nobody.
+"""
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
+
+from anycowork.config.secure_files import OWNER_ONLY_FILE, make_private_folder, write_private_file
+from anycowork.domain.errors import Conflict, StorageFault
+from anycowork.domain.values import value
+
+LOCK_FILE = "lock"
+SERVER_FILE = "server.json"
+TOKEN_FILE = "token"
+
+# Whoever asks `running_server` holds the lock for a moment; a server that starts just then tries for this long.
+_PATIENCE_SECONDS = 0.5
+_PAUSE_SECONDS = 0.01
+
+
+class AlreadyRunning(Conflict):
+    code = "already_running"
+
+
+class ServerInfo(BaseModel):
+    """Where a daemon listens, as `server.json` tells it. The token is not in it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pid: int
+    url: str
+    host: str
+    port: int
+    started_at: str
+    version: str
+
+
+@value
+class DataFolderLock:
+    """A data folder that this process holds alone."""
+
+    data_dir: Path
+
+    def announce(self, info: ServerInfo) -> None:
+        """Tells others where to find this daemon; call it when requests are answered, not before."""
+        write_private_file(self.data_dir / SERVER_FILE, info.model_dump_json(indent=2).encode() + b"\n")
+
+
+@contextmanager
+def lock_data_folder(data_dir: Path) -> Iterator[DataFolderLock]:
+    """Makes this process the folder's one daemon until the block ends. Raises: AlreadyRunning, StorageFault."""
+    make_private_folder(data_dir)
+    lock = _open_lock(data_dir)
+    server_file = data_dir / SERVER_FILE
+    try:
+        if not _take(lock, patience=_PATIENCE_SECONDS):
+            raise AlreadyRunning(_who_holds(data_dir))
+        server_file.unlink(missing_ok=True)  # left by a daemon that was killed
+        try:
+            yield DataFolderLock(data_dir)
+        finally:
+            server_file.unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+
+
+def running_server(data_dir: Path) -> ServerInfo | None:
+    """The folder's daemon that is alive and ready; None if there is none, or it has not announced itself yet."""
+    return _announced(data_dir) if is_locked(data_dir) else None
+
+
+def is_locked(data_dir: Path) -> bool:
+    """Whether a living process holds this data folder, ready or not. Raises: StorageFault if that cannot be seen."""
+    try:
+        if not (data_dir / LOCK_FILE).exists():
+            return False
+    except PermissionError:
+        raise StorageFault(
+            f"{data_dir} belongs to somebody else. Make it yours, or choose another --data-dir."
+        ) from None
+    lock = _open_lock(data_dir)
+    try:
+        return not _take(lock, patience=0)
+    finally:
+        os.close(lock)
+
+
+def load_or_create_token(data_dir: Path, given: SecretStr | None) -> SecretStr:
+    """The token of this data folder: the given one, else the stored one, else a new one. It is stored for the owner alone."""
+    if given is None and (stored := stored_token(data_dir)) is not None:
+        (data_dir / TOKEN_FILE).chmod(OWNER_ONLY_FILE)
+        return stored
+    token = given or SecretStr(secrets.token_urlsafe(32))
+    write_private_file(data_dir / TOKEN_FILE, token.get_secret_value().encode() + b"\n")
+    return token
+
+
+def stored_token(data_dir: Path) -> SecretStr | None:
+    """Raises: StorageFault if there is one that cannot be read."""
+    path = data_dir / TOKEN_FILE
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageFault(
+            f"The token in {path} cannot be read. Delete the file; the next start makes a new one."
+        ) from error
+    return SecretStr(text) if text else None
+
+
+def _open_lock(data_dir: Path) -> int:
+    path = data_dir / LOCK_FILE
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY_FILE)
+    except OSError as error:
+        raise StorageFault(
+            f"{path} cannot be opened ({error.strerror}). Make it yours, or choose another --data-dir."
+        ) from error
+
+
+def _take(lock: int, *, patience: float) -> bool:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return True
+
+
+def _who_holds(data_dir: Path) -> str:
+    info = _announced(data_dir)
+    who = f"at {info.url} (pid {info.pid})" if info else "and is just starting"
+    return (
+        f"A server already works on the data folder {data_dir}, {who}. "
+        "Open that one, stop it first, or choose another --data-dir."
+    )
+
+
+def _announced(data_dir: Path) -> ServerInfo | None:
+    try:
+        return ServerInfo.model_validate_json((data_dir / SERVER_FILE).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None

@@ -1,0 +1,76 @@
+"""What takes room on the disk, under its own name: for `anycowork doctor` and `GET /storage`. Changes nothing."""
+
+from pathlib import Path
+
+from anycowork.config.settings import Settings
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+from anycowork.sandbox.cache_limits import UNWEIGHABLE, folder_size
+from anycowork.sandbox.stage import Staging
+
+
+@value
+class DiskShare:
+    """`bytes` is None where it cannot be told; `most` is its bound, and `setting` what sets that. Without one it grows with use."""
+
+    name: str
+    bytes: int | None
+    most: int | None = None
+    setting: str | None = None
+
+    def as_json(self) -> Json:
+        return {"name": self.name, "bytes": self.bytes, "most": self.most, "setting": self.setting}
+
+    def __str__(self) -> str:
+        bound = f" of {human_size(self.most)}" if self.most is not None else ""
+        return f"{self.name} {human_size(self.bytes)}{bound}"
+
+
+def disk_shares(settings: Settings, staging: Staging) -> list[DiskShare]:
+    """Blocking: every file of the data folder is looked at."""
+    return [
+        DiskShare("chats and records", _of_files(settings.database_path)),
+        DiskShare(
+            "checkpoints",
+            _weighed(settings.snapshots_folder),
+            settings.snapshot_quota_bytes,
+            "snapshot_quota_bytes",
+        ),
+        DiskShare("caches of commands", _sum(staging.caches()), settings.command_cache_bytes, "command_cache_bytes"),
+        DiskShare("changes put aside", _sum(staging.kept()), settings.kept_changes_bytes, "kept_changes_bytes"),
+        DiskShare("changes that wait for you", _sum(staging.held())),
+        DiskShare("local models", _weighed(settings.models_folder)),
+        DiskShare("plugins", _weighed(settings.plugins_folder)),
+    ]
+
+
+def disk_usage(settings: Settings, staging: Staging) -> list[Json]:
+    """The same for readers from outside."""
+    return [share.as_json() for share in disk_shares(settings, staging)]
+
+
+def human_size(bytes_: int | None) -> str:
+    if bytes_ is None:
+        return "?"
+    size, units = float(bytes_), iter(("bytes", "KB", "MB", "GB"))
+    unit = next(units)
+    while size >= 1024 and (larger := next(units, None)):
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if unit in ("bytes", "KB") else f"{size:.1f} {unit}"
+
+
+def _of_files(database: Path) -> int:
+    """The database with the log that it is written to first."""
+    found = (database.with_name(database.name + ending) for ending in ("", "-wal", "-shm"))
+    return sum(file.stat().st_size for file in found if file.is_file())
+
+
+def _sum(places: list[Path]) -> int | None:
+    weights = [_weighed(place) for place in places]
+    known = [weight for weight in weights if weight is not None]
+    return sum(known) if len(known) == len(weights) else None
+
+
+def _weighed(place: Path) -> int | None:
+    found = folder_size(place).bytes
+    return None if found >= UNWEIGHABLE else found

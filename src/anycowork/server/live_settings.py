@@ -1,0 +1,111 @@
+"""The settings in force: read by the rooms, changed by a person. What a setting means is said in settings.py."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from anycowork.config.loading import save_settings
+from anycowork.config.prices import cost_of, price_of
+from anycowork.config.settings import BadSettings, ProviderEntry, Settings
+from anycowork.domain.approvals import AskWhen
+from anycowork.domain.chats import Limits
+from anycowork.domain.messages import Json
+from anycowork.domain.metering import Price
+from anycowork.domain.model import Calling, ModelOptions
+from anycowork.domain.usage import ModelUsage
+from anycowork.providers.config import ProviderConfig, usual_context
+from anycowork.providers.discovery import from_environment
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.sandbox.toolchains import Toolchains
+from anycowork.server.sandbox_setup import SandboxSetup, visible_tools
+from anycowork.tools.plugins.manager import PluginManager
+from anycowork.workspace.paths import shown
+
+
+class LiveSettings:
+    """The settings in force. A change is stored, and holds from the next turn on."""
+
+    def __init__(
+        self, settings: Settings, providers: ProviderRegistry, contained: SandboxSetup, plugins: PluginManager
+    ) -> None:
+        self._settings = settings
+        self._providers = providers
+        self._contained = contained
+        self._plugins = plugins
+
+    async def shown(self) -> Json:
+        """With what is found, not set: what holds commands on this machine, and which plugins there are."""
+        found: list[JsonValue] = [*await asyncio.to_thread(self._plugins.report)]
+        return {**self._settings.public_dump(), "sandbox": self._contained.as_json(), "plugins_found": found}
+
+    def cost(self, used: ModelUsage) -> float | None:
+        """In US dollars; None where config.toml names no price."""
+        price = price_of(self._settings.providers, used.model)
+        if price is None:
+            return None
+        return cost_of(price, prompt=used.prompt, completion=used.completion, cached=used.cached)
+
+    def providers(self) -> tuple[ProviderEntry, ...]:
+        """Those that a person set up."""
+        return self._settings.providers
+
+    def limits(self) -> Limits:
+        now = self._settings
+        return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
+
+    def ask_when(self) -> AskWhen:
+        return AskWhen(self._settings.ask)
+
+    async def change(self, changes: Mapping[str, JsonValue]) -> Json:
+        """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""
+        changed = self._settings.changed(changes)
+        tools = await asyncio.to_thread(self._tools_of, changed) if "sandbox_paths" in changes else None
+        wanted, known = provider_configs(changed), provider_configs(self._settings)
+        save_settings(changed.data_dir, changes)
+        for gone in {config.name for config in known} - {config.name for config in wanted}:
+            self._providers.drop(gone)
+        for config in wanted:
+            if self._providers.get(config.name) != config:
+                self._providers.put(config)
+        self._providers.choose(changed.model)
+        self._settings = changed
+        if tools is not None and self._contained.sandbox is not None:
+            self._contained.sandbox.toolchains = tools
+        if "plugins" in changes:
+            await self._plugins.switch_on(changed.plugins)
+        return await self.shown()
+
+    @staticmethod
+    def _tools_of(settings: Settings) -> Toolchains:
+        """Raises: BadSettings for a folder that commands may not see."""
+        found = visible_tools(settings.data_dir, settings.sandbox_paths, os.environ)
+        for one in found.refused:
+            if one.named:
+                raise BadSettings(
+                    f"Commands may not see '{shown(one.path)}': {one.why}. Name a folder inside it, or another.",
+                    param="sandbox_paths",
+                )
+        return found
+
+
+def provider_configs(settings: Settings) -> list[ProviderConfig]:
+    """Those that the settings name, and those that the environment tells of."""
+    named = [
+        ProviderConfig(
+            name=entry.name,
+            kind=entry.kind,
+            base_url=entry.base_url,
+            api_key_env=entry.api_key_env,
+            models=entry.models,
+            context_tokens=entry.context_tokens or usual_context(entry.kind),
+            options=ModelOptions(calling=Calling(entry.calling), brief=entry.brief),
+            images=entry.images,
+            ca_file=None if entry.ca_file is None else str(entry.ca_file.expanduser()),
+            prices={model: Price(each.input, each.output, each.cached) for model, each in entry.prices.items()},
+        )
+        for entry in settings.providers
+    ]
+    names = {config.name for config in named}
+    return [*named, *(found for found in from_environment(os.environ) if found.name not in names)]

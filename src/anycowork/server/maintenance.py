@@ -1,0 +1,65 @@
+"""What a house that runs for years does now and then, so that it does not fill its disk: forgets what nobody needs any more."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from anycowork.checkpoints.snapshots import PackedSnapshots
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.times import written_time
+from anycowork.sandbox.stage import Staging
+from anycowork.store.sqlite.idempotency import SqliteIdempotency
+
+AFTER_THE_START = 60.0  # seconds
+EVERY_SECONDS = 3600.0
+RECEIPT_DAYS = 7  # so long a request that is sent again is known
+
+log = logging.getLogger(__name__)
+
+
+class Maintenance:
+    """One round when the start is over, one whenever something was deleted, and one every hour."""
+
+    def __init__(
+        self,
+        *,
+        receipts: SqliteIdempotency,
+        snapshots: PackedSnapshots,
+        staging: Staging,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._receipts = receipts
+        self._snapshots = snapshots
+        self._staging = staging
+        self._now = now
+        self._wanted = asyncio.Event()
+
+    def soon(self) -> None:
+        """Something was deleted: its bytes are given back in a while, and nobody waits for that."""
+        self._wanted.set()
+
+    async def keep_up(self) -> None:
+        """Until it is cancelled. What fails is said and tried again with the next round."""
+        await self._wanted_within(AFTER_THE_START)
+        while True:
+            self._wanted.clear()
+            try:
+                await self.round()
+            except (AnyCoworkError, OSError) as error:
+                log.warning("what is no longer needed could not be removed: %s", error)
+            await self._wanted_within(EVERY_SECONDS)
+
+    async def _wanted_within(self, seconds: float) -> None:
+        """Returns when a round is wanted, and after so long in any case."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wanted.wait()
+        except TimeoutError:
+            pass
+
+    async def round(self) -> None:
+        """Raises: StorageFault, OSError."""
+        await self._receipts.forget(before=written_time(self._now() - timedelta(days=RECEIPT_DAYS)))
+        await self._snapshots.forget_unneeded()
+        await asyncio.to_thread(self._staging.tidy, anew=True)

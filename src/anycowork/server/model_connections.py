@@ -1,0 +1,116 @@
+"""Connects model servers while the house runs: address and key are stored, tested by a real request, changed and removed."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue, SecretStr
+
+from anycowork.config.settings import ProviderEntry
+from anycowork.domain.errors import Conflict, NoSuchModel, NotFound, ProviderFault, RejectedRequest
+from anycowork.domain.messages import Json
+from anycowork.domain.model import ModelRequest, PromptMessage
+from anycowork.providers.model_list import AUTO, chat_model
+from anycowork.providers.presets import PRESETS
+from anycowork.providers.registry import ProviderRegistry
+from anycowork.server.live_settings import LiveSettings
+from anycowork.server.provider_keys import ProviderKeys
+
+TEST_SECONDS = 60.0
+_TEST = (PromptMessage("user", "Reply with the word OK."),)
+
+
+class ModelConnections:
+    """What a person does to model servers. Entries stand in config.toml, pasted keys in a file of their own."""
+
+    def __init__(self, live_settings: LiveSettings, registry: ProviderRegistry, keys: ProviderKeys) -> None:
+        self._live_settings, self._registry, self._keys = live_settings, registry, keys
+        self._alone = asyncio.Lock()
+
+    def presets(self) -> Sequence[Json]:
+        return [preset.to_json() for preset in PRESETS]
+
+    async def connect(self, entry: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
+        """Adds a server. Raises: Conflict if the name is taken; Invalid, StorageFault."""
+        name = str(entry["name"])
+        async with self._alone:
+            if self._own(name) is not None:
+                raise Conflict(f"There is a model server called '{name}'. Change that one, or choose another name.")
+            await self._store([*self._entries(), dict(entry)], name, key)
+        return self._described(name)
+
+    async def change(self, name: str, changes: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
+        """What is not named stays. Raises: NotFound, Conflict, Invalid, StorageFault."""
+        async with self._alone:
+            self._require_own(name)
+            entries = [{**entry, **changes} if entry["name"] == name else entry for entry in self._entries()]
+            await self._store(entries, name, key)
+        return self._described(name)
+
+    async def remove(self, name: str) -> None:
+        """With its key. Raises: NotFound, Conflict, StorageFault."""
+        async with self._alone:
+            self._require_own(name)
+            await self._live_settings.change({"providers": [each for each in self._entries() if each["name"] != name]})
+            await asyncio.to_thread(self._keys.remove, name)
+
+    async def models(self, name: str) -> list[str]:
+        """What the server lists now. Raises: NotFound, ProviderFault."""
+        config = self._registry.get(name)
+        if config is None:
+            raise NotFound("provider", name)
+        return await self._registry.list_models(name)
+
+    async def test(self, name: str) -> Json:
+        """Asks a model of this server for one word, and says in plain words how that went. Raises: NotFound."""
+        models: list[str] = []
+        try:
+            async with asyncio.timeout(TEST_SECONDS):
+                models = await self._listed(name)
+                answered = await self._ask(name, models)
+        except ProviderFault as fault:
+            return {"ok": False, "message": fault.message, "models": [*models]}
+        except TimeoutError:
+            return {"ok": False, "message": f"{name} did not answer within {TEST_SECONDS:g} s.", "models": [*models]}
+        return {"ok": True, "message": f"{answered} answered.", "models": [*models]}
+
+    async def _listed(self, name: str) -> list[str]:
+        """A server need not have a list. Raises: NotFound; ProviderFault where asking on is useless."""
+        try:
+            return await self.models(name)
+        except (RejectedRequest, NoSuchModel):
+            return []
+
+    async def _ask(self, name: str, models: Sequence[str]) -> str:
+        """The model that answered. Raises: ProviderFault."""
+        config = self._registry.get(name)
+        named = config.models[0] if config and config.models else chat_model(models) or AUTO
+        provider, model = self._registry.find(f"{name}/{named}")
+        async for _ in provider.answer(ModelRequest(model=model, messages=_TEST, purpose="test")):
+            pass  # to its end: only then it counts as answered
+        return model
+
+    async def _store(self, entries: list[Json], name: str, key: SecretStr | None) -> None:
+        """The entry first: a key without one is never asked for, an entry without its key says so."""
+        await self._live_settings.change({"providers": [*entries]})
+        if key is not None:
+            await asyncio.to_thread(self._keys.put, name, key)
+            self._registry.renew(name)
+
+    def _entries(self) -> list[Json]:
+        return [entry.model_dump(mode="json", exclude_defaults=True) for entry in self._live_settings.providers()]
+
+    def _own(self, name: str) -> ProviderEntry | None:
+        return next((entry for entry in self._live_settings.providers() if entry.name == name), None)
+
+    def _require_own(self, name: str) -> None:
+        if self._own(name) is not None:
+            return
+        if self._registry.get(name) is None:
+            raise NotFound("provider", name)
+        raise Conflict(
+            f"'{name}' was found by itself: through an environment variable, or because it runs on this machine. Connect it under "
+            "another name to change it here."
+        )
+
+    def _described(self, name: str) -> Json:
+        return next(each for each in self._registry.describe() if each["name"] == name)

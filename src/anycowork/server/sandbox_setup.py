@@ -1,0 +1,174 @@
+"""What holds commands and file tools on this machine: the sandbox if one really works, the level's name, and in plain words what it does not hold."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from anycowork.config.settings import Settings
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+from anycowork.sandbox.git_identity import git_identity
+from anycowork.sandbox.limits import can_count
+from anycowork.sandbox.sandbox import MOST_COPIED, Sandbox
+from anycowork.sandbox.stage import MOST_CACHED, MOST_KEPT, Layer, Staging
+from anycowork.sandbox.toolchains import Toolchains, find_toolchains
+from anycowork.sandbox.workspaces import home_folder
+from anycowork.server.machine import Bubblewrap, SandboxLevel, find_bubblewrap, inspect_kernel, sandbox_level
+from anycowork.workspace.landlock import Access
+from anycowork.workspace.landlock_threads import is_held
+
+STAGING_FOLDER = "staging"
+_ENFORCES = (
+    "a command sees the system and the listed tools read-only, its workspace, and a home and tmp of its own; nothing else of the machine",
+    "what it changes in the workspace is checked as a whole, then committed together or dropped",
+    "no network but to the hosts that the call names, through a proxy; no services of this machine, no signals to other processes",
+    "limits on time, output, processes, memory per process, and the size of a file",
+    "nothing of it is left running",
+)
+_FILES_HELD = "file tools work on threads that the kernel holds to what the role may do, in its workspace alone (not modes and times)"
+_FILES_NOT_HELD = (
+    "file tools are held by the server's own checks alone: this kernel has no Landlock, or does not let us use it"
+)
+_ALWAYS_MISSING = ("memory is limited for each process, not for all of a command's processes together",)
+_COPIED = (
+    "no overlay can be laid here ({why}), so a command works on a private copy of its workspace, which takes time and room; "
+    "in one of more than {most:,} bytes (command_copy_bytes) no command runs"
+)
+_SOMETIMES_COPIED = (
+    "a workspace with other mounts in it is copied for each command; in one of more than {most:,} bytes (command_copy_bytes) "
+    "no command runs then"
+)
+_UNCOUNTED = "the number of processes is not limited: the server runs as root, where only a cgroup could do that"
+_UNSANDBOXED = (
+    "commands run with the server's own rights: they can read and change whatever it can, and use the network",
+    "so each one asks first, only roles that may change everything run any, and nothing undoes what they did",
+)
+
+
+@value
+class SandboxSetup:
+    """`why` says what is missing where the level is not `full`, or commands need a copy of the workspace."""
+
+    level: SandboxLevel
+    staging: Staging
+    sandbox: Sandbox | None = None
+    why: str | None = None
+    enforces: tuple[str, ...] = ()
+    does_not: tuple[str, ...] = _UNSANDBOXED
+
+    @property
+    def layer(self) -> Layer | None:
+        """What commands write into; None where they write into the workspace itself."""
+        return self.sandbox.layer if self.sandbox else None
+
+    @property
+    def toolchains(self) -> Toolchains:
+        """What commands see besides the system and their workspace."""
+        return self.sandbox.toolchains if self.sandbox else Toolchains()
+
+    @property
+    def says(self) -> str:
+        if self.level is SandboxLevel.FULL:
+            where = "" if self.layer is Layer.OVERLAY else " on a private copy of the workspace"
+            return f"full: commands run in a sandbox{where}, and their changes are checked before they are kept"
+        return f"{self.level.value}: commands run with your own rights, and each one asks you first ({self.why})"
+
+    def as_json(self) -> Json:
+        return {
+            "level": self.level.value,
+            "layer": self.layer.value if self.layer else None,
+            "enforces": list(self.enforces),
+            "does_not": list(self.does_not),
+            "visible": list(self.toolchains.folders),
+            "hidden": list(self.toolchains.hidden),
+            "refused": [f"{one.path}: {one.why}" for one in self.toolchains.refused],
+        }
+
+
+@value
+class DiskBudgets:
+    """Bytes that commands may take: to be copied for one, in caches, and of changes that could not be made."""
+
+    copied: int = MOST_COPIED
+    cached: int = MOST_CACHED
+    kept: int = MOST_KEPT
+
+    @classmethod
+    def of(cls, settings: Settings) -> "DiskBudgets":
+        return cls(settings.command_copy_bytes, settings.command_cache_bytes, settings.kept_changes_bytes)
+
+
+USUAL_ROOM = DiskBudgets()
+
+
+@cache
+def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()) -> SandboxSetup:
+    """Tries the sandbox out as commands would use it, once. Blocking; makes the staging folder."""
+    bubblewrap = find_bubblewrap()
+    tools = visible_tools(data_dir, sandbox_paths, os.environ)
+    staging = Staging(
+        data_dir / STAGING_FOLDER,
+        most_cached=room.cached,
+        most_kept=room.kept,
+        gitconfig=git_identity(home_folder(), os.environ),
+    )
+    held, not_held = ((_FILES_HELD,), ()) if is_held(Access.REFER) else ((), (_FILES_NOT_HELD,))
+    sandbox, why = (
+        (None, "there is no bubblewrap") if bubblewrap is None else _tried(bubblewrap, staging, tools, room.copied)
+    )
+    if sandbox is None:
+        level = sandbox_level(inspect_kernel(), None)
+        return SandboxSetup(level, staging, why=why, enforces=held, does_not=(*_UNSANDBOXED, *not_held))
+    copied = _SOMETIMES_COPIED if sandbox.layer is Layer.OVERLAY else _COPIED
+    uncounted = os.geteuid() == 0 and not can_count()
+    does_not = (
+        *([_UNCOUNTED] if uncounted else []),
+        *_ALWAYS_MISSING,
+        copied.format(why=why, most=room.copied),
+        *not_held,
+    )
+    return SandboxSetup(SandboxLevel.FULL, staging, sandbox, why, enforces=(*_ENFORCES, *held), does_not=does_not)
+
+
+def _tried(
+    bubblewrap: Bubblewrap, staging: Staging, tools: Toolchains, copy_bytes: int
+) -> tuple[Sandbox | None, str | None]:
+    """The best sandbox that works, and why a better one does not."""
+    why: str | None = None if bubblewrap.overlay else "this bubblewrap does not know --overlay"
+    for layer in (Layer.OVERLAY, Layer.COPY) if bubblewrap.overlay else (Layer.COPY,):
+        sandbox = Sandbox(bubblewrap.path, staging, toolchains=tools, layer=layer, most_copied=copy_bytes)
+        failed = sandbox.trial()
+        if failed is None:
+            return sandbox, why
+        why = failed.splitlines()[-1][:300]
+    return None, why
+
+
+@contextmanager
+def try_sandbox(
+    data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()
+) -> Iterator[SandboxSetup]:
+    """For those who only want to know: leaves nothing behind where there is no data folder yet."""
+    if data_dir.is_dir():
+        yield set_up_sandbox(data_dir, room, sandbox_paths)
+        return
+    with tempfile.TemporaryDirectory(prefix="anycowork-") as folder:
+        yield set_up_sandbox(Path(folder), room, sandbox_paths)
+
+
+def visible_tools(data_dir: Path, named: Sequence[str], environ: Mapping[str, str]) -> Toolchains:
+    """What commands may see of the tools of whoever started the server. Blocking."""
+    return find_toolchains(
+        environ.get("PATH", ""), home=home_folder(), data_dir=data_dir, named=named, own=_own_python(data_dir)
+    )
+
+
+def _own_python(data_dir: Path) -> list[str]:
+    """The Python that runs us, where it is not the system's: environments in a workspace are often made with it."""
+    base = Path(sys.base_prefix).resolve()
+    holds_secrets = base in (Path("/"), home_folder().resolve()) or data_dir.resolve().is_relative_to(base)
+    return [] if holds_secrets or base.is_relative_to("/usr") else [str(base)]

@@ -1,0 +1,137 @@
+"""What the data folder and workspaces supply to the house, and which of it a person trusted. Reading the files is workspace/'s."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from anycowork.domain.errors import BadWorkspace, ContentChanged, NotFound
+from anycowork.domain.ports import SuppliedFile
+from anycowork.domain.roles import RoleDefinition
+from anycowork.permissions.roles import BadRoleFile, read_role_file
+from anycowork.store.sqlite.workspaces import SqliteWorkspaceRoots, WorkspaceRoot
+from anycowork.workspace.supplied_files import supplied_file, supplied_files
+
+log = logging.getLogger(__name__)
+WORKFLOWS = "workflows"
+OF_WORKSPACE = f".anycowork/{WORKFLOWS}"
+ENDING = ".md"
+INSTRUCTIONS = "AGENTS.md"
+ROLES = "roles"
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFile:
+    """One file of a workspace that needs a person's trust. `kind` says what it would be used as."""
+
+    workspace: str
+    path: str
+    sha256: str
+    trusted: bool
+    kind: str = "workflow"
+
+
+class TrustedFileStore:
+    """The `WorkflowFiles` and the `InstructionFiles` of the domain's ports, and what is trusted of them."""
+
+    def __init__(self, *, roots: SqliteWorkspaceRoots, data_dir: Path) -> None:
+        self._roots = roots
+        self._data_dir = data_dir
+
+    async def of_data_folder(self) -> Sequence[SuppliedFile]:
+        """A person put them there, so they are trusted."""
+        found = await asyncio.to_thread(supplied_files, str(self._data_dir), WORKFLOWS, ENDING)
+        return [replace(file, trusted=True) for file in found if not _is_for_people(file)]
+
+    async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
+        found = await asyncio.to_thread(supplied_files, workspace, OF_WORKSPACE, ENDING)
+        return await self._judged(workspace, [file for file in found if not _is_for_people(file)])
+
+    async def instructions(self, workspace: str) -> SuppliedFile | None:
+        found = await asyncio.to_thread(supplied_file, workspace, INSTRUCTIONS)
+        return (await self._judged(workspace, [found]))[0] if found is not None else None
+
+    async def in_root(self, root: str) -> Sequence[TrustedFile]:
+        """What a registered folder itself supplies; a chat's folder below it is asked for by its own."""
+        found = await self.instructions(root)
+        listed = [("instructions", found)] if found is not None else []
+        listed += [("workflow", file) for file in await self.of_workspace(root)]
+        return [
+            TrustedFile(root, file.path, file.sha256, file.trusted, kind)
+            for kind, file in listed
+            if file.text is not None
+        ]
+
+    async def require(self, folder: str, path: str, sha256: str | None) -> None:
+        """That trust can be given to this content, or for None taken back. Raises: NotFound, ContentChanged."""
+        if sha256 is None:
+            if not _holding(await self._roots.all(), Path(folder, path)):
+                raise NotFound("trusted file", str(Path(folder, path)))
+            return
+        found = await self.instructions(folder)
+        _require_content([*([found] if found else []), *await self.of_workspace(folder)], path, sha256)
+
+    async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
+        """Trusts exactly this content; None takes trust back, wherever it stands: a folder may have been registered since, nearer
+        than the one that held it then. Raises: BadWorkspace."""
+        roots, file = await self._roots.all(), Path(folder, path)
+        if sha256 is not None:
+            nearest = _nearest(roots, folder)
+            await self._roots.set_trust(nearest, str(file.relative_to(nearest)), sha256)
+            return
+        for root, key in _holding(roots, file):
+            await self._roots.set_trust(root, key, None)
+
+    async def _judged(self, workspace: str, found: Sequence[SuppliedFile]) -> list[SuppliedFile]:
+        trust = _trusted_hashes(await self._roots.all()) if found else {}
+        return [_judged(file, trust.get(Path(workspace, file.path))) for file in found]
+
+
+def _is_for_people(file: SuppliedFile) -> bool:
+    """What tells people about a folder of workflows is none itself."""
+    return Path(file.path).name == "README.md"
+
+
+def _judged(file: SuppliedFile, trusted: str | None) -> SuppliedFile:
+    if file.text is None or trusted is None:
+        return file
+    return replace(file, trusted=trusted == file.sha256, changed=trusted != file.sha256)
+
+
+def _require_content(files: Sequence[SuppliedFile], path: str, sha256: str) -> None:
+    found = next((file for file in files if file.path == path), None)
+    if found is None or found.text is None:
+        raise NotFound("workspace file", path)
+    if found.sha256 != sha256:
+        raise ContentChanged(
+            f"'{path}' is not what was shown (its hash is {found.sha256} now). Read it again, then trust it."
+        )
+
+
+def _trusted_hashes(roots: Sequence[WorkspaceRoot]) -> dict[Path, str]:
+    return {Path(root.root, path): str(hash_) for root in roots for path, hash_ in root.trust.items()}
+
+
+def _holding(roots: Sequence[WorkspaceRoot], file: Path) -> list[tuple[str, str]]:
+    """The roots that hold trust in this file, and the name that it has there."""
+    return [(root.root, key) for root in roots for key in root.trust if Path(root.root, key) == file]
+
+
+def _nearest(roots: Sequence[WorkspaceRoot], folder: str) -> str:
+    """The registered folder that holds this one. Raises: BadWorkspace."""
+    holding = [root.root for root in roots if Path(folder).is_relative_to(root.root)]
+    if not holding:
+        raise BadWorkspace(f"'{folder}' does not lie in a registered folder.", param="workspace")
+    return max(holding, key=len)
+
+
+def custom_roles(data_dir: Path) -> list[RoleDefinition]:
+    """Those of the data folder. A bad file is said in the log and left out; the others still load. Blocking."""
+    folder, roles = data_dir / ROLES, []
+    for file in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
+        try:
+            roles.append(read_role_file(file.name, file.read_text("utf-8")))
+        except (BadRoleFile, OSError, UnicodeDecodeError) as error:
+            log.error("role file left out: %s", error)
+    return roles

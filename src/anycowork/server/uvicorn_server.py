@@ -1,0 +1,153 @@
+"""Listens and serves an ASGI app until told to end. Knows sockets, signals and uvicorn; nothing of what is served."""
+
+import asyncio
+import errno
+import gc
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from anycowork.domain.errors import Conflict
+from anycowork.domain.values import value
+from anycowork.server.connection import KEEP_ALIVE_SECONDS, Connection
+
+_TICK_SECONDS = 1.0  # the Date header is as old as that
+
+
+class CannotListen(Conflict):
+    code = "cannot_listen"
+
+
+@value
+class ListenAddress:
+    """Where to listen (port 0: any free one), and how many seconds open requests get when the end comes."""
+
+    host: str
+    port: int
+    grace_seconds: float
+
+
+async def serve_app(
+    app: ASGIApp, place: ListenAddress, *, stopping: asyncio.Event, ready: Callable[[int], None], heed_signals: bool
+) -> None:
+    """Serves until `stopping` is set, or, if it heeds them, until a signal ends it; `ready` is told the port. Raises: CannotListen."""
+    listener = _listen(place)
+    server = _Server(_config(app, place))
+    with _signals(server, stopping) if heed_signals else _nothing():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(server.serve(sockets=[listener]))
+            try:
+                await server.answering.wait()
+                ready(listener.getsockname()[1])
+                await stopping.wait()
+            finally:
+                stopping.set()
+                server.end()
+
+
+def tune_gc() -> None:
+    """What the start made stays for good and need not be looked through again; what work makes dies young, and is looked for less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
+    gc.enable()  # a start has better things to do
+
+
+def _config(app: ASGIApp, place: ListenAddress) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,  # it would write tokens of the query into the log
+        server_header=False,
+        http=Connection,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        lifespan="off",
+        proxy_headers=False,  # whoever sends `X-Forwarded-For` would choose whose guesses are slowed down
+        ws="none",
+        timeout_graceful_shutdown=max(1, int(place.grace_seconds)),
+    )
+
+
+class _Server(uvicorn.Server):
+    """Says when it answers, and leaves the signals to us: uvicorn would raise them again before the house is closed."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.answering = asyncio.Event()
+        self._told_to_end = asyncio.Event()
+
+    def end(self) -> None:
+        self.should_exit = True
+        self._told_to_end.set()
+
+    async def main_loop(self) -> None:
+        """Uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the time once a second."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._told_to_end.wait()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.answering.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _listen(place: ListenAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        return socket.create_server((place.host, place.port), family=family, backlog=2048)
+    except OSError as error:
+        raise CannotListen(_cannot_listen(place, error)) from error
+
+
+_NOT_OURS = {errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL}
+
+
+def _cannot_listen(place: ListenAddress, error: OSError) -> str:
+    if error.errno in _NOT_OURS:
+        return f"'{place.host}' is no address of this machine, so nothing can listen there. Name another with --host."
+    way_out = "Choose another with --port, or 0 for any."
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {place.port} on {place.host} is in use by another program. {way_out}"
+    if error.errno == errno.EACCES:
+        return f"Port {place.port} on {place.host} is kept for the system's own services. {way_out}"
+    return f"Port {place.port} on {place.host} cannot be used ({os.strerror(error.errno or 0)}). {way_out}"
+
+
+@contextmanager
+def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop = asyncio.get_running_loop()
+
+    def told() -> None:
+        if stopping.is_set():
+            server.force_exit = True  # told twice: open requests are not waited for
+        stopping.set()
+
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else it was started with nohup
+        numbers.append(signal.SIGHUP)  # its terminal was closed
+    for number in numbers:
+        loop.add_signal_handler(number, told)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield

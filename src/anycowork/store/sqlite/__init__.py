@@ -1,0 +1,1 @@
+"""The store on SQLite: one writer that commits in groups, readers of their own, plain SQL."""

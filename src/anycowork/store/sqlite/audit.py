@@ -1,0 +1,88 @@
+"""The audit chain as the records table holds it: read in pages, and verified without anything else of the house running."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, HeadEvent, Link, verify
+from anycowork.domain.errors import StorageFault
+from anycowork.store.sqlite.connection import connect_to_read
+
+Connection = sqlite3.Connection
+_PAGE = 500
+_NO_END = 2**62
+
+
+@contextmanager
+def opened_to_read(path: Path) -> Iterator[Connection]:
+    """The database as it is at this moment, also beside a running server. Raises: StorageFault."""
+    if not path.is_file():
+        raise StorageFault(f"There is no database '{path}'. Name the data folder with --data-dir.")
+    try:
+        with closing(connect_to_read(path)) as connection:
+            connection.execute("BEGIN")
+            yield connection
+    except sqlite3.Error as error:
+        raise StorageFault(f"The database '{path}' cannot be read ({error}).") from error
+
+
+def chat_ids(connection: Connection) -> list[str]:
+    """Every chat that has a row or a record: a removed row must not hide its records."""
+    rows = connection.execute("SELECT id FROM chats UNION SELECT DISTINCT chat_id FROM records ORDER BY 1")
+    return [row[0] for row in rows]
+
+
+def end_of(connection: Connection, chat_id: str) -> ChainEnd | None:
+    row = connection.execute(
+        "SELECT chain, (SELECT MAX(seq) FROM records WHERE chat_id = chats.id AND message_id IS NULL) FROM chats WHERE id = ?",
+        (chat_id,),
+    ).fetchone()
+    return None if row is None else ChainEnd(str(row[0]), int(row[1] or 0))
+
+
+def links_after(connection: Connection, chat_id: str, seq: int, *, up_to: int = _NO_END, limit: int) -> list[Link]:
+    rows = connection.execute(
+        "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (chat_id, seq, up_to, limit),
+    )
+    # Whoever tampers with a database may leave text where bytes were.
+    return [
+        Link(seq, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
+        for seq, body, hash_, type_ in rows
+    ]
+
+
+def verify_chat(connection: Connection, chat_id: str, head: ChainHead | None = None) -> BrokenChain | None:
+    """None if every record of the chat is there and as it was written. `head` is what a second place remembers of its chain."""
+    end = end_of(connection, chat_id)
+    if end is None:
+        return BrokenChain(0, "the chat itself is missing")
+    return verify(_all_links(connection, chat_id), end=end.hash) or _behind(connection, head)
+
+
+def heads_were_begun(connection: Connection) -> bool:
+    """Whether there must be a file of heads."""
+    try:
+        return bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
+    except sqlite3.OperationalError:
+        return False  # a database of an earlier release that was not opened by this one yet
+
+
+def _behind(connection: Connection, head: ChainHead | None) -> BrokenChain | None:
+    """What was once the end of the chain must be a part of it."""
+    if head is None or head.event is not HeadEvent.ADVANCED or not head.seq:
+        return None
+    row = connection.execute(
+        "SELECT hash FROM records WHERE chat_id = ? AND seq = ? AND message_id IS NULL", (head.chat_id, head.seq)
+    ).fetchone()
+    if row is not None and row[0] == head.hash:
+        return None
+    return BrokenChain(head.seq, f"the chain once reached this record, at {head.at}, and no longer does")
+
+
+def _all_links(connection: Connection, chat_id: str) -> Iterator[Link]:
+    seq = 0
+    while page := links_after(connection, chat_id, seq, limit=_PAGE):
+        yield from page
+        seq = page[-1].seq

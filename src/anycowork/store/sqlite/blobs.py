@@ -1,0 +1,29 @@
+"""The blobs table: content by its hash, kept once."""
+
+import sqlite3
+from hashlib import sha256
+
+from anycowork.store.sqlite.writer import Writer
+
+
+class Blobs:
+    def __init__(self, reader: sqlite3.Connection, writer: Writer) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def put(self, data: bytes) -> str:
+        """Returns the content's SHA-256, when it is durable."""
+        hash_ = sha256(data).hexdigest()
+        await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO blobs (hash, size, data) VALUES (?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+                    (hash_, len(data), data),
+                ).rowcount
+            )
+        )
+        return hash_
+
+    async def get(self, hash_: str) -> bytes | None:
+        row = self._reader.execute("SELECT data FROM blobs WHERE hash = ?", (hash_,)).fetchone()
+        return None if row is None else bytes(row[0])

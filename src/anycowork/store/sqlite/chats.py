@@ -1,0 +1,191 @@
+"""The chats table: configuration, state, and where a chat's numbers and its chain stand."""
+
+import sqlite3
+from collections.abc import Collection
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from anycowork.domain.chats import Chat, ChatConfig, ChatState
+from anycowork.domain.errors import Conflict, Invalid
+from anycowork.domain.journal import AddChat, RequireState, SetChat
+from anycowork.store.sqlite import calls, messages, records
+from anycowork.store.sqlite.columns import from_json_text, to_json_text
+
+Connection = sqlite3.Connection
+
+_FIELDS = "id, title, workspace, config, state, extra, created_at, updated_at"
+
+
+def add(connection: Connection, write: AddChat, *, import_hash: str | None = None) -> None:
+    chat = write.chat
+    connection.execute(
+        "INSERT INTO chats (id, title, title_folded, workspace, config, state, next_seq, extra, import_hash, created_by, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)",
+        (
+            chat.id,
+            chat.title,
+            chat.title.casefold(),
+            chat.workspace,
+            to_json_text(chat.config.to_json()),
+            chat.state.value,
+            to_json_text(chat.extra),
+            import_hash,
+            write.principal,
+            chat.created_at,
+            chat.updated_at or chat.created_at,
+        ),
+    )
+
+
+def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
+    """Rewrites the whole row, so that a configuration read with defaults is saved with them."""
+    chat = find(connection, chat_id)
+    if chat is None:  # the change as a whole finds that out, and is refused
+        return
+    changed = replace(
+        chat,
+        state=write.state or chat.state,
+        config=chat.config
+        if write.config is None
+        else replace(write.config, extra={**chat.config.extra, **write.config.extra}),
+        title=chat.title if write.title is None else write.title,
+    )
+    connection.execute(
+        "UPDATE chats SET title = ?, title_folded = ?, config = ?, state = ? WHERE id = ?",
+        (changed.title, changed.title.casefold(), to_json_text(changed.config.to_json()), changed.state.value, chat_id),
+    )
+
+
+_ROWS_OF_A_CHAT = ("turns", "approvals", "questions", "plans", "rules", "usage", "snapshots", "workflow_runs")
+
+
+def remove(connection: Connection, chat_id: str) -> None:
+    hashes = messages.remove_of_chat(connection, chat_id)
+    records.remove_of_chat(connection, chat_id)
+    calls.remove_of_chat(connection, chat_id)
+    for table in _ROWS_OF_A_CHAT:
+        connection.execute(f"DELETE FROM {table} WHERE chat_id = ?", (chat_id,))
+    connection.execute("DELETE FROM chats WHERE id = ?", (chat_id,))
+    for hash_ in hashes:
+        messages.remove_unnamed_image(connection, hash_)
+
+
+def require_state(connection: Connection, chat_id: str, write: RequireState) -> None:
+    row = connection.execute("SELECT state FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    if row is not None and ChatState(row[0]) not in write.states:
+        raise write.error
+
+
+def chain(connection: Connection, chat_id: str) -> str | None:
+    """The end of the chat's chain; None if there is no such chat."""
+    row = connection.execute("SELECT chain FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+class End(NamedTuple):
+    """Where a chat's numbers and its chain stand from now on, and where the chain stood. `at` None leaves `updated_at` as it is."""
+
+    next_seq: int
+    chain: str
+    at: str | None
+    chat_id: str
+    before: str
+
+
+def advance(connection: Connection, ends: Collection[End]) -> None:
+    """Raises: Conflict if a chain does not end where it was thought to, or a chat is gone."""
+    moved = [end for end in ends if end.at is not None]
+    still = [(next_seq, chain, chat_id, before) for next_seq, chain, at, chat_id, before in ends if at is None]
+    advanced = 0
+    if moved:
+        statement = "UPDATE chats SET next_seq = ?, chain = ?, updated_at = ? WHERE id = ? AND chain = ?"
+        advanced += connection.executemany(statement, moved).rowcount
+    if still:
+        statement = "UPDATE chats SET next_seq = ?, chain = ? WHERE id = ? AND chain = ?"  # no index holds these
+        advanced += connection.executemany(statement, still).rowcount
+    if advanced != len(ends):
+        raise Conflict("A chat was changed by another program while this was written. Try again.")
+
+
+def advance_numbers(connection: Connection, chat_id: str, next_seq: int) -> bool:
+    """False if there is no such chat."""
+    return connection.execute("UPDATE chats SET next_seq = ? WHERE id = ?", (next_seq, chat_id)).rowcount == 1
+
+
+def skip_numbers(connection: Connection, count: int) -> None:
+    """For chats that may have shown numbers which never reached the disk."""
+    connection.execute("UPDATE chats SET next_seq = next_seq + ? WHERE state <> 'idle'", (count,))
+
+
+def next_seq(connection: Connection, chat_id: str) -> int:
+    row = connection.execute("SELECT next_seq FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return 1 if row is None else int(row[0])
+
+
+def find(connection: Connection, chat_id: str) -> Chat | None:
+    row = connection.execute(f"SELECT {_FIELDS} FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _chat(row)
+
+
+def config_of(connection: Connection, chat_id: str) -> ChatConfig | None:
+    row = connection.execute("SELECT config FROM chats WHERE id = ?", (chat_id,)).fetchone()
+    return None if row is None else _config_in(row[0])
+
+
+@lru_cache(maxsize=256)
+def _config_in(config: str) -> ChatConfig:
+    """Asked before every call, and nearly always of the same few configurations."""
+    return ChatConfig.from_stored(from_json_text(config))
+
+
+def imported(connection: Connection, import_hash: str) -> bool:
+    return connection.execute("SELECT id FROM chats WHERE import_hash = ?", (import_hash,)).fetchone() is not None
+
+
+def page(
+    connection: Connection, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState] = ()
+) -> tuple[list[Chat], str | None]:
+    """Newest updated first; `q` is looked for in the titles, whatever its case. With `states`, those in one of them alone."""
+    clauses, values, order = ["1 = 1"], list[str | int](), "updated_at"
+    if cursor is not None:
+        clauses.append("(updated_at, id) < (?, ?)")
+        values += _read_cursor(cursor)
+    if q:
+        clauses.append("title_folded LIKE ? ESCAPE '\\'")
+        values.append(f"%{_escaped(q.casefold())}%")
+    if states:
+        clauses.append(f"state IN ({', '.join('?' for _ in states)})")
+        values += [state.value for state in states]
+        order = "+updated_at"  # few are found among many: walking the table once beats the order's index sevenfold
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+    chats = [_chat(row) for row in rows[:limit]]
+    return chats, f"{chats[-1].updated_at}~{chats[-1].id}" if len(rows) > limit else None
+
+
+def _read_cursor(cursor: str) -> tuple[str, str]:
+    updated_at, mark, chat_id = cursor.partition("~")
+    if not mark:
+        raise Invalid(f"'{cursor}' is not a cursor. Send the 'next' of the page before.", param="cursor")
+    return updated_at, chat_id
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _chat(row: tuple[str, ...]) -> Chat:
+    id_, title, workspace, config, state, extra, created_at, updated_at = row
+    return Chat(
+        id=id_,
+        title=title,
+        workspace=workspace,
+        config=ChatConfig.from_stored(from_json_text(config)),
+        state=ChatState(state),
+        created_at=created_at,
+        updated_at=updated_at,
+        extra=from_json_text(extra),
+    )

@@ -1,0 +1,24 @@
+"""How a JSON value stands in a TEXT column."""
+
+import msgspec
+
+from anycowork.domain.messages import Json
+
+_as_object = msgspec.json.Decoder(dict)
+
+
+def to_json_text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def to_json_text_or_null(value: object | None) -> str | None:
+    return None if value is None else to_json_text(value)
+
+
+def from_json_text(text: str | bytes) -> Json:
+    found: Json = _as_object.decode(text)
+    return found
+
+
+def from_json_text_or_none(text: str | bytes | None) -> Json | None:
+    return None if text is None else from_json_text(text)

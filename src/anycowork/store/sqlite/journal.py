@@ -1,0 +1,263 @@
+"""The journal: numbers a change, has it made durable, then shows its events. Deltas are shown first and made durable in pieces."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+
+from anycowork.domain.chats import Turn
+from anycowork.domain.errors import StorageFault
+from anycowork.domain.events import EventType, NewEvent, Record
+from anycowork.domain.journal import (
+    AddChat,
+    Change,
+    Compact,
+    RemoveChat,
+    RequireLease,
+    RequireNoDenial,
+    Reserve,
+    SetChat,
+    Spend,
+    Write,
+)
+from anycowork.domain.messages import Json, Message, Speaker
+from anycowork.domain.ports import Clock
+from anycowork.domain.rules import Rule
+from anycowork.domain.snapshots import Snapshot
+from anycowork.domain.tools import Call
+from anycowork.store.sqlite import messages
+from anycowork.store.sqlite.change_writer import ChangeWriter, Numbered
+from anycowork.store.sqlite.chat_sequencer import ChatSequence, ChatSequencer
+from anycowork.store.sqlite.delta_buffer import DeltaBuffer, DeltaPiece, DroppedDeltas, StreamDelta
+from anycowork.store.sqlite.envelopes import encoded, encoded_message
+from anycowork.store.sqlite.records import RecordRow
+from anycowork.store.sqlite.turns import Running
+from anycowork.store.sqlite.writer import UncancellableFuture, WriteDone, WriteFailed, Writer
+
+FLUSH_SECONDS = 0.1
+RETRY_SECONDS = 1.0
+
+# Names for what a nested function takes: written out there, these would be put together anew at every write.
+Placed = WriteDone[int] | WriteFailed
+Kept = WriteDone[None] | WriteFailed
+
+log = logging.getLogger(__name__)
+_OF_A_STEP = frozenset({Message, Turn, Call, Reserve, Spend, Compact, RequireLease, RequireNoDenial, Snapshot})
+_REMEMBERED = frozenset({Turn, AddChat, SetChat, Rule, RemoveChat})
+_DROPPING = frozenset({Compact, RemoveChat})
+
+
+class SqliteJournal:
+    """The `Journal` of the domain's ports. Belongs to one event loop; `publish` is called on it, per chat in ascending order,
+    and `chats_changed` when a chat was added, removed, or has another title or configuration."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        change_writer: ChangeWriter,
+        lines: ChatSequencer,
+        pieces: DeltaBuffer,
+        running: Running,
+        clock: Clock,
+        publish: Callable[[Record], None],
+        rules_changed: Callable[[], None],
+        chats_changed: Callable[[], None],
+    ) -> None:
+        self._writer = writer
+        self._change_writer = change_writer
+        self._lines = lines
+        self._pieces = pieces
+        self._running = running
+        self._clock = clock
+        self._publish = publish
+        self._rules_changed = rules_changed
+        self._chats_changed = chats_changed
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def write(self, *changes: Change) -> None:
+        await self.submit_change(*changes)
+
+    def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
+        line = self._lines.of(changes[0].chat_id)
+        numbered = self._number(changes, line)
+        place = line.hold(numbered.first_seq)
+        drops = self._drop_pieces(numbered)
+        known: UncancellableFuture[None] = UncancellableFuture()
+
+        def settle(outcome: Placed) -> None:
+            if isinstance(outcome, WriteFailed):
+                known.settle(outcome)
+                self._take_back(drops)
+                line.settle(place, _show_nothing)
+                return
+            known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
+            self._keep_up_with(numbered, drops)
+            line.settle(place, partial(self._show_all, numbered.entries, outcome.value))
+
+        self._writer.submit_part(self._change_writer.write, numbered, settle)
+        return known
+
+    def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
+        line = self._lines.of(chat_id)
+        delta = StreamDelta(
+            chat_id,
+            turn_id,
+            message_id,
+            kind,
+            offset,
+            text,
+            seq=line.take(1),
+            id=self._clock.new_id(),
+            at=self._clock.now(),
+        )
+        line.show(delta.seq, partial(self._show_delta, delta, delta.record()))
+
+    def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
+        line = self._lines.of(chat_id)
+        seq = line.take(1)
+        body: Json = {"message_id": message_id, "offset": offset, "text": text}
+        draft = NewEvent(EventType.TEXT_DELTA, body, turn_id=turn_id, call_id=call_id)
+        at, record_id = self._clock.now(), self._clock.new_id()
+        shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
+        line.show(seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0)))
+
+    async def aclose(self) -> None:
+        """Returns when all that was written and said is durable. Raises: StorageFault if some of it is not."""
+        try:
+            await self._writer.run(_nothing)  # text that waits for an earlier write is shown by then
+            await self._flush()
+        finally:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+
+    # --- numbering
+
+    def _number(self, changes: Sequence[Change], line: ChatSequence) -> Numbered:
+        chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), line.next_seq, self._clock.new_id
+        entries: list[RecordRow] = []
+        places: list[messages.Row] = []
+        step = True
+        for change in changes:
+            who, why = change.principal, change.cause
+            step = step and _OF_A_STEP.issuperset(map(type, change.writes))
+            for write in change.writes:
+                if type(write) is Message:
+                    step = step and write.role is not Speaker.USER
+                    seq = line.take(1)
+                    places.append((write.id, chat_id, seq))
+                    body = encoded_message(write, seq=seq, record_id=new_id(), at=at, principal=who, cause=why)
+                    entries.append(RecordRow(chat_id, seq, EventType.MESSAGE, body))
+            for draft in change.events:
+                seq = line.take(1)
+                body = encoded(draft, seq=seq, record_id=new_id(), chat_id=chat_id, at=at, principal=who, cause=why)
+                entries.append(RecordRow(chat_id, seq, draft.type, body))
+        if not entries:
+            line.take(1)  # rows are ordered by the number of what brought them, so there must be one
+        writes = changes[0].writes if len(changes) == 1 else tuple(chain.from_iterable(one.writes for one in changes))
+        return Numbered(chat_id, writes, tuple(entries), tuple(places), first, line.next_seq, at, step)
+
+    # --- showing
+
+    def _show_all(self, entries: tuple[RecordRow, ...], position: int) -> None:
+        for place, entry in enumerate(entries, position):
+            self._publish(entry.at(place))
+
+    def _show_delta(self, delta: StreamDelta, record: Record) -> None:
+        self._publish(record)
+        if self._pieces.add(delta):
+            self._make_durable(self._pieces.take_off(open_too=False))
+        elif self._timer is None:
+            self._flush_in(FLUSH_SECONDS)
+
+    # --- pieces of deltas
+
+    async def _flush(self) -> None:
+        known: UncancellableFuture[None] = UncancellableFuture()
+        self._make_durable(self._pieces.take_off(open_too=True), known.settle)
+        await known
+
+    def _flush_in(self, seconds: float) -> None:
+        if not self._closed:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._timer = None
+        self._make_durable(self._pieces.take_off(open_too=True))
+
+    def _make_durable(self, pieces: list[DeltaPiece], then: Callable[[Kept], None] | None = None) -> None:
+        next_seqs = {chat_id: self._lines.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}}
+
+        def settle(outcome: Kept) -> None:
+            self._land(pieces, outcome)
+            if then is not None:
+                then(outcome)
+
+        entries = [piece.entry() for piece in pieces]
+        self._writer.submit(partial(self._change_writer.write_pieces, entries=entries, next_seqs=next_seqs), settle)
+
+    def _land(self, pieces: list[DeltaPiece], outcome: Kept) -> None:
+        match outcome:
+            case WriteDone():
+                self._pieces.land(pieces, durable=True)
+            case WriteFailed(StorageFault()):
+                self._pieces.land(pieces, durable=False)
+                if self._timer is None:
+                    self._flush_in(RETRY_SECONDS)
+            case WriteFailed(error):
+                # Trying again would fail again. The readers have seen it, and the whole message is still to come.
+                self._pieces.land(pieces, durable=True)
+                log.error("%d pieces of text could not be kept: %s", len(pieces), error)
+
+    def _drop_pieces(self, numbered: Numbered) -> list[DroppedDeltas]:
+        drops: list[DroppedDeltas] = []
+        if _DROPPING.isdisjoint(map(type, numbered.writes)):  # as nearly always
+            return drops
+        for write in numbered.writes:
+            if isinstance(write, Compact):
+                drops.append(self._pieces.drop(numbered.chat_id, write.message_id))
+            elif isinstance(write, RemoveChat):
+                drops.append(self._pieces.drop(numbered.chat_id))
+        return drops
+
+    def _keep_up_with(self, numbered: Numbered, drops: list[DroppedDeltas]) -> None:
+        """What is kept in memory becomes what the disk has."""
+        for drop in drops:
+            self._pieces.finish(drop)
+        for write in numbered.writes:
+            if type(write) in _REMEMBERED:
+                self._remember(numbered.chat_id, write)
+
+    def _remember(self, chat_id: str, write: Write) -> None:
+        if isinstance(write, Turn):
+            self._running.saw(write)
+        elif isinstance(write, SetChat):
+            self._running.forget_config(chat_id)
+            if write.title is not None or write.config is not None:
+                self._chats_changed()
+        elif isinstance(write, AddChat):
+            self._chats_changed()
+        elif isinstance(write, Rule):
+            self._rules_changed()
+        elif isinstance(write, RemoveChat):
+            self._lines.forget(chat_id)
+            self._running.forget(chat_id)
+            self._rules_changed()
+            self._chats_changed()
+
+    def _take_back(self, drops: list[DroppedDeltas]) -> None:
+        for drop in drops:
+            self._pieces.take_back(drop)
+        if drops and self._timer is None:
+            self._flush_in(FLUSH_SECONDS)
+
+
+def _show_nothing() -> None:
+    """A change that was not written leaves a gap in the numbers."""
+
+
+def _nothing(connection: sqlite3.Connection) -> None:
+    """Durable when everything before it is."""

@@ -1,0 +1,82 @@
+"""The principals table: who holds a key. Only the key's hash is kept."""
+
+import sqlite3
+
+from anycowork.domain.metering import KeyLimits
+from anycowork.domain.ports import Clock
+from anycowork.domain.principals import Principal, PrincipalKind
+from anycowork.domain.values import value
+from anycowork.store.sqlite.columns import to_json_text
+from anycowork.store.sqlite.ledger import read_limits, write_limits
+from anycowork.store.sqlite.writer import Writer
+
+
+@value
+class StoredKeyHolder:
+    principal: Principal
+    created_at: str
+    revoked_at: str | None
+    limits: KeyLimits
+
+
+class SqlitePrincipals:
+    def __init__(self, reader: sqlite3.Connection, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+        self._known: dict[str, Principal] = {}  # by hash: asked for with every request; only what is valid stands here
+
+    async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
+        """When it was added. Raises: Conflict if the id or the key is there already."""
+        created_at = self._clock.now()
+        values = (
+            principal.id,
+            principal.kind.value,
+            principal.name,
+            to_json_text(sorted(principal.scopes)),
+            key_hash,
+            created_at,
+            write_limits(limits or KeyLimits()),
+        )
+        await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO principals (id, kind, name, scopes, key_hash, created_at, limits) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    values,
+                ).rowcount
+            )
+        )
+        return created_at
+
+    async def find(self, key_hash: str) -> Principal | None:
+        """Whoever holds this key; None if there is no such key or it was revoked."""
+        known = self._known.get(key_hash)
+        if known is not None:
+            return known
+        row = self._reader.execute(
+            "SELECT id, kind, name FROM principals WHERE key_hash = ? AND revoked_at IS NULL", (key_hash,)
+        ).fetchone()
+        if row is None:
+            return None
+        return self._known.setdefault(key_hash, Principal(row[0], PrincipalKind(row[1]), row[2]))
+
+    async def all(self) -> list[StoredKeyHolder]:
+        rows = self._reader.execute("SELECT id, kind, name, created_at, revoked_at, limits FROM principals ORDER BY id")
+        return [
+            StoredKeyHolder(Principal(row[0], PrincipalKind(row[1]), row[2]), row[3], row[4], read_limits(row[5]))
+            for row in rows
+        ]
+
+    async def revoke(self, principal_id: str) -> bool:
+        """False if there is no such principal, or it was revoked before."""
+        values = (self._clock.now(), principal_id)
+        self._known.clear()
+        changed = await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "UPDATE principals SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", values
+                ).rowcount
+            )
+        )
+        self._known.clear()  # whoever was looked up meanwhile was still valid then
+        return changed == 1

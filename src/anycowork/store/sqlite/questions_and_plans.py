@@ -1,0 +1,107 @@
+"""The questions and plans tables: what waits for a person's word, and the word."""
+
+import sqlite3
+
+from anycowork.domain.approvals import PlanRow, PlanState, QuestionRow, QuestionState
+from anycowork.domain.errors import AlreadyAnswered, NotFound, PlanAlreadyApproved, PlanSuperseded
+from anycowork.domain.journal import ApprovePlan, SettleQuestion
+from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text, to_json_text_or_null
+
+Connection = sqlite3.Connection
+_PLAN = "message_id, chat_id, state, approved, approved_by, turn_id"
+
+
+def add_question(connection: Connection, question: QuestionRow) -> None:
+    connection.execute(
+        "INSERT INTO questions (message_id, chat_id, turn_id, state, answer, answered_by) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            question.message_id,
+            question.chat_id,
+            question.turn_id,
+            question.state.value,
+            to_json_text_or_null(question.answer),
+            question.answered_by,
+        ),
+    )
+
+
+def settle_question(connection: Connection, chat_id: str, write: SettleQuestion) -> None:
+    settled = connection.execute(
+        "UPDATE questions SET state = ?, answer = ?, answered_by = ? WHERE message_id = ? AND chat_id = ? AND state = 'open'",
+        (write.state.value, to_json_text_or_null(write.answer), write.answered_by, write.message_id, chat_id),
+    )
+    if settled.rowcount == 1:
+        return
+    row = connection.execute(
+        "SELECT state FROM questions WHERE message_id = ? AND chat_id = ?", (write.message_id, chat_id)
+    ).fetchone()
+    if row is None:
+        raise NotFound("question", write.message_id)
+    raise AlreadyAnswered(f"Question '{write.message_id}' is already {row[0]}. Reload the chat to see the answer.")
+
+
+def question(connection: Connection, message_id: str) -> QuestionRow | None:
+    return _question(connection, "message_id = ?", message_id)
+
+
+def open_question(connection: Connection, chat_id: str) -> QuestionRow | None:
+    return _question(connection, "chat_id = ? AND state = 'open'", chat_id)
+
+
+def _question(connection: Connection, where: str, value: str) -> QuestionRow | None:
+    row = connection.execute(
+        f"SELECT message_id, chat_id, turn_id, state, answer, answered_by FROM questions WHERE {where}", (value,)
+    ).fetchone()
+    if row is None:
+        return None
+    return QuestionRow(row[0], row[1], row[2], QuestionState(row[3]), from_json_text_or_none(row[4]), row[5])
+
+
+def add_plan(connection: Connection, plan: PlanRow) -> None:
+    """The newest plan is the one that stands: older open ones are superseded."""
+    connection.execute("UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,))
+    connection.execute(
+        "INSERT INTO plans (message_id, chat_id, state, approved, approved_by, turn_id) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            plan.message_id,
+            plan.chat_id,
+            plan.state.value,
+            to_json_text_or_null(plan.approved),
+            plan.approved_by,
+            plan.turn_id,
+        ),
+    )
+
+
+def approve_plan(connection: Connection, chat_id: str, write: ApprovePlan) -> None:
+    approved = connection.execute(
+        "UPDATE plans SET state = 'approved', approved = ?, approved_by = ?, turn_id = ? WHERE message_id = ? AND chat_id = ? AND state = 'open'",
+        (to_json_text(write.approved), write.approved_by, write.turn_id, write.message_id, chat_id),
+    )
+    if approved.rowcount == 1:
+        return
+    row = connection.execute(
+        "SELECT state FROM plans WHERE message_id = ? AND chat_id = ?", (write.message_id, chat_id)
+    ).fetchone()
+    if row is None:
+        raise NotFound("plan", write.message_id)
+    if PlanState(row[0]) is PlanState.SUPERSEDED:
+        raise PlanSuperseded(
+            f"Plan '{write.message_id}' is outdated: a newer plan stands in its place. Approve that one."
+        )
+    raise PlanAlreadyApproved(f"Plan '{write.message_id}' is already approved. Its run is in the chat.")
+
+
+def plan(connection: Connection, message_id: str) -> PlanRow | None:
+    row = connection.execute(f"SELECT {_PLAN} FROM plans WHERE message_id = ?", (message_id,)).fetchone()
+    return None if row is None else _plan(row)
+
+
+def approved_plans(connection: Connection, chat_id: str) -> list[PlanRow]:
+    """By their messages' ids, which grow with time."""
+    found = f"SELECT {_PLAN} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
+    return [_plan(row) for row in connection.execute(found, (chat_id,))]
+
+
+def _plan(row: tuple[str, str, str, str | None, str | None, str | None]) -> PlanRow:
+    return PlanRow(row[0], row[1], PlanState(row[2]), from_json_text_or_none(row[3]), row[4], row[5])

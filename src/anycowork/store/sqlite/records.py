@@ -1,0 +1,134 @@
+"""The records table: one durable fact per row, in the order of all chats and in the order of each."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from anycowork.domain.audit import link
+from anycowork.domain.events import DELTAS, SIDEBAR, EventType, Record
+from anycowork.domain.ports import UnfinishedText
+from anycowork.domain.values import leaf_value
+from anycowork.store.sqlite.columns import from_json_text
+
+Connection = sqlite3.Connection
+
+
+@leaf_value
+class RecordRow:
+    """A record before it has its place among all chats' records. Only a delta has a `message_id`."""
+
+    chat_id: str
+    seq: int
+    type: EventType
+    body: bytes
+    message_id: str | None = None
+
+    def at(self, position: int) -> Record:
+        return Record(self.chat_id, self.seq, self.type, self.body, position)
+
+
+Row = tuple[int, str, int, str, str, bytes]
+"""position, chat_id, seq, type, then `hash` of a record in the chain, or `message_id` of a piece outside it; body
+
+A column that is left out costs nothing; Python's SQLite takes longer for a None than for a text.
+"""
+
+
+def chained(entries: Iterable[RecordRow], *, position: int, chain: str) -> tuple[list[Row], str]:
+    """The rows from this position on, and the chain's new end."""
+    rows: list[Row] = []
+    for place, entry in enumerate(entries, position):
+        chain = link(chain, entry.body)
+        rows.append((place, entry.chat_id, entry.seq, str(entry.type), chain, entry.body))
+    return rows, chain
+
+
+def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
+    """Pieces of deltas stand outside the chain: they go when their message is complete."""
+    return [
+        (place, entry.chat_id, entry.seq, str(entry.type), entry.message_id or "", entry.body)
+        for place, entry in enumerate(entries, position)
+    ]
+
+
+def insert(connection: Connection, rows: Sequence[Row]) -> None:
+    """Those of the chain."""
+    connection.executemany(
+        "INSERT INTO records (position, chat_id, seq, type, hash, body) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+
+
+def insert_pieces(connection: Connection, rows: Sequence[Row]) -> None:
+    connection.executemany(
+        "INSERT INTO records (position, chat_id, seq, type, message_id, body) VALUES (?, ?, ?, ?, ?, ?)", rows
+    )
+
+
+def next_position(connection: Connection) -> int:
+    """Never one that was given before, even when the newest records were removed since."""
+    found = connection.execute("SELECT MAX(position), (SELECT last_position FROM house) FROM records").fetchone()
+    return 1 + max(found[0] or 0, found[1] or 0)
+
+
+def remove_of_chat(connection: Connection, chat_id: str) -> None:
+    connection.execute("UPDATE house SET last_position = ?", (next_position(connection) - 1,))
+    connection.execute("DELETE FROM records WHERE chat_id = ?", (chat_id,))
+
+
+def compact(connection: Connection, chat_id: str, message_id: str) -> None:
+    connection.execute("DELETE FROM records WHERE chat_id = ? AND message_id = ?", (chat_id, message_id))
+
+
+def after(connection: Connection, chat_id: str, seq: int, *, up_to: int | None, limit: int) -> list[Record]:
+    rows = connection.execute(
+        "SELECT seq, type, body, position FROM records WHERE chat_id = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (chat_id, seq, _NO_END if up_to is None else up_to, limit),
+    )
+    return [Record(chat_id, row[0], EventType(row[1]), row[2], row[3]) for row in rows]
+
+
+_NO_END = 2**62
+_SIDEBAR_TYPES = sorted(type_.value for type_ in SIDEBAR)
+_SIDEBAR_MARKS = ", ".join("?" for _ in _SIDEBAR_TYPES)
+
+
+def sidebar_after(connection: Connection, position: int, *, limit: int) -> list[Record]:
+    rows = connection.execute(
+        f"SELECT chat_id, seq, type, body, position FROM records WHERE position > ? AND type IN ({_SIDEBAR_MARKS}) ORDER BY position LIMIT ?",
+        (position, *_SIDEBAR_TYPES, limit),
+    )
+    return [Record(row[0], row[1], EventType(row[2]), row[3], row[4]) for row in rows]
+
+
+def last_position(connection: Connection) -> int:
+    return int(connection.execute("SELECT COALESCE(MAX(position), 0) FROM records").fetchone()[0])
+
+
+def ends(connection: Connection, chat_id: str) -> tuple[int, int | None]:
+    """The number of the chat's last record, and of the first delta whose message has not come yet."""
+    row = connection.execute(
+        "SELECT (SELECT MAX(seq) FROM records WHERE chat_id = ?),"
+        " (SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL)",
+        (chat_id, chat_id),
+    ).fetchone()
+    return row[0] or 0, row[1]
+
+
+def deltas(connection: Connection, chat_id: str) -> list[Record]:
+    rows = connection.execute(
+        "SELECT seq, type, body, position FROM records WHERE chat_id = ? AND message_id IS NOT NULL ORDER BY seq",
+        (chat_id,),
+    )
+    return [Record(chat_id, row[0], EventType(row[1]), row[2], row[3]) for row in rows]
+
+
+def unfinished(deltas_of_chat: Iterable[Record], turn_id: str) -> list[UnfinishedText]:
+    """What the pieces of this turn add up to; an offset says where each piece stands."""
+    texts: dict[tuple[str, EventType], str] = {}
+    for record in deltas_of_chat:
+        assert record.type in DELTAS
+        body = from_json_text(record.body)
+        offset, text = body["offset"], body["text"]
+        if body["turn_id"] == turn_id and isinstance(offset, int) and isinstance(text, str):
+            key = (str(body["message_id"]), record.type)
+            texts[key] = texts.get(key, "")[:offset] + text
+    return [UnfinishedText(message_id, kind, text) for (message_id, kind), text in texts.items()]

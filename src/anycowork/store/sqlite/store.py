@@ -1,0 +1,276 @@
+"""What is read back. Reads take well under a millisecond, so they are made where they are asked for, on a connection of their own."""
+
+import asyncio
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from anycowork.domain.approvals import Approval, PlanRow, QuestionRow
+from anycowork.domain.audit import BrokenChain, ChainEnd, ChainHead, Link
+from anycowork.domain.chats import Chat, ChatConfig, ChatState, Turn, TurnState
+from anycowork.domain.events import Record
+from anycowork.domain.messages import Message, MessageType
+from anycowork.domain.ports import MessagePage, PastCall, RecentMessages, UnfinishedText
+from anycowork.domain.snapshots import RecordedChange, Snapshot
+from anycowork.domain.tools import Call
+from anycowork.domain.usage import ChatUsage, ModelUsage
+from anycowork.domain.workflows import Run
+from anycowork.store.sqlite import (
+    approvals,
+    audit,
+    calls,
+    chats,
+    messages,
+    questions_and_plans,
+    records,
+    runs,
+    snapshots,
+    turns,
+    usage,
+)
+from anycowork.store.sqlite.audit_heads import AuditHeads
+from anycowork.store.sqlite.chat_sequencer import ChatSequencer
+from anycowork.store.sqlite.delta_buffer import DeltaBuffer
+from anycowork.store.sqlite.messages import Cursor
+from anycowork.store.sqlite.turns import Running
+
+MOST_RECENT = 5_000  # messages of a long chat that a turn begins with
+MOST_RECENT_BYTES = 16_000_000
+_AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
+
+
+class SqliteStore:
+    """The `Store` of the domain's ports, and the pages that the faces show. Belongs to the journal's event loop."""
+
+    def __init__(
+        self, reader: sqlite3.Connection, lines: ChatSequencer, pieces: DeltaBuffer, running: Running, heads: AuditHeads
+    ) -> None:
+        self._reader = reader
+        self._lines = lines
+        self._pieces = pieces
+        self._running = running
+        self._heads = heads
+
+    # --- chats
+
+    async def chat(self, chat_id: str) -> Chat | None:
+        last_seq = self._last_seq(chat_id)
+        chat = chats.find(self._reader, chat_id)
+        return None if chat is None else replace(chat, last_seq=last_seq)
+
+    async def config_of(self, chat_id: str) -> ChatConfig | None:
+        return self._running.config_of(chat_id, partial(chats.config_of, self._reader))
+
+    async def chats_page(
+        self, *, limit: int, cursor: str | None = None, q: str | None = None, states: Collection[ChatState] = ()
+    ) -> tuple[list[Chat], str | None]:
+        """Newest updated first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+        found, further = chats.page(self._reader, limit=limit, cursor=cursor, q=q, states=states)
+        return [replace(chat, last_seq=self._last_seq(chat.id)) for chat in found], further
+
+    # --- messages
+
+    async def history(self, chat_id: str) -> list[Message]:
+        return await self._messages(chat_id, messages.lengths(self._reader, chat_id))
+
+    async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
+        """In time and memory it costs what is shown of a chat, however long the chat is."""
+        recent = _recent(messages.lengths(self._reader, chat_id, newest=MOST_RECENT))
+        needed = messages.number_of(self._reader, chat_id, since)
+        if recent and needed is not None and needed < recent[0][0]:
+            recent = [row for row in messages.lengths(self._reader, chat_id) if row[0] >= needed]
+        found = await self._messages(chat_id, recent)
+        complete = not recent or recent[0][0] == messages.first_number(self._reader, chat_id)
+        return RecentMessages(found if complete else _with_whole_calls(found), complete=complete)
+
+    async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
+        return messages.first(self._reader, chat_id, limit)
+
+    async def _messages(self, chat_id: str, lengths: Sequence[tuple[int, int]]) -> list[Message]:
+        """Read in pieces, so that others are served in between."""
+        found: list[Message] = []
+        for first, last in _pieces(lengths):
+            if found:
+                await asyncio.sleep(0)
+            found += messages.between(self._reader, chat_id, first, last)
+        return found
+
+    async def message(self, chat_id: str, message_id: str) -> Message | None:
+        return messages.find(self._reader, chat_id, message_id)
+
+    async def messages_page(
+        self, chat_id: str, *, after: Cursor = None, before: Cursor = None, limit: int
+    ) -> MessagePage:
+        """Whoever reads this page and then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
+        # In this order: a message that comes between the two reads is on the page, and in the stream once more.
+        last_seq = self._last_seq(chat_id)
+        return messages.page(self._reader, chat_id, after=after, before=before, limit=limit, last_seq=last_seq)
+
+    # --- turns and what they wait for
+
+    async def turn(self, turn_id: str) -> Turn | None:
+        found = turns.find(self._reader, turn_id)
+        return None if found is None else self._running.as_it_is(found)
+
+    async def turns_in(self, *states: TurnState) -> list[Turn]:
+        return [self._running.as_it_is(turn) for turn in turns.in_states(self._reader, states)]
+
+    async def current_turn(self, chat_id: str) -> Turn | None:
+        found = turns.current(self._reader, chat_id)
+        return None if found is None else self._running.as_it_is(found)
+
+    async def calls(self, turn_id: str) -> list[Call]:
+        return calls.of_turn(self._reader, turn_id)
+
+    async def past_calls(
+        self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
+    ) -> list[PastCall]:
+        return calls.past(self._reader, chat_id=chat_id, workspace=workspace, limit=limit)
+
+    async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]:
+        return approvals.of_chat(self._reader, chat_id, pending_only=pending_only)
+
+    async def approvals_of_call(self, call_id: str) -> list[Approval]:
+        return approvals.of_call(self._reader, call_id)
+
+    async def question(self, message_id: str) -> QuestionRow | None:
+        return questions_and_plans.question(self._reader, message_id)
+
+    async def open_question(self, chat_id: str) -> QuestionRow | None:
+        return questions_and_plans.open_question(self._reader, chat_id)
+
+    async def plan(self, message_id: str) -> PlanRow | None:
+        return questions_and_plans.plan(self._reader, message_id)
+
+    async def approved_plans(self, chat_id: str) -> list[PlanRow]:
+        return questions_and_plans.approved_plans(self._reader, chat_id)
+
+    async def run(self, turn_id: str) -> Run | None:
+        return runs.find(self._reader, turn_id)
+
+    async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
+        """What was said in this turn of messages that have not come: after a crash, what is left to settle."""
+        shown = {piece.last.seq: piece.record() for piece in self._pieces.of(chat_id)}
+        shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}
+        return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
+
+    async def chat_usage(self, chat_id: str) -> ChatUsage:
+        return usage.of_chat(self._reader, chat_id)
+
+    async def turn_usage(self, chat_id: str, turn_id: str) -> Sequence[ModelUsage]:
+        return usage.of_turn(self._reader, chat_id, turn_id)
+
+    async def numbers(self) -> dict[str, int]:
+        """How much there is, for the metrics."""
+        count = "SELECT (SELECT count(*) FROM chats), (SELECT count(*) FROM turns)"
+        chat_count, turn_count = self._reader.execute(count).fetchone()
+        return {"chats": chat_count, "turns": turn_count, "events": records.last_position(self._reader)}
+
+    # --- snapshots
+
+    async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
+        return snapshots.find(self._reader, chat_id, snapshot_id)
+
+    async def snapshots_page(
+        self, chat_id: str, *, before: int | None = None, limit: int
+    ) -> tuple[list[Snapshot], int | None]:
+        return snapshots.page(self._reader, chat_id, before=before, limit=limit)
+
+    async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
+        return snapshots.changes_since(self._reader, snapshot)
+
+    async def change_of(self, snapshot: Snapshot) -> RecordedChange | None:
+        return snapshots.change(self._reader, snapshot.change_id)
+
+    async def before_of_call(self, call_id: str) -> Snapshot | None:
+        change = snapshots.change(self._reader, call_id)
+        return None if change is None else change.before
+
+    async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
+        return snapshots.unfinished_restores(self._reader)
+
+    # --- records
+
+    async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
+        """What readers have been shown after this number, the text still on its way to the disk included. Shorter than `limit`: that is all."""
+        found = {
+            record.seq: record
+            for record in records.after(self._reader, chat_id, seq, up_to=self._lines.horizon(chat_id), limit=limit)
+        }
+        for piece in self._pieces.of(chat_id):
+            if piece.last.seq > seq and piece.last.seq not in found:
+                found[piece.last.seq] = piece.record()
+        return [found[number] for number in sorted(found)[:limit]]
+
+    async def last_number(self, chat_id: str) -> int:
+        """No event of the chat was ever shown under a higher one."""
+        return self._lines.last_shown(chat_id)
+
+    async def sidebar_after(self, position: int, limit: int) -> list[Record]:
+        return records.sidebar_after(self._reader, position, limit=limit)
+
+    async def last_position(self) -> int:
+        return records.last_position(self._reader)
+
+    async def chain_end(self, chat_id: str) -> ChainEnd | None:
+        return audit.end_of(self._reader, chat_id)
+
+    def newest_head(self) -> ChainHead | None:
+        """What the second place remembered last, of any chat; None if nothing yet."""
+        return self._heads.newest
+
+    async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
+        """A page of the chat's chain, ascending."""
+        return audit.links_after(self._reader, chat_id, seq, up_to=up_to, limit=limit)
+
+    async def verify_chain(self, chat_id: str) -> BrokenChain | None:
+        """None if every record of the chat is there and as it was written."""
+        return audit.verify_chat(self._reader, chat_id)
+
+    def _last_seq(self, chat_id: str) -> int:
+        """From here on a reader of the history has to follow: the last number shown, but before any text whose message has not come."""
+        last, first_unfinished = records.ends(self._reader, chat_id)
+        limits = [last]
+        if (horizon := self._lines.horizon(chat_id)) is not None:
+            limits.append(horizon)
+        if first_unfinished is not None:
+            limits.append(first_unfinished - 1)
+        limits += [piece.first.seq - 1 for piece in self._pieces.of(chat_id)]
+        return min(limits)
+
+
+def _recent(lengths: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """The last of them that together are not too many bytes; one of them in any case."""
+    total, start = 0, len(lengths)
+    while start and (total := total + lengths[start - 1][1]) <= MOST_RECENT_BYTES:
+        start -= 1
+    return lengths[min(start, len(lengths) - 1) :] if lengths else ()
+
+
+def _pieces(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The first and the last number of each piece that is read at once."""
+    first, total = 0, 0
+    for at, (_, length) in enumerate(lengths):
+        if at > first and (at - first >= _AT_A_TIME or total + length > _BYTES_AT_A_TIME):
+            yield lengths[first][0], lengths[at - 1][0]
+            first, total = at, 0
+        total += length
+    if lengths:
+        yield lengths[first][0], lengths[-1][0]
+
+
+def _with_whole_calls(found: Sequence[Message]) -> list[Message]:
+    """Without the results of calls that stand too far back to be among them."""
+    made = {_named(message, "id") for message in found if message.message_type is MessageType.TOOL_CALL}
+    return [
+        message
+        for message in found
+        if message.message_type is not MessageType.TOOL_RESULT
+        or _named(message, "tool_call_id") is None
+        or _named(message, "tool_call_id") in made
+    ]
+
+
+def _named(message: Message, key: str) -> object:
+    return (message.payload or {}).get(key)

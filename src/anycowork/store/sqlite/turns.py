@@ -1,0 +1,138 @@
+"""The turns table."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from anycowork.domain.chats import ChatConfig, EndReason, Turn, TurnState
+from anycowork.store.sqlite.columns import from_json_text_or_none, to_json_text_or_null
+
+Connection = sqlite3.Connection
+
+_FIELDS = "id, chat_id, role, principal, message_id, plan_id, state, steps, faults, seconds, steps_before, seconds_before, reason, error, created_at"
+
+
+class Running:
+    """Turns that run, as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
+
+    Their counters change with every step and reach the disk when they rest or end: after a crash a running turn is over.
+    A chat's configuration is asked for before every call; it is read once, and forgotten with every change of the chat's own row.
+    """
+
+    def __init__(self) -> None:
+        self._turns: dict[str, Turn] = {}
+        self._configs: dict[str, ChatConfig] = {}
+
+    def saw(self, turn: Turn) -> None:
+        if turn.state is TurnState.RUNNING:
+            self._turns[turn.id] = turn
+        else:
+            self._turns.pop(turn.id, None)
+
+    def as_it_is(self, stored: Turn) -> Turn:
+        return self._turns.get(stored.id, stored) if stored.state is TurnState.RUNNING else stored
+
+    def config_of(self, chat_id: str, read: Callable[[str], ChatConfig | None]) -> ChatConfig | None:
+        known = self._configs.get(chat_id)
+        if known is None and (known := read(chat_id)) is not None:
+            self._configs[chat_id] = known
+        return known
+
+    def forget_config(self, chat_id: str) -> None:
+        self._configs.pop(chat_id, None)
+
+    def forget(self, chat_id: str) -> None:
+        self._turns = {id_: turn for id_, turn in self._turns.items() if turn.chat_id != chat_id}
+        self.forget_config(chat_id)
+
+
+def goes_on(before: Turn, turn: Turn) -> bool:
+    """Nothing but its counters changed, and it runs."""
+    return turn.state is TurnState.RUNNING and (
+        (turn.state, turn.role, turn.principal, turn.message_id, turn.plan_id, turn.reason, turn.error)
+        == (before.state, before.role, before.principal, before.message_id, before.plan_id, before.reason, before.error)
+    )
+
+
+def put(connection: Connection, turn: Turn, *, seq: int) -> None:
+    connection.execute(
+        f"INSERT INTO turns ({_FIELDS}, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET role = excluded.role, principal = excluded.principal, message_id = excluded.message_id,"
+        " plan_id = excluded.plan_id, state = excluded.state, steps = excluded.steps, faults = excluded.faults,"
+        " seconds = excluded.seconds, steps_before = excluded.steps_before, seconds_before = excluded.seconds_before,"
+        " reason = excluded.reason, error = excluded.error",
+        (
+            turn.id,
+            turn.chat_id,
+            str(turn.role),
+            turn.principal,
+            turn.message_id,
+            turn.plan_id,
+            turn.state.value,
+            turn.steps,
+            turn.faults,
+            turn.seconds,
+            turn.steps_before,
+            turn.seconds_before,
+            turn.reason.value if turn.reason else None,
+            to_json_text_or_null(turn.error),
+            turn.created_at,
+            seq,
+        ),
+    )
+
+
+def find(connection: Connection, turn_id: str) -> Turn | None:
+    row = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE id = ?", (turn_id,)).fetchone()
+    return None if row is None else _turn(row)
+
+
+def in_states(connection: Connection, states: Sequence[TurnState]) -> list[Turn]:
+    marks = ", ".join("?" for _ in states)
+    rows = connection.execute(f"SELECT {_FIELDS} FROM turns WHERE state IN ({marks}) ORDER BY chat_id, seq", states)
+    return [_turn(row) for row in rows]
+
+
+def current(connection: Connection, chat_id: str) -> Turn | None:
+    """The newest that has not ended."""
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? AND state <> 'ended' ORDER BY seq DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else _turn(row)
+
+
+def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
+    (
+        id_,
+        chat_id,
+        role,
+        principal,
+        message_id,
+        plan_id,
+        state,
+        steps,
+        faults,
+        seconds,
+        *since,
+        reason,
+        error,
+        created_at,
+    ) = row
+    steps_before, seconds_before = since
+    return Turn(
+        id=id_,
+        chat_id=chat_id,
+        role=role,
+        principal=principal,
+        message_id=message_id,
+        plan_id=plan_id,
+        state=TurnState(state),
+        steps=steps,
+        faults=faults,
+        seconds=seconds,
+        steps_before=steps_before,
+        seconds_before=seconds_before,
+        reason=EndReason(reason) if reason else None,
+        error=from_json_text_or_none(error),
+        created_at=created_at,
+    )

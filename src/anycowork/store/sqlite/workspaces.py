@@ -1,0 +1,87 @@
+"""The workspaces and leases tables: roots that a person registered, what was trusted in them, and who may write."""
+
+import sqlite3
+
+from anycowork.domain.errors import Conflict, NotFound
+from anycowork.domain.journal import RequireLease
+from anycowork.domain.messages import Json
+from anycowork.domain.ports import Clock
+from anycowork.domain.values import value
+from anycowork.store.sqlite.columns import from_json_text, to_json_text
+from anycowork.store.sqlite.writer import Writer
+
+Connection = sqlite3.Connection
+
+
+@value
+class WorkspaceRoot:
+    """`trust` maps a path inside to the content hash that a person trusted."""
+
+    root: str
+    registered_by: str
+    created_at: str
+    trust: Json
+
+
+class SqliteWorkspaceRoots:
+    def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+
+    async def register(self, root: str, *, registered_by: str) -> None:
+        """Again is harmless."""
+        values = (root, registered_by, self._clock.now())
+        await self._writer.run(
+            lambda connection: (
+                connection.execute(
+                    "INSERT INTO workspaces (root, registered_by, created_at) VALUES (?, ?, ?) ON CONFLICT (root) DO NOTHING",
+                    values,
+                ).rowcount
+            )
+        )
+
+    async def all(self) -> list[WorkspaceRoot]:
+        rows = self._reader.execute("SELECT root, registered_by, created_at, trust FROM workspaces ORDER BY root")
+        return [WorkspaceRoot(root, by, at, from_json_text(trust)) for root, by, at, trust in rows]
+
+    async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
+        """None takes the trust back. Raises: NotFound if the root is not registered."""
+        await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
+
+
+def _set_trust(connection: Connection, root: str, path: str, content_hash: str | None) -> None:
+    row = connection.execute("SELECT trust FROM workspaces WHERE root = ?", (root,)).fetchone()
+    if row is None:
+        raise NotFound("workspace", root)
+    trust = {**from_json_text(row[0]), path: content_hash}
+    kept = {name: hash_ for name, hash_ in trust.items() if hash_ is not None}
+    connection.execute("UPDATE workspaces SET trust = ? WHERE root = ?", (to_json_text(kept), root))
+
+
+class SqliteLeases:
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def take(self, workspace: str, *, owner: str) -> int:
+        """The new epoch: whoever holds an older one is refused from now on."""
+        return await self._writer.run(lambda connection: _take(connection, workspace, owner))
+
+
+def _take(connection: Connection, workspace: str, owner: str) -> int:
+    row = connection.execute(
+        "INSERT INTO leases (workspace, owner, epoch) VALUES (?, ?, 1)"
+        " ON CONFLICT (workspace) DO UPDATE SET owner = excluded.owner, epoch = leases.epoch + 1 RETURNING epoch",
+        (workspace, owner),
+    ).fetchone()
+    return int(row[0])
+
+
+def require_lease(connection: Connection, write: RequireLease) -> None:
+    row = connection.execute("SELECT epoch FROM leases WHERE workspace = ?", (write.workspace,)).fetchone()
+    if row is None or row[0] != write.epoch:
+        now = "none" if row is None else row[0]
+        raise Conflict(
+            f"The lease on workspace '{write.workspace}' has passed to another writer (epoch {write.epoch}, now {now})."
+            " Look at the files and start again."
+        )

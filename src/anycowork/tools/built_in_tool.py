@@ -1,0 +1,80 @@
+"""What every built-in tool shares: its spec from its parameters' model, and the held thread on which it looks."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+from pydantic import JsonValue
+
+from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Parameters, ToolResult, ToolSpec
+from anycowork.tools.parameters import P, parsed, problems_in, schema_of
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.landlock_threads import reading
+
+T = TypeVar("T")
+READ = frozenset({Permission.READ_FILES})
+
+
+class BuiltInTool(ABC, Generic[P]):
+    """A tool of ours. Subclasses state the class variables and do the work in `look` and `run`."""
+
+    name: ClassVar[str]
+    category: ClassVar[str]
+    description: ClassVar[str]
+    permissions: ClassVar[frozenset[Permission]] = READ
+    priority: ClassVar[int] = 50
+    looks_below: ClassVar[bool] = False
+    reveals: ClassVar[bool] = False
+    # Sets of parameters that make a whole call, where only such sets do.
+    forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    model: type[P]
+
+    def __init__(self) -> None:
+        schema = schema_of(self.model)
+        self.spec = ToolSpec(
+            name=self.name,
+            category=self.category,
+            description=self.description,
+            permissions=self.permissions,
+            schema=schema,
+            requires_approval=self.permissions != READ,
+            priority=self.priority,
+            looks_below=self.looks_below,
+            reveals=self.reveals,
+            forms=tuple(_form(schema, names) for names in self.forms),
+        )
+
+    def problems(self, parameters: Parameters) -> list[str]:
+        return problems_in(self.model, parameters)
+
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        wish = parsed(self.model, self.name, parameters)
+        return await reading(lambda: self.look(wish, parameters, tool_context))
+
+    @abstractmethod
+    def look(self, wish: P, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        """Looks and computes, changes nothing; runs on a thread that could not. Raises: ToolFault, OutsideWorkspace."""
+
+    @abstractmethod
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        """Does what was prepared. Raises: ToolFault."""
+
+
+def _form(schema: dict[str, JsonValue], names: tuple[str, ...]) -> dict[str, JsonValue]:
+    properties = schema["properties"]
+    assert isinstance(properties, dict)
+    return {**schema, "properties": {name: properties[name] for name in names}, "required": [*names]}
+
+
+def folder_of(tool_context: ToolContext) -> Folder:
+    if not isinstance(tool_context.workspace, Folder):
+        raise TypeError("built-in tools work in a workspace that LocalWorkspaces opened")
+    return tool_context.workspace
+
+
+def payload_of(prepared: Prepared, kind: type[T]) -> T:
+    """What this tool's own `prepare` left for its `run`."""
+    if not isinstance(prepared.payload, kind):
+        raise TypeError(f"this call of {prepared.tool} was not prepared by {prepared.tool}")
+    return prepared.payload

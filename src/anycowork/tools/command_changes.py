@@ -1,0 +1,147 @@
+"""What becomes of a command's changes once it has run: committed together, dropped together, or held until a person has seen them."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from anycowork.domain.errors import DeniedByRule, Refusal, ToolFault
+from anycowork.domain.ports import ToolContext
+from anycowork.domain.rules import ChangesDecision, Effect
+from anycowork.domain.tools import Held, Intent, ToolResult
+from anycowork.sandbox.commit import manifest
+from anycowork.sandbox.delta import Delta, UnusableDelta
+from anycowork.sandbox.delta_check import Objection, ObjectionKind, may_change_nothing
+from anycowork.sandbox.delta_diff import content, delta_diff, is_file
+from anycowork.sandbox.stage import Staging
+from anycowork.sandbox.transaction import CannotHold, Transaction, resume_transaction
+from anycowork.tools.command_summary import CommandSummary, committed, dropped, joined, left_alone
+from anycowork.tools.syntax_check import check_syntax, is_checked
+from anycowork.workspace.jail import Jail
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.uncancellable import run_uncancellable
+
+MOST_CHECKED = 20
+
+
+async def settle_changes(
+    transaction: Transaction,
+    command: str,
+    result: ToolResult,
+    tool_context: ToolContext,
+    *,
+    by_itself: bool,
+    whose: str = "This role",
+    within: WorkspacePath | None = None,
+) -> ToolResult:
+    """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`.
+
+    `whose` are the permissions of these hands; `within` is the only place that may change. Raises: ToolFault.
+    """
+    if may_change_nothing(tool_context.permissions):
+        return joined(result, left_alone(whose))
+    if not by_itself:
+        return joined(result, dropped("What it had changed so far was dropped."))
+    try:
+        delta = await asyncio.to_thread(transaction.look)
+    except UnusableDelta as unusable:
+        return joined(result, dropped(unusable.message, code=unusable.code))
+    if not delta:
+        return joined(result, committed(delta, None, ()))
+    if beyond := _beyond(delta, within):
+        says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
+        return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
+    weighed = await tool_context.weigh(manifest(delta)) if tool_context.weigh is not None else ChangesDecision()
+    objection = await asyncio.to_thread(
+        transaction.objection, tool_context.permissions, _named(tool_context, weighed), whose
+    )
+    if objection is not None and objection.why is not ObjectionKind.NEEDS_WORD:
+        return joined(result, _objected(objection))
+    if weighed.effect is Effect.DENY:
+        return joined(result, dropped(f"{weighed.why} None of the command's changes was kept.", code=DeniedByRule.code))
+    why = _reasons(objection, weighed, tool_context)
+    if not why:
+        return joined(result, await _commit(transaction, command, tool_context))
+    if tool_context.hold is None:
+        return joined(
+            result, _objected(objection) if objection else dropped(" ".join(why), code=ObjectionKind.NEEDS_WORD.value)
+        )
+    every_time = objection is not None or weighed.effect is Effect.ASK
+    drawn = await asyncio.to_thread(delta_diff, transaction.delta, transaction.stage.upper, transaction.jail)
+    return await _hold(transaction, command, Held(why, drawn.text, result, every_time), tool_context.hold)
+
+
+async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: ToolContext) -> ToolResult:
+    """Makes changes that waited, now that a person allowed them: checked once more, as if the command had just ended.
+
+    Raises: ToolFault (StateChanged if they, or what lies beneath them, are not as they were shown).
+    """
+    assert held.held is not None  # nothing else is ever held
+    transaction = await asyncio.to_thread(resume_transaction, staging, jail, held)
+    try:
+        objection = await asyncio.to_thread(transaction.objection, tool_context.permissions, lambda path: True)
+        if objection is not None:
+            raise UnusableDelta(objection.says)
+        return joined(held.held.result, await _commit(transaction, held.command or "", tool_context))
+    finally:
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, transaction.end))
+
+
+async def _hold(transaction: Transaction, command: str, held: Held, hold: Callable[[Intent], None]) -> ToolResult:
+    try:
+        hold(await run_uncancellable(lambda: transaction.hold(command, held)))
+    except CannotHold as fault:
+        return joined(held.result, dropped(fault.message, code=fault.code))
+    return held.result
+
+
+async def _commit(transaction: Transaction, command: str, tool_context: ToolContext) -> CommandSummary:
+    delta = transaction.delta
+    drawn = await asyncio.to_thread(delta_diff, delta, transaction.stage.upper, transaction.jail)
+    spoilt = await asyncio.to_thread(_spoilt, delta, transaction.stage.upper)
+    intent = await asyncio.to_thread(transaction.intent, command)
+    transaction.pledged = True
+    if tool_context.intend is not None:
+        try:
+            await tool_context.intend(intent)
+        except (ToolFault, Refusal):
+            transaction.pledged = False  # refused before it was written down, so nobody will ask for the stage
+            raise
+    applied = await run_uncancellable(transaction.commit)
+    return committed(delta, drawn, tuple(applied.conflicts), spoilt)
+
+
+def _spoilt(delta: Delta, upper: Path) -> dict[str, str]:
+    """What no longer parses, and why: a `sed` breaks a file as easily as an edit does."""
+    staged, found = Jail(str(upper)), {}
+    for change in [one for one in delta.changes if is_file(one.after) and is_checked(one.place.path)][:MOST_CHECKED]:
+        checked = check_syntax(change.place.path, content(staged, change.place, change.after) or b"")
+        if checked is not None and not checked.ok:
+            found[change.place.path] = checked.says
+    return found
+
+
+def _reasons(objection: Objection | None, weighed: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
+    """Why a person is asked about changes that are there already; empty if nobody is."""
+    found = []
+    if objection is not None:
+        found.append(objection.asks)
+    if weighed.effect is Effect.ASK:
+        found.append(weighed.why)
+    if tool_context.asks_at_commit:
+        found.append("No rule covers it.")
+    return ("It has run, and its changes wait for your word.", *found) if found else ()
+
+
+def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
+    """What was changed elsewhere. The folders that lead to the place may have been made for it."""
+    if within is None:
+        return None
+    return next((p.path for p in delta.paths() if not within.holds(p) and not p.holds(within)), None)
+
+
+def _objected(objection: Objection) -> CommandSummary:
+    return dropped(objection.says, code=objection.why.value, paths=objection.paths)
+
+
+def _named(tool_context: ToolContext, weighed: ChangesDecision) -> Callable[[str], bool]:
+    return lambda path: path in weighed.named or tool_context.named(path)

@@ -1,0 +1,211 @@
+"""How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+from types import MappingProxyType
+from typing import assert_never
+
+from pydantic import JsonValue
+
+from anycowork.domain.errors import CommandFailed, ToolTimedOut
+from anycowork.domain.tools import CallError, Status, ToolResult
+from anycowork.domain.values import value
+from anycowork.sandbox.delta import Delta
+from anycowork.sandbox.delta_diff import DeltaDiff
+from anycowork.sandbox.proxy import Report
+from anycowork.sandbox.stage import Layer
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
+from anycowork.workspace.paths import shown
+
+_MOST_TOLD = 40
+_MOST_REFUSALS = 10
+_MOST_FACTS = 500
+_LAST_WORDS = 65_536
+_NOT_FOUND = 127
+_SAYS_NOT_FOUND = ": command not found"
+# How programs say that there is no network: what the resolver and the kernel say, in C, Node, Go, Rust and Java.
+_MISSES_NETWORK = re.compile(
+    rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
+    rb"network is unreachable|ENETUNREACH|ENOTFOUND|EAI_AGAIN|getaddrinfo|no such host|dns error|UnknownHost|connection refused",
+    re.IGNORECASE,
+)
+_HOW_TO_ASK = (
+    "It ran without network. If it needs some, make the call again with 'network', a list of the hosts that it must reach, such as "
+    '["example.org"]; a person may be asked. Programs then find a proxy in HTTP_PROXY and HTTPS_PROXY; nothing but http and https passes.'
+)
+_ON_A_COPY = "It worked on a private copy of the workspace: no overlay can be laid over it here."
+_SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
+
+
+@value
+class CommandSummary:
+    """What became of the changes. `error` makes the whole call a failed one, whatever the command itself answered."""
+
+    says: str = ""
+    diff: str | None = None
+    facts: dict[str, JsonValue] = field(default_factory=dict)
+    error: CallError | None = None
+
+
+def summary_text(
+    ended: ChildResult,
+    bounds: ChildLimits,
+    *,
+    sandbox: str,
+    layer: Layer | None = None,
+    story: CommandSummary | None = None,
+    network: Report | None = None,
+) -> ToolResult:
+    """`network` is where it went, if it was given any."""
+    output = ended.output.decode(errors="replace").replace("\0", "�")
+    closing, error = _verdict(ended, bounds)
+    lead = output if not output or output.endswith("\n") else output + "\n"
+    if sandbox != "none":
+        closing = "\n".join([closing, *_of_network(ended, network)])
+    result = ToolResult(
+        status=Status.OK if error is None else Status.ERROR,
+        content=lead + closing,
+        error=error,
+        facts={
+            "exit_code": ended.exit_code,
+            "seconds": round(ended.seconds, 3),
+            "sandbox": sandbox,
+            "layer": layer.value if layer else None,
+            **_network_facts(network),
+        },
+    )
+    return joined(result, story or CommandSummary("It ran without a sandbox: this machine gives none."))
+
+
+def joined(result: ToolResult, story: CommandSummary) -> ToolResult:
+    """What the command said, with what became of its changes."""
+    error = story.error or result.error
+    return ToolResult(
+        status=Status.OK if error is None else Status.ERROR,
+        content=result.content + (f"\n{story.says}" if story.says else ""),
+        error=error,
+        diff=story.diff,
+        facts={**result.facts, **story.facts},
+    )
+
+
+def missing_program(ended: ChildResult) -> str | None:
+    """The name of the program that bash did not find, if that ended the command."""
+    if ended.how is not ChildEnding.ITSELF or ended.exit_code != _NOT_FOUND:
+        return None
+    for line in reversed(ended.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
+        if line.endswith(_SAYS_NOT_FOUND):
+            name = line.removesuffix(_SAYS_NOT_FOUND).rpartition(": ")[2].strip()
+            return name if name and "/" not in name else None
+    return None
+
+
+def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
+    """Tells model and person that the sandbox hides the program, and the setting that shows it."""
+    says = (
+        f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. A person can add its folder to the "
+        "setting sandbox_paths; `anycowork doctor` lists what commands see."
+    )
+    return replace(result, content=f"{result.content}\n{says}", facts={**result.facts, "not_visible": at})
+
+
+def on_a_copy(result: ToolResult) -> ToolResult:
+    return replace(result, content=f"{result.content}\n{_ON_A_COPY}")
+
+
+def _of_network(ended: ChildResult, network: Report | None) -> list[str]:
+    if network is None:
+        missed = ended.exit_code != 0 and _MISSES_NETWORK.search(ended.output[-_LAST_WORDS:])
+        return [_HOW_TO_ASK] if missed else []
+    return [f"Network: {why}" for why in list(network.refused.values())[:_MOST_REFUSALS]]
+
+
+def _network_facts(network: Report | None) -> dict[str, JsonValue]:
+    if network is None:
+        return {}
+    return {"network": {"reached": dict(network.reached), "refused": dict(network.refused)}}
+
+
+def left_alone(whose: str) -> CommandSummary:
+    return CommandSummary(
+        f"{whose} may not change files: what the command wrote was thrown away.",
+        facts={"files": [], "additions": 0, "deletions": 0, "dropped": "role"},
+    )
+
+
+def dropped(says: str, *, code: str | None = None, paths: tuple[str, ...] = ()) -> CommandSummary:
+    """`code` if the command itself ended well and only its changes were objected to."""
+    facts: dict[str, JsonValue] = {"files": [], "additions": 0, "deletions": 0, "dropped": code or "not_ended"}
+    if paths:
+        facts["objected"] = list(paths[:_MOST_FACTS])
+    error = CallError(code=code, message=says, retryable=True) if code else None
+    return CommandSummary(says, facts=facts, error=error)
+
+
+def committed(
+    delta: Delta, drawn: DeltaDiff | None, conflicts: tuple[str, ...], spoilt: Mapping[str, str] = MappingProxyType({})
+) -> CommandSummary:
+    """`spoilt`: what does not parse now, and why."""
+    files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in delta.changes]
+    facts: dict[str, JsonValue] = {
+        "files": files[:_MOST_FACTS],
+        "changed": len(files),
+        "additions": drawn.additions if drawn else 0,
+        "deletions": drawn.deletions if drawn else 0,
+    }
+    lines = [f"{_SIGNS[change.verb]} {shown(change.place.path)}" for change in delta.changes[:_MOST_TOLD]]
+    if len(files) > _MOST_TOLD:
+        lines.append(f"… and {len(files) - _MOST_TOLD} more")
+    if lines:
+        lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines):")
+    if delta.skipped:
+        lines.append(f"Not kept, being no files: {_named([place.path for place in delta.skipped])}")
+    if delta.split:
+        lines.append(
+            f"No longer the same file as their other names (hard links): {_named([p.path for p in delta.split])}"
+        )
+    if spoilt:
+        lines += [f"'{shown(path)}': {why} Correct it before going on." for path, why in spoilt.items()]
+        facts["check"] = {"ok": False, "says": " ".join(f"{path}: {why}" for path, why in spoilt.items())}
+    if not conflicts:
+        return CommandSummary("\n".join(lines), drawn.text if drawn else None, facts)
+    says = f"Left alone, because somebody changed it at that very moment: {_named(list(conflicts))}. Look at it before going on."
+    facts["conflicts"] = list(conflicts)
+    error = CallError(code="conflict", message=says, retryable=True)
+    return CommandSummary("\n".join([*lines, says]), drawn.text if drawn else None, facts, error)
+
+
+def _named(paths: list[str]) -> str:
+    return ", ".join(f"'{shown(path)}'" for path in paths[:10]) + (
+        f" and {len(paths) - 10} more" if len(paths) > 10 else ""
+    )
+
+
+def _verdict(ended: ChildResult, bounds: ChildLimits) -> tuple[str, CallError | None]:
+    match ended.how:
+        case ChildEnding.TIMED_OUT:
+            says = (
+                f"Stopped: it was still running after {bounds.seconds:g} seconds. {_more_time(bounds)} A server or a "
+                "watcher never ends: start it, try it and end it within one command (`server & sleep 1; curl …; kill %1`)."
+            )
+            return says, CallError.of(ToolTimedOut(says))
+        case ChildEnding.TOO_MUCH_OUTPUT:
+            says = (
+                f"Stopped: it printed more than {bounds.output:,} bytes. Redirect its output into a file, or filter it."
+            )
+            return says, CallError.of(CommandFailed(says))
+        case ChildEnding.DISK_FULL:
+            says = "Stopped: the disk was nearly full. Free some room, or make it write less."
+            return says, CallError.of(CommandFailed(says))
+        case ChildEnding.ITSELF:
+            says = f"exit code {ended.exit_code}"
+            return says, CallError.of(CommandFailed(f"The command ended with {says}.")) if ended.exit_code else None
+        case _:
+            assert_never(ended.how)
+
+
+def _more_time(bounds: ChildLimits) -> str:
+    if bounds.most_seconds is None or bounds.seconds < bounds.most_seconds:
+        return "Give a longer 'timeout', or make it do less."
+    return "That is the longest that the setting command_timeout allows: make it do less, or ask the person to raise the setting."

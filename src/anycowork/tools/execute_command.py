@@ -1,0 +1,145 @@
+"""execute_command: bash in the workspace, as a transaction in the sandbox.
+
+It sees a layer of its own over the workspace; what becomes of its changes there is `changes.py`. It has no network but for the hosts
+that the call names. Where the machine gives no sandbox,
+see `unsandboxed.py`.
+"""
+
+import asyncio
+import codecs
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.network import wanted_destinations
+from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Intent, Parameters, ToolResult
+from anycowork.sandbox.delta_check import may_change_nothing
+from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import Layer
+from anycowork.tools.built_in_tool import BuiltInTool, folder_of
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult
+from anycowork.tools.command_changes import commit_now, settle_changes
+from anycowork.tools.command_summary import CommandSummary, exists_outside, missing_program, on_a_copy, summary_text
+from anycowork.tools.parameters import PlainText, parsed
+from anycowork.tools.sandboxed_program import SandboxedProgram, run_on_best_layer
+from anycowork.tools.unsandboxed import require_all_changes_allowed, run_unsandboxed
+
+LONGEST_TIMEOUT = 3600.0
+MOST_OUTPUT = 10_000_000
+HostText = Annotated[PlainText, Field(min_length=1, max_length=300)]
+
+
+class ExecuteCommandParameters(Boundary):
+    command: PlainText = Field(min_length=1, max_length=100_000, description="the command line, as typed into bash")
+    timeout: float | None = Field(None, gt=0, le=LONGEST_TIMEOUT, description="seconds until it is stopped")
+    network: list[HostText] | None = Field(
+        None,
+        max_length=20,
+        description="hosts it must reach over http(s), such as example.org, example.org:8443 or *.example.org; none without it",
+    )
+
+    @field_validator("network")
+    @classmethod
+    def _destinations(cls, hosts: list[str] | None) -> list[str] | None:
+        wanted_destinations(hosts or ())
+        return hosts
+
+
+class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
+    """`sandbox` None: this machine gives none, and commands run with the server's own rights, for those who may do anything."""
+
+    name = "execute_command"
+    category = "commands"
+    description = (
+        "Run a command with bash in the workspace folder and get its output and exit code. "
+        "It reaches no network but the hosts in 'network'."
+    )
+    permissions = frozenset({Permission.EXECUTE_COMMANDS})
+    priority = 30
+    model = ExecuteCommandParameters
+
+    def __init__(self, *, timeout: float, sandbox: Sandbox | None, egress: Egress | None = None) -> None:
+        super().__init__()
+        self.spec = replace(self.spec, contained=sandbox is not None)
+        self._timeout = timeout
+        self._sandbox = sandbox
+        self._egress = egress or Egress()
+
+    async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        """At once: nothing on the disk is looked at."""
+        return self.look(parsed(self.model, self.name, parameters), parameters, tool_context)
+
+    def look(self, wish: ExecuteCommandParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        if self._sandbox is None:
+            require_all_changes_allowed(tool_context)
+        return Prepared(
+            tool=self.name,
+            parameters=parameters,
+            resource=f"command:{wish.command}",
+            intent=Intent(command=wish.command, contained=self._sandbox is not None),
+            network=wanted_destinations(wish.network or ()),
+        )
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        wish = ExecuteCommandParameters.model_validate(prepared.parameters)
+        seconds = min(wish.timeout or self._timeout, self._timeout)
+        bounds = ChildLimits(seconds=seconds, output=MOST_OUTPUT, most_seconds=self._timeout)
+        on_output = _as_text(tool_context.progress)
+        if self._sandbox is None:
+            return summary_text(
+                await run_unsandboxed(wish.command, tool_context, bounds, on_output), bounds, sandbox="none"
+            )
+        if tool_context.held is not None:
+            return await commit_now(
+                self._sandbox.staging, folder_of(tool_context).jail, tool_context.held, tool_context
+            )
+        wanted = SandboxedProgram(
+            self._sandbox,
+            wish.command,
+            bounds,
+            on_output,
+            reach=Reach(prepared.network, tool_context.named_network) if prepared.network else None,
+            egress=self._egress,
+        )
+        root = folder_of(tool_context).root
+        return await run_on_best_layer(self._sandbox, root, lambda layer: _contained(wanted, layer, tool_context))
+
+
+async def _contained(wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext) -> ToolResult:
+    jail = folder_of(tool_context).jail
+    async with wanted.sandbox.begin(jail, layer) as transaction:
+        if tool_context.hidden.patterns:
+            await asyncio.to_thread(transaction.hide, tool_context.hidden)
+        kept = not may_change_nothing(tool_context.permissions)
+        ended, report = await wanted.run(jail.root, transaction.stage, cache_kept=kept, masks=transaction.masks)
+        result = summary_text(ended, wanted.bounds, sandbox="full", layer=layer, story=CommandSummary(), network=report)
+        result = _with_hint(result, ended, wanted.sandbox)
+        by_itself = ended.how is ChildEnding.ITSELF
+        result = await settle_changes(transaction, wanted.command, result, tool_context, by_itself=by_itself)
+    return on_a_copy(result) if layer is Layer.COPY else result
+
+
+def _with_hint(result: ToolResult, ended: ChildResult, sandbox: Sandbox) -> ToolResult:
+    program = missing_program(ended)
+    found = shutil.which(program, path=sandbox.toolchains.outside) if program else None
+    return exists_outside(result, program, found) if program and found else result
+
+
+def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] | None:
+    if progress is None:
+        return None
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def tell(piece: bytes) -> None:
+        if text := decoder.decode(piece):
+            progress(text)
+
+    return tell

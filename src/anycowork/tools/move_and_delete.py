@@ -1,0 +1,292 @@
+"""Tools that change where things are, or whether: move_file and delete_file."""
+
+import hashlib
+import os
+import re
+import stat
+
+from pydantic import Field
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.control_files import is_control_file
+from anycowork.domain.errors import FileExists, FileMissing, OutsideWorkspace, StateChanged, ToolFault, WrongKind
+from anycowork.domain.ports import NOTHING_HIDDEN, Hidden, Prepared, ToolContext
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.domain.values import value
+from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
+from anycowork.tools.parameters import PathText
+from anycowork.tools.read_tools import suggestion
+from anycowork.workspace.content_summary import EDGE_BYTES, summary
+from anycowork.workspace.diffs import LARGEST_DIFFED, Diff, diff, moved
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.jail import kind_of
+from anycowork.workspace.landlock_threads import changing
+from anycowork.workspace.paths import WorkspacePath, is_git_control, shown
+from anycowork.workspace.repositories import is_repository
+from anycowork.workspace.walk import FolderWalk
+
+MOST_MOVED = 20_000
+# A folder moves in one rename, so a few files at their new place prove it for all.
+WITNESSES = 50
+EMPTY_FOLDER = "empty folder"
+
+
+@value
+class PathCheck:
+    """What stands at a place: its state (a file's hash, a folder's listing as a hash) and some of its files."""
+
+    is_folder: bool
+    state: str
+    files: tuple[tuple[WorkspacePath, str], ...]
+
+
+class MoveFileParameters(Boundary):
+    path: PathText = Field(description="file or folder to move, relative to the workspace")
+    to: PathText = Field(description="its new path, name included, or a folder ending in '/'; must not exist yet")
+
+
+@value
+class Move:
+    source: WorkspacePath
+    target: WorkspacePath
+    looked: PathCheck
+
+
+class MoveFile(BuiltInTool[MoveFileParameters]):
+    name = "move_file"
+    category = "files"
+    description = "Move or rename a file or folder. Never overwrites."
+    permissions = frozenset({Permission.READ_FILES, Permission.CREATE_FILES, Permission.DELETE_FILES})
+    priority = 22
+    reveals = True  # where it can be read
+    model = MoveFileParameters
+
+    def look(self, wish: MoveFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        folder = folder_of(tool_context)
+        source, target = folder.writable(wish.path), folder.writable(wish.to)
+        if kept := _hidden_in(folder, source, tool_context.hidden):
+            # Not looked at: the door denies it, by the rule that hides it.
+            return Prepared(self.name, parameters, kept.resource)
+        looked = _look_at(folder, source)
+        is_free = folder.jail.stat(target) is None
+        if is_free and (wish.to.endswith("/") or _called_a_folder(target.name, tool_context.user_text)):
+            target = target.child(source.name)
+        if source.holds(target):
+            raise ToolFault(
+                f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
+            )
+        _require_free(folder, target, source.name)
+        new = _new_places(folder, source, target, looked)
+        folder.require_no_repository(target)
+        _require_no_repository_within(source, target, new)
+        control = tuple(place.resource for place in new if is_control_file(place.path))
+        return Prepared(
+            tool=self.name,
+            parameters=parameters,
+            resource=source.resource,
+            intent=Intent(paths=tuple(_moves(source, target, looked))),
+            diff=moved(source.path, target.path).text,
+            state=looked.state,
+            others=(target.resource, *control),
+            payload=Move(source, target, looked),
+            touches=(source.path, target.path),
+        )
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        move = payload_of(prepared, Move)
+        folder = folder_of(tool_context)
+        await changing(folder, tool_context.permissions, lambda: _move(folder, move))
+        return ToolResult(
+            status=Status.OK,
+            content=f"Moved '{shown(move.source.path)}' to '{shown(move.target.path)}'.",
+            diff=prepared.diff,
+            facts={"path": move.source.path, "to": move.target.path, "before": prepared.state, "after": None}
+            | {"additions": 0, "deletions": 0},
+        )
+
+
+class DeleteFileParameters(Boundary):
+    path: PathText = Field(description="file or empty folder to delete, relative to the workspace")
+
+
+@value
+class Removal:
+    place: WorkspacePath
+    is_folder: bool
+    diff: Diff
+
+
+class DeleteFile(BuiltInTool[DeleteFileParameters]):
+    name = "delete_file"
+    category = "files"
+    description = "Delete a file or an empty folder."
+    permissions = frozenset({Permission.READ_FILES, Permission.DELETE_FILES})
+    priority = 23
+    model = DeleteFileParameters
+
+    def look(self, wish: DeleteFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        folder = folder_of(tool_context)
+        place = folder.writable(wish.path)
+        is_folder = _kind(folder, place, tool_context.hidden) == "folder"
+        before = None
+        shows = Diff(f"delete folder {place.path}\n")
+        if is_folder:
+            _require_empty(folder, place)
+        else:
+            before, shows = folder.sha256(place), _shows_removal(folder, place)
+        return Prepared(
+            tool=self.name,
+            parameters=parameters,
+            resource=place.resource,
+            intent=Intent(paths=(PathIntent(place.path, before, None),)),
+            diff=shows.text,
+            state=before or EMPTY_FOLDER,
+            payload=Removal(place, is_folder, shows),
+        )
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        removal = payload_of(prepared, Removal)
+        folder = folder_of(tool_context)
+        await changing(folder, tool_context.permissions, lambda: _remove(folder, removal, prepared.state))
+        return ToolResult(
+            status=Status.OK,
+            content=f"Deleted '{shown(removal.place.path)}'.",
+            diff=removal.diff.text,
+            facts={"path": removal.place.path, "before": None if removal.is_folder else prepared.state, "after": None}
+            | {"additions": 0, "deletions": removal.diff.deletions},
+        )
+
+
+def _kind(folder: Folder, place: WorkspacePath, hidden: Hidden = NOTHING_HIDDEN) -> str:
+    """Raises: FileMissing; WrongKind for anything but a file or a folder."""
+    found = folder.jail.stat(place)
+    if found is None:
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place, hidden)}")
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise WrongKind(
+            f"'{shown(place.path)}' is a {kind_of(found.st_mode)}; file tools move and delete files and folders only."
+        )
+    return kind_of(found.st_mode)
+
+
+# --- move_file
+
+
+def _hidden_in(folder: Folder, source: WorkspacePath, hidden: Hidden) -> WorkspacePath | None:
+    """What may not be read, if this is it or holds it: elsewhere no rule might hide it."""
+    if not hidden.patterns:
+        return None
+    if _kind(folder, source, hidden) == "file" or hidden.hides(source.path):
+        return source if hidden.hides(source.path) else None
+    walk = FolderWalk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    return next((entry.place for entry in walk.entries(source) if hidden.hides(entry.place.path)), None)
+
+
+def _look_at(folder: Folder, place: WorkspacePath) -> PathCheck:
+    if _kind(folder, place) == "file":
+        digest = folder.sha256(place)
+        return PathCheck(is_folder=False, state=digest, files=((place, digest),))
+    walk = FolderWalk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    entries = list(walk.entries(place))
+    if walk.cut:
+        raise ToolFault(
+            f"'{shown(place.path)}' holds more than this tool moves ({MOST_MOVED:,} entries). Move parts of it."
+        )
+    git = next((entry for entry in entries if is_git_control((entry.place.name,))), None)
+    if git is not None:
+        raise OutsideWorkspace(
+            f"'{shown(place.path)}' holds a git repository ('{shown(git.place.path)}') and is not moved by file tools."
+        )
+    listing = "\n".join(
+        f"{entry.place.path!a} {entry.kind} {entry.size if entry.kind == 'file' else 0}" for entry in entries
+    )
+    files = [entry.place for entry in entries if entry.kind == "file"][:WITNESSES]
+    return PathCheck(
+        is_folder=True,
+        state=hashlib.sha256(listing.encode()).hexdigest(),
+        files=tuple((file, folder.sha256(file)) for file in files),
+    )
+
+
+def _called_a_folder(name: str, words: str) -> bool:
+    """Whether the person's own words say that this is a folder."""
+    name = re.escape(name)
+    return bool(
+        re.search(rf"\b(folder|directory) ['\"`]?{name}\b|\b{name}/?['\"`]? (folder|directory)\b", words, re.IGNORECASE)
+    )
+
+
+def _require_free(folder: Folder, target: WorkspacePath, name: str) -> None:
+    found = folder.jail.stat(target)
+    if found is None:
+        return
+    hint = f" To put it inside, say '{shown(target.child(name).path)}'." if stat.S_ISDIR(found.st_mode) else ""
+    raise FileExists(f"'{shown(target.path)}' exists already and is not overwritten.{hint}")
+
+
+def _new_places(folder: Folder, source: WorkspacePath, target: WorkspacePath, looked: PathCheck) -> list[WorkspacePath]:
+    """Where everything that moves will lie."""
+    if not looked.is_folder:
+        return [target]
+    walk = FolderWalk(folder.jail, most=MOST_MOVED, with_ignored=True)
+    return [WorkspacePath((*target.parts, *entry.place.parts[len(source.parts) :])) for entry in walk.entries(source)]
+
+
+def _require_no_repository_within(source: WorkspacePath, target: WorkspacePath, new: list[WorkspacePath]) -> None:
+    """A folder that git takes for a repository stays where it is: its `commondir` may mean another folder elsewhere."""
+    names: dict[WorkspacePath, list[str]] = {}
+    for place in new:
+        names.setdefault(place.parent, []).append(place.name)
+    if any(is_repository(inside) for folder, inside in names.items() if target.holds(folder)):
+        raise OutsideWorkspace(
+            f"'{shown(source.path)}' holds a folder that git takes for a repository, and is not moved by file tools."
+        )
+
+
+def _moves(source: WorkspacePath, target: WorkspacePath, looked: PathCheck) -> list[PathIntent]:
+    intents: list[PathIntent] = []
+    for file, digest in looked.files:
+        new = WorkspacePath((*target.parts, *file.parts[len(source.parts) :]))
+        intents += [PathIntent(file.path, digest, None), PathIntent(new.path, None, digest)]
+    return intents
+
+
+def _move(folder: Folder, move: Move) -> None:
+    try:
+        current = _look_at(folder, move.source)
+    except (FileMissing, WrongKind):
+        current = None
+    if current != move.looked:
+        raise StateChanged(
+            f"'{shown(move.source.path)}' was changed by someone else since it was looked at. Look again."
+        )
+    folder.move(move.source, move.target)
+
+
+# --- delete_file
+
+
+def _require_empty(folder: Folder, place: WorkspacePath) -> None:
+    count = len(folder.jail.names(place))
+    if count:
+        raise WrongKind(f"The folder '{shown(place.path)}' is not empty: it holds {count} entries. Delete those first.")
+
+
+def _shows_removal(folder: Folder, place: WorkspacePath) -> Diff:
+    found = folder.jail.stat(place)
+    if found is None:
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nNo longer there.\n")
+    if found.st_size > LARGEST_DIFFED:
+        with folder.jail.regular_file(place) as (fd, _):
+            head, tail = (os.pread(fd, EDGE_BYTES, at) for at in (0, max(0, found.st_size - EDGE_BYTES)))
+        told = summary(found.st_size, folder.sha256(place), head, tail)
+        return Diff(f"--- a/{place.path}\n+++ /dev/null\nToo large to be shown line by line.\n{told}")
+    return diff(folder.read(place, most=LARGEST_DIFFED).data, None, place.path)
+
+
+def _remove(folder: Folder, removal: Removal, state: str) -> None:
+    if removal.is_folder:
+        folder.remove_folder(removal.place)
+    else:
+        folder.remove_file(removal.place, expected=state)

@@ -1,0 +1,141 @@
+"""What a plugin says of its tools, and what of it counts. It is a stranger's word: taken strictly, and never for more than it asks. Pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from pydantic import Field, JsonValue, ValidationError, field_validator
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.network import Destination, wanted_destinations
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import ToolSpec
+from anycowork.domain.values import replace, value
+from anycowork.tools.plugins.schemas import BadSchema, understood
+
+MOST_TOOLS = 50
+MOST_HOSTS = 20
+_MOST_PROBLEMS = 20
+_PRIORITY = 60  # after every tool of ours: where there is no room for all, theirs give way
+
+
+class PluginAnswer(Boundary):
+    """The worker's answer to a call. One of the two, and nothing else: neither facts nor a diff are the tool's to tell."""
+
+    content: str | None = None
+    error: str | None = None
+
+
+class PluginDescription(Boundary):
+    """The worker's answer when it is asked what there is."""
+
+    tools: Annotated[list[dict[str, JsonValue]], Field(max_length=MOST_TOOLS)]
+    problems: list[str]
+
+
+class _Declaration(Boundary):
+    entry: str
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{1,63}$")]
+    description: Annotated[str, Field(min_length=1, max_length=1_000)]
+    category: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_ -]{0,29}$")]
+    permissions: list[str]
+    requires_approval: bool
+    path: str | None
+    network: Annotated[list[str], Field(max_length=MOST_HOSTS)]
+    parameters: dict[str, JsonValue] = Field(alias="schema")
+
+    @field_validator("description")
+    @classmethod
+    def _one_line(cls, text: str) -> str:
+        return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+@value
+class Declared:
+    """One tool of a plugin. `entry` is where it is found; `path` the parameter that names a file; `network` where it must go."""
+
+    plugin: str
+    entry: str
+    spec: ToolSpec
+    path: str | None
+    network: tuple[Destination, ...]
+
+
+class Refused(ValueError):
+    """Why a tool is not offered."""
+
+
+def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue]) -> Declared:
+    """Raises: Refused."""
+    try:
+        read = _Declaration.model_validate(said)
+        schema = understood(read.parameters)
+        permissions = _permissions(read.permissions)
+        network = wanted_destinations(read.network)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise Refused(f"{_named(said)}: its '{first['loc'][0]}' does not fit: {first['msg']}") from None
+    except (BadSchema, ValueError) as error:
+        raise Refused(f"{_named(said)}: {error}") from None
+    if read.entry not in entries:
+        raise Refused(f"{_named(said)}: it says that it comes from somewhere else than its plugin")
+    if read.path is not None and not _is_text(schema, read.path):
+        raise Refused(f"{_named(said)}: 'path' names '{read.path[:80]}', which is no text among its parameters")
+    spec = ToolSpec(
+        name=read.name,
+        category=read.category,
+        description=read.description,
+        permissions=permissions,
+        schema=schema,
+        priority=_PRIORITY,
+        requires_approval=read.requires_approval,
+        contained=True,
+        looks_below=True,  # whatever its author says: it does as it likes with all that it is shown
+        reveals=True,
+        plugin=plugin,
+    )
+    if not spec.read_only:  # an author may ask for more care than usual, not for less
+        spec = replace(spec, requires_approval=True)
+    return Declared(plugin, read.entry, spec, read.path, network)
+
+
+def without_clashes(tools: Iterable[Declared], taken: Iterable[str]) -> tuple[list[Declared], dict[str, list[str]]]:
+    """The tools whose names are theirs alone, and by plugin why the others are refused. No name of ours is to be had."""
+    tools, ours = list(tools), frozenset(taken)
+    kept: list[Declared] = []
+    refused: dict[str, list[str]] = {}
+    for tool in tools:
+        others = sorted(other.plugin for other in tools if other is not tool and other.spec.name == tool.spec.name)
+        if tool.spec.name in ours:
+            why = f"'{tool.spec.name}': a tool of AnyCowork's own has this name; it cannot be replaced"
+        elif others:
+            why = f"'{tool.spec.name}': {', '.join(others)} has a tool of this name too, so neither is used; switch one off"
+        else:
+            kept.append(tool)
+            continue
+        refused.setdefault(tool.plugin, []).append(why)
+    return kept, refused
+
+
+def describe_problems(problems: Iterable[str]) -> list[str]:
+    """Problems as a person may be shown them: a stranger's text, so plain and bounded."""
+    plain = ("".join(c if c.isprintable() else " " for c in problem)[:500] for problem in problems)
+    return list(plain)[:_MOST_PROBLEMS]
+
+
+def _permissions(names: Iterable[str]) -> frozenset[Permission]:
+    """Whoever gets any sees the workspace, and so reads."""
+    known = {permission.value: permission for permission in Permission}
+    if unknown := sorted(set(names) - known.keys()):
+        raise ValueError(f"'{unknown[0][:80]}' is no permission; they are {', '.join(known)}")
+    found = frozenset(known[name] for name in names)
+    return found | {Permission.READ_FILES} if found else found
+
+
+def _is_text(schema: Mapping[str, JsonValue], name: str) -> bool:
+    properties = schema["properties"]
+    found = properties.get(name) if isinstance(properties, dict) else None
+    return isinstance(found, dict) and found.get("type") == "string"
+
+
+def _named(said: Mapping[str, JsonValue]) -> str:
+    return f"'{str(said.get('name'))[:80]}'"

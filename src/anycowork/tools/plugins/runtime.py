@@ -1,0 +1,102 @@
+"""Where a plugin's code runs: which Python, what of this machine it sees, and the words that start it for one question."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.values import value
+from anycowork.sandbox.bubblewrap import HOME, VisiblePaths
+from anycowork.sandbox.egress import Egress
+from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.sandbox import Sandbox
+from anycowork.sandbox.stage import DEVICES
+from anycowork.sandbox.workspaces import home_folder
+from anycowork.tools.child_process import ChildLimits
+from anycowork.tools.plugins.discovery import Plugin, libraries
+from anycowork.tools.sandboxed_program import SandboxedProgram
+from anycowork.workspace import landlock
+
+# Isolated and without `site`: no variable, no folder of the caller's and no .pth file decides what is imported.
+_BEGIN = "import sys; sys.path += sys.argv[1:]; from anycowork.plugins.worker import main; main()"
+# Before anything of the plugin's can be imported, even in our name: a pipe in the workspace takes what is written into it,
+# however read-only the workspace is mounted.
+_HOLD = (
+    "import os, sys; own = {'__name__': 'landlock'}; exec(open(sys.argv.pop(1)).read(), own); "
+    "own['write_only_in'](sys.argv.pop(1).split(':'), apart_from=os.getcwd()); "
+)
+_SCRATCH = ("/tmp", HOME, "/dev/shm", "/dev/pts", *(f"/dev/{name}" for name in DEVICES))  # the sandbox's own
+_OURS = Path(__file__).resolve().parents[2]
+_SYSTEM = ("/usr", "/nix/store")  # every sandbox sees these
+
+
+class NoPluginRuntime(ToolFault):
+    """There is no safe place for the plugin's code."""
+
+    code = "plugin_unhoused"
+
+
+@value
+class PluginRuntime:
+    """`data_dir` holds secrets: nothing that contains it is ever shown."""
+
+    sandbox: Sandbox
+    egress: Egress
+    data_dir: Path
+
+    def asking(
+        self,
+        plugin: Plugin,
+        request: Mapping[str, JsonValue],
+        bounds: ChildLimits,
+        *,
+        sees_workspace: bool = False,
+        changes: bool = False,
+        reach: Reach | None = None,
+    ) -> SandboxedProgram:
+        """One question to a new worker. One that sees the workspace and `changes` nothing is held to its scratch folders. Raises: Unhoused."""
+        paths = dict.fromkeys((*plugin.paths, str(_OURS.parent), *libraries()))
+        shown = [str(Path(sys.base_prefix).resolve()), *plugin.paths, str(_OURS), *libraries()]
+        return SandboxedProgram(
+            self.sandbox,
+            command="exec "
+            + shlex.join([_python(), "-I", "-S", "-B", "-c", *_begin(held=sees_workspace and not changes), *paths]),
+            bounds=bounds,
+            stdin=json.dumps(request).encode(),
+            sight=VisiblePaths(self._places(shown), workspace=sees_workspace),
+            reach=reach,
+            egress=self.egress,
+        )
+
+    def _places(self, wanted: Iterable[str]) -> tuple[str, ...]:
+        """Each once, and none that lies in another. Raises: Unhoused if one of them would show the server's secrets."""
+        places = [Path(place) for place in dict.fromkeys(wanted) if not _is_system(place)]
+        data = self.data_dir.resolve()
+        for place in places:
+            if place in (Path("/"), home_folder().resolve()) or data.is_relative_to(place):
+                raise NoPluginRuntime(
+                    f"Its code would run beside '{place}', which holds the server's own files or yours. Install it into a folder of "
+                    "its own: pip install --target <data folder>/plugins, as docs/tools.md says."
+                )
+        apart = [one for one in places if not any(one != other and one.is_relative_to(other) for other in places)]
+        return tuple(map(str, apart))
+
+
+def _begin(*, held: bool) -> list[str]:
+    """Who changes files has the workspace as a layer of its own, in which pipes lead to nobody."""
+    if not held:
+        return [_BEGIN]
+    return [_HOLD + _BEGIN, str(Path(landlock.__file__).resolve()), ":".join(_SCRATCH)]
+
+
+def _python() -> str:
+    """The interpreter itself, not an environment's link to it."""
+    return str(Path(sys.executable).resolve())
+
+
+def _is_system(place: str) -> bool:
+    return any(Path(place).is_relative_to(system) for system in _SYSTEM)

@@ -1,0 +1,308 @@
+"""Tools that look at files and folders: read_file, list_directory, get_file_info."""
+
+import difflib
+import hashlib
+import mimetypes
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Literal
+
+from pydantic import Field, JsonValue, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import FileMissing, NoMatch, ToolFault
+from anycowork.domain.ports import Hidden, Prepared, ToolContext
+from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
+from anycowork.tools.parameters import LineNumber, PathText
+from anycowork.tools.syntax_check import check_syntax
+from anycowork.workspace.folder import Contents, Folder
+from anycowork.workspace.jail import kind_of
+from anycowork.workspace.landlock_threads import reading
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.text import decode, lines_of
+from anycowork.workspace.walk import FolderWalk, WalkEntry
+
+LARGEST_READ = 10_000_000
+MOST_LISTED = 2_000
+_SIGNATURES = (
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "a ZIP archive (or an office document)"),
+    (b"\x1f\x8b", "gzip-compressed data"),
+    (b"\x7fELF", "a program (ELF)"),
+    (b"SQLite format 3", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+_COUNTED_FROM = 3  # files
+_MOST_KINDS = 8
+_LOOKED_AT = 500  # files whose names are compared with one that is missing
+
+
+def prepared_for_reading(tool: str, path: str, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+    """The existing place that `path` leads to. Raises: FileMissing with the nearest name, OutsideWorkspace."""
+    folder = folder_of(tool_context)
+    place, found = folder.jail.find(path)
+    if found is None:
+        raise FileMissing(
+            f"There is no '{shown(place.path)}' in the workspace. {suggestion(folder, place, tool_context.hidden)}"
+        )
+    return Prepared(tool=tool, parameters=parameters, resource=place.resource, payload=place)
+
+
+class ReadFileParameters(Boundary):
+    path: PathText = Field(description="file to read, relative to the workspace")
+    start_line: LineNumber | None = Field(None, description="first line wanted, counted from 1")
+    end_line: LineNumber | None = Field(None, description="last line wanted, included")
+    # Models often say it, and it changes nothing: text is read as UTF-8. So it is taken, and not offered.
+    encoding: SkipJsonSchema[Literal["utf-8", "UTF-8", "utf8"] | None] = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "ReadFileParameters":
+        if self.start_line and self.end_line and self.end_line < self.start_line:
+            raise ValueError("'end_line' must not be smaller than 'start_line'")
+        return self
+
+
+class ReadFile(BuiltInTool[ReadFileParameters]):
+    name = "read_file"
+    category = "files"
+    description = "Read a text file, whole or from start_line to end_line."
+    priority = 10
+    reveals = True
+    model = ReadFileParameters
+
+    def look(self, wish: ReadFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        wish = ReadFileParameters.model_validate(prepared.parameters)
+        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        return await reading(lambda: _read(folder, place, wish))
+
+
+class ListDirectoryParameters(Boundary):
+    path: PathText = Field(".", description="folder to list, relative to the workspace; '.' is the workspace itself")
+    depth: int = Field(1, ge=1, le=10, description="how many levels of folders to show")
+    include_ignored: bool = Field(False, description="also show what git ignores")
+
+
+class ListDirectory(BuiltInTool[ListDirectoryParameters]):
+    name = "list_directory"
+    category = "files"
+    description = "List the files and folders in a folder."
+    priority = 11
+    looks_below = True
+    model = ListDirectoryParameters
+
+    def look(self, wish: ListDirectoryParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        wish = ListDirectoryParameters.model_validate(prepared.parameters)
+        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        return await reading(lambda: _list(folder, place, wish, tool_context.hidden))
+
+
+class GetFileInfoParameters(Boundary):
+    path: PathText = Field(description="file or folder, relative to the workspace")
+
+
+class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
+    name = "get_file_info"
+    category = "files"
+    description = "Tell kind, size, mode, time of change and hash of a file or folder."
+    priority = 12
+    reveals = True  # by its hash
+    model = GetFileInfoParameters
+
+    def look(self, wish: GetFileInfoParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        return await reading(lambda: _info(folder, place))
+
+
+def suggestion(folder: Folder, place: WorkspacePath, hidden: Hidden) -> str:
+    """What may have been meant by a path that is not there: the same name elsewhere, else a name like it in the same folder."""
+    elsewhere = [path for path in folder.overview(_LOOKED_AT, hidden).splitlines() if path.endswith(f"/{place.name}")]
+    if elsewhere:
+        return f"Did you mean '{elsewhere[0]}'?"
+    try:
+        names = [name for name in folder.jail.names(place.parent) if not hidden.hides(place.parent.child(name).path)]
+    except ToolFault:
+        return f"There is no folder '{shown(place.parent.path)}' either; list_directory shows what is there."
+    close = difflib.get_close_matches(place.name, names[:2000], n=1)
+    if not close:
+        return "list_directory shows what is there."
+    return f"Did you mean '{shown(place.parent.child(close[0]).path)}'?"
+
+
+# --- read_file
+
+
+def _read(folder: Folder, place: WorkspacePath, wish: ReadFileParameters) -> ToolResult:
+    contents = folder.read_up_to(place, LARGEST_READ)
+    return _read_part(folder, place, wish) if contents is None else _told(place, contents, wish)
+
+
+def _told(place: WorkspacePath, contents: Contents, wish: ReadFileParameters) -> ToolResult:
+    facts: dict[str, JsonValue] = {"path": place.path, "sha256": contents.sha256, "bytes": len(contents.data)}
+    text = decode(contents.data)
+    if text is None:
+        return _described(place, contents.data, facts)
+    lines = lines_of(text.body)
+    facts |= {"lines": len(lines), "whole": True}
+    if (parsed := check_syntax(place.path, contents.data)) and not parsed.ok:
+        facts["remark"] = parsed.says
+    if wish.start_line is None and wish.end_line is None:
+        return ToolResult(status=Status.OK, content=text.body, facts=facts)
+    return _lines_read(place, lines, wish, facts)
+
+
+def _lines_read(
+    place: WorkspacePath, lines: list[str], wish: ReadFileParameters, facts: dict[str, JsonValue]
+) -> ToolResult:
+    start = wish.start_line or 1
+    end = min(wish.end_line or len(lines), len(lines))
+    if start > max(len(lines), 1):
+        raise NoMatch(
+            f"'{shown(place.path)}' has only {len(lines)} line{'' if len(lines) == 1 else 's'}; line {start} is beyond its end."
+        )
+    facts["whole"] = start == 1 and end == len(lines)
+    return ToolResult(status=Status.OK, content="".join(lines[start - 1 : end]), facts=facts)
+
+
+def _described(place: WorkspacePath, data: bytes, facts: dict[str, JsonValue]) -> ToolResult:
+    kind = next((kind for signature, kind in _SIGNATURES if data.startswith(signature)), None)
+    kind = kind or mimetypes.guess_type(place.name)[0] or "binary data"
+    content = f"'{shown(place.path)}' is not text: {kind}, {len(data):,} bytes, sha256 {facts['sha256']}."
+    return ToolResult(status=Status.OK, content=content, facts=facts | {"kind": kind, "lines": 0, "whole": False})
+
+
+@dataclass(slots=True)
+class _Part:
+    """Wanted lines picked from a stream, hash and counts of the whole."""
+
+    picked: list[bytes]
+    lines: int
+    size: int
+    sha256: str
+
+
+def _read_part(folder: Folder, place: WorkspacePath, wish: ReadFileParameters) -> ToolResult:
+    """A file too large for memory: its wanted lines, or a description."""
+    part = _pick(folder, place, wish.start_line or 1, wish.end_line or 0)
+    facts: dict[str, JsonValue] = {
+        "path": place.path,
+        "sha256": part.sha256,
+        "bytes": part.size,
+        "lines": part.lines,
+        "whole": False,
+    }
+    text = decode(b"".join(part.picked))
+    if wish.end_line is None or text is None:
+        how = "Use grep, or give start_line and end_line." if text is not None else "It is not text."
+        content = (
+            f"'{shown(place.path)}' is too large to be read whole: {part.size:,} bytes, {part.lines:,} lines. {how}"
+        )
+        return ToolResult(status=Status.OK, content=content, facts=facts)
+    return ToolResult(status=Status.OK, content=text.body, facts=facts)
+
+
+def _pick(folder: Folder, place: WorkspacePath, start: int, end: int) -> _Part:
+    part = _Part(picked=[], lines=0, size=0, sha256="")
+    digest = hashlib.sha256()
+    room = LARGEST_READ
+    with folder.jail.regular_file(place) as (fd, _):
+        for piece in _pieces(fd):
+            digest.update(piece)
+            part.size += len(piece)
+            if start <= part.lines + 1 <= end and room > 0:
+                part.picked.append(piece[:room])
+                room -= len(piece)
+            part.lines += piece.endswith(b"\n")
+    part.sha256 = digest.hexdigest()
+    return part
+
+
+def _pieces(fd: int) -> Iterator[bytes]:
+    """Lines, except that an endless line comes in several pieces."""
+    with os.fdopen(os.dup(fd), "rb") as file:
+        while piece := file.readline(1 << 20):
+            yield piece
+
+
+# --- list_directory and get_file_info
+
+
+def _list(folder: Folder, place: WorkspacePath, wish: ListDirectoryParameters, hidden: Hidden) -> ToolResult:
+    leave_out = frozenset() if wish.include_ignored else frozenset({".git"})
+    walk = FolderWalk(
+        folder.jail, depth=wish.depth, most=MOST_LISTED, with_ignored=wish.include_ignored, leave_out=leave_out
+    )
+    seen = (entry for entry in walk.entries(place) if not hidden.hides(entry.place.path))
+    entries = sorted(seen, key=lambda entry: entry.place.parts)
+    lines = [_listed(entry, place) for entry in entries]
+    if walk.cut:
+        lines.append(f"… cut after {len(entries)} entries: list a folder deeper down.")
+    content = "\n".join(lines) or "The folder is empty."
+    facts: dict[str, JsonValue] = {"path": place.path, "entries": len(entries), "cut": walk.cut}
+    if not walk.cut and (counted := _counted(entries)):
+        facts["remark"] = counted
+    return ToolResult(status=Status.OK, content=content, facts=facts)
+
+
+def _counted(entries: Sequence[WalkEntry]) -> str:
+    """How many files of each kind: what a small model gets wrong when it counts."""
+    kinds = Counter(PurePosixPath(entry.place.name).suffix or "no suffix" for entry in entries if not entry.is_folder)
+    if kinds.total() < _COUNTED_FROM:
+        return ""
+    return f"{kinds.total()} files: {', '.join(f'{count} {kind}' for kind, count in kinds.most_common(_MOST_KINDS))}."
+
+
+def _listed(entry: WalkEntry, start: WorkspacePath) -> str:
+    path = shown("/".join(entry.place.parts[len(start.parts) :]), longest=1000)
+    if entry.is_folder:
+        return f"{path}/"
+    return path if entry.kind == "file" else f"{path} ({entry.kind})"
+
+
+def _info(folder: Folder, place: WorkspacePath) -> ToolResult:
+    found = folder.jail.stat(place)
+    if found is None:
+        raise FileMissing(f"There is no '{shown(place.path)}' in the workspace any more.")
+    changed = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    facts: dict[str, JsonValue] = {
+        "path": place.path,
+        "kind": kind_of(found.st_mode),
+        "bytes": found.st_size,
+        "mode": f"{stat.S_IMODE(found.st_mode):o}",
+        "modified": changed,
+    }
+    if stat.S_ISREG(found.st_mode):
+        facts["sha256"] = folder.sha256(place)
+        facts |= _text_facts(folder, place, found.st_size)
+    if stat.S_ISDIR(found.st_mode):
+        del facts["bytes"]
+        facts["entries"] = len(folder.jail.names(place))
+    return ToolResult(
+        status=Status.OK, content="\n".join(f"{name}: {value}" for name, value in facts.items()), facts=facts
+    )
+
+
+def _text_facts(folder: Folder, place: WorkspacePath, size: int) -> dict[str, JsonValue]:
+    if size > LARGEST_READ:
+        return {}
+    text = decode(folder.read(place, most=LARGEST_READ).data)
+    return {"text": False} if text is None else {"text": True, "lines": len(lines_of(text.body))}

@@ -1,0 +1,96 @@
+"""One program in the sandbox, from its start until nothing of it is left: bash with a command, or a tool of third parties.
+
+What becomes of its changes is `changes.py`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import field
+from typing import TypeVar
+
+from anycowork.domain.values import value
+from anycowork.sandbox.bubblewrap import VisiblePaths
+from anycowork.sandbox.egress import Egress, proxy_environment
+from anycowork.sandbox.masks import Mask
+from anycowork.sandbox.proxy import Reach, Report
+from anycowork.sandbox.sandbox import Launch, NeverBegan, Sandbox
+from anycowork.sandbox.stage import Layer, Stage
+from anycowork.tools.child_process import ChildEnding, ChildLimits, ChildResult, run_child
+
+T = TypeVar("T")
+
+
+@value
+class SandboxedProgram:
+    """What shall run, in words for bash, and what it is given. `reach` is where it may go over the network.
+
+    One with a `sight` is foreign code: its errors are kept apart from its answer, and it shares no cache with the workspace's commands.
+    """
+
+    sandbox: Sandbox
+    command: str
+    bounds: ChildLimits
+    on_output: Callable[[bytes], None] | None = None
+    stdin: bytes = b""
+    sight: VisiblePaths | None = None
+    reach: Reach | None = None
+    egress: Egress = field(default_factory=Egress)
+
+    async def run(
+        self, root: str, stage: Stage, *, cache_kept: bool = False, masks: tuple[Mask, ...] = ()
+    ) -> tuple[ChildResult, Report | None]:
+        """Until nothing of it is left; and where it went. `masks` it cannot read. Raises: SandboxFailed."""
+        with self.sandbox.launch(
+            self.command,
+            root,
+            stage,
+            cache_kept=cache_kept,
+            environment=proxy_environment(self.reach) if self.reach else None,
+            held_back=self.reach is not None,
+            stdin=self.stdin,
+            sight=self.sight,
+            masks=masks,
+        ) as launch:
+            launch.status.watch()
+            if self.reach is None:
+                return await self._watched(launch, stage), None
+            async with self.egress.beside(launch, stage.runner, self.reach) as report:
+                return await self._watched(launch, stage), report
+
+    async def _watched(self, launch: Launch, stage: Stage) -> ChildResult:
+        try:
+            ended = await run_child(
+                launch.argv,
+                cwd="/",
+                env={},  # bubblewrap's own is readable from inside
+                bounds=self.bounds,
+                stdin=launch.stdin,
+                errors_apart=self.sight is not None,
+                on_output=self.on_output,
+                pass_fds=launch.fds,
+                must_stop=(lambda: self.sandbox.is_short_of_room(stage)) if stage.layer else None,
+            )
+        finally:
+            await asyncio.shield(launch.status.all_gone())
+        _require_begun(launch, ended)
+        return ended
+
+
+async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Layer], Awaitable[T]]) -> T:
+    """On a private copy if no overlay can be laid over this workspace: then nothing has run yet. Raises: what `attempt` does."""
+    layer = sandbox.layer_for(root)
+    try:
+        return await attempt(layer)
+    except NeverBegan:
+        if layer is Layer.COPY:
+            raise
+    return await attempt(Layer.COPY)
+
+
+def _require_begun(launch: Launch, ended: ChildResult) -> None:
+    if ended.how is ChildEnding.ITSELF and not launch.has_begun():
+        said = (ended.errors + ended.output).decode(errors="replace").strip()[-500:]
+        raise NeverBegan(
+            f"The sandbox could not be set up, so the program did not run: {said or f'bubblewrap ended with {ended.exit_code}'}. "
+            "`anycowork doctor` says what is missing."
+        )

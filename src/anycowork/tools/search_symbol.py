@@ -1,0 +1,240 @@
+"""search_symbol: where a name is defined. ripgrep finds the files that hold it; a killable child parses those and no others."""
+
+import asyncio
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path, PurePosixPath
+from typing import IO, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.domain.values import value
+from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
+from anycowork.tools.child_process import ChildEnding, ChildLimits, run_child
+from anycowork.tools.parameters import PathText
+from anycowork.tools.read_tools import prepared_for_reading
+from anycowork.tools.ripgrep import MatchedLine, Ripgrep, SearchMatches, with_left_out
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.landlock_threads import reading
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.text import decode
+
+MOST_PARSED = 60
+LARGEST_PARSED = 500_000
+MOST_TEXT = 8_000_000
+PARSE_SECONDS = 10.0
+MOST_TOLD = 50
+_WORKER = Path(__file__).with_name("symbol_worker.py")
+
+_LANGUAGES = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "cpp"),
+    **dict.fromkeys((".kt", ".kts"), "kotlin"),
+    **dict.fromkeys((".sh", ".bash"), "bash"),
+    ".tsx": "tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    ".cs": "csharp",
+    ".rb": "ruby",
+    ".php": "php",
+    ".swift": "swift",
+    ".scala": "scala",
+    ".lua": "lua",
+    ".ex": "elixir",
+    ".dart": "dart",
+    ".zig": "zig",
+}
+# A model that says "class" is content with a struct, and the other way round.
+_FAMILIES = (
+    frozenset({"function", "method"}),
+    frozenset({"class", "struct", "interface", "enum", "trait", "type"}),
+    frozenset({"variable", "constant"}),
+    frozenset({"module"}),
+)
+_KEYWORDS = {
+    **dict.fromkeys(("def", "fn", "func", "function", "fun", "sub", "proc", "macro"), "function"),
+    **dict.fromkeys(("class", "object"), "class"),
+    **dict.fromkeys(("interface", "protocol"), "interface"),
+    **dict.fromkeys(("module", "namespace", "package"), "module"),
+    **dict.fromkeys(("let", "var", "val"), "variable"),
+    "const": "constant",
+    "struct": "struct",
+    "enum": "enum",
+    "trait": "trait",
+    "type": "type",
+}
+
+
+class SearchSymbolParameters(Boundary):
+    name: str = Field(
+        min_length=1, max_length=200, pattern=r"^[\w$.:!?-]+$", description="the exact name of a function, class, …"
+    )
+    kind: (
+        Literal[
+            "function",
+            "method",
+            "class",
+            "struct",
+            "interface",
+            "enum",
+            "trait",
+            "type",
+            "module",
+            "variable",
+            "constant",
+        ]
+        | None
+    ) = Field(None, description="what it is, if known")
+    path: PathText = Field(".", description="file or folder to search, relative to the workspace")
+
+
+class Definition(BaseModel):
+    path: str
+    line: int
+    end_line: int
+    kind: str
+
+
+class _Answer(BaseModel):
+    definitions: list[Definition]
+    unparsed: list[str]
+
+
+@value
+class _Candidate:
+    place: WorkspacePath
+    language: str | None
+    text: str
+    lines: tuple[MatchedLine, ...]
+
+
+class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
+    name = "search_symbol"
+    category = "search"
+    description = "Find where a function, class, type or variable is defined, by its exact name."
+    priority = 15
+    looks_below = True
+    reveals = True
+    model = SearchSymbolParameters
+
+    def __init__(self, ripgrep: Ripgrep) -> None:
+        super().__init__()
+        self._ripgrep = ripgrep
+
+    def look(self, wish: SearchSymbolParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        wish = SearchSymbolParameters.model_validate(prepared.parameters)
+        folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
+        # The last part of a dotted name is what stands at its definition.
+        name = re.split(r"\.|::", wish.name.strip(".:"))[-1] or wish.name
+        found = await self._ripgrep.find(
+            tool_context, place, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"]
+        )
+        candidates, cut = await reading(lambda: _candidates(folder, found))
+        answer = await _parse(name, [candidate for candidate in candidates if candidate.language])
+        guessed = _guesses(name, candidates, answer)
+        definitions = [each for each in answer.definitions + guessed if _fits(each.kind, wish.kind)]
+        return with_left_out(_result(wish, definitions, candidates, cut=cut), found)
+
+
+def _candidates(folder: Folder, found: SearchMatches) -> tuple[list[_Candidate], bool]:
+    """The files that hold the name, those that seem to define it first."""
+    by_file: dict[WorkspacePath, list[MatchedLine]] = {}
+    for line in found.lines:
+        by_file.setdefault(line.place, []).append(line)
+    ordered = sorted(by_file.items(), key=lambda item: -sum(_looks_defining(line.text) for line in item[1]))
+    candidates: list[_Candidate] = []
+    room = MOST_TEXT
+    for place, lines in ordered[:MOST_PARSED]:
+        try:
+            text = decode(folder.read(place, most=min(room, LARGEST_PARSED)).data)
+        except ToolFault:
+            text = None
+        language = _LANGUAGES.get(PurePosixPath(place.name).suffix.lower()) if text else None
+        room -= len(text.body) if text else 0
+        candidates.append(_Candidate(place, language, text.body if text else "", tuple(lines)))
+    return candidates, found.cut or len(ordered) > MOST_PARSED
+
+
+def _looks_defining(line: str) -> bool:
+    return any(word in _KEYWORDS for word in re.findall(r"[a-z]+", line))
+
+
+async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
+    """A parser that hangs, crashes or lies costs its answer and nothing else: the text's own look decides then."""
+    nothing = _Answer(definitions=[], unparsed=[candidate.place.path for candidate in candidates])
+    if not candidates:
+        return nothing
+    with await asyncio.to_thread(_request, name, candidates) as request:
+        ended = await run_child(
+            [sys.executable, "-I", str(_WORKER)],
+            cwd="/",
+            env={},
+            bounds=ChildLimits(seconds=PARSE_SECONDS, output=1_000_000),
+            stdin=request,
+            errors_apart=True,
+        )
+    if ended.how is not ChildEnding.ITSELF or ended.exit_code != 0:
+        return nothing
+    try:
+        return _Answer.model_validate_json(ended.output)
+    except ValidationError:
+        return nothing
+
+
+def _request(name: str, candidates: list[_Candidate]) -> IO[bytes]:
+    files = [{"path": each.place.path, "language": each.language, "text": each.text} for each in candidates]
+    request = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    request.write(json.dumps({"name": name, "files": files}).encode())
+    request.seek(0)
+    return request
+
+
+def _guesses(name: str, candidates: list[_Candidate], answer: _Answer) -> list[Definition]:
+    """From the line alone, where no parser has an answer: `def name`, `struct name`, …"""
+    pattern = re.compile(
+        r"\b(" + "|".join(_KEYWORDS) + r")\s+(?:\([^()]{0,100}\)\s*)?" + re.escape(name) + r"(?![\w$])"
+    )
+    unparsed = set(answer.unparsed)
+    guesses: list[Definition] = []
+    for candidate in candidates:
+        if candidate.language and candidate.place.path not in unparsed:
+            continue
+        for line in candidate.lines:
+            if seen := pattern.search(line.text):
+                kind = _KEYWORDS[seen[1]]
+                guesses.append(Definition(path=candidate.place.path, line=line.number, end_line=line.number, kind=kind))
+    return guesses
+
+
+def _fits(kind: str, wanted: str | None) -> bool:
+    return wanted is None or kind == wanted or any({kind, wanted} <= family for family in _FAMILIES)
+
+
+def _result(
+    wish: SearchSymbolParameters, definitions: list[Definition], candidates: list[_Candidate], *, cut: bool
+) -> ToolResult:
+    texts = {(line.place.path, line.number): line.text for each in candidates for line in each.lines}
+    lines = [
+        f"{shown(each.path, 1000)}:{each.line}-{each.end_line}: {each.kind}: {texts.get((each.path, each.line), '').strip()}"
+        for each in definitions[:MOST_TOLD]
+    ]
+    if not lines:
+        mentions = sum(len(candidate.lines) for candidate in candidates)
+        lines = [f"No definition of '{wish.name}' was found; it is mentioned on {mentions} lines (grep shows them)."]
+    if cut or len(definitions) > MOST_TOLD:
+        lines.append("… not every file was looked at: search a smaller folder.")
+    facts = {"definitions": len(definitions), "files": len(candidates), "cut": cut}
+    return ToolResult(status=Status.OK, content="\n".join(lines), facts=dict(facts))

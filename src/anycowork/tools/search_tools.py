@@ -1,0 +1,163 @@
+"""Tools that search in files: grep (a regular expression) and search_code (words, best files first)."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.tools import Parameters, Status, ToolResult
+from anycowork.tools.built_in_tool import BuiltInTool, payload_of
+from anycowork.tools.parameters import PathText, PlainText
+from anycowork.tools.read_tools import prepared_for_reading
+from anycowork.tools.ripgrep import MatchedLine, Ripgrep, SearchMatches, with_left_out
+from anycowork.workspace.paths import WorkspacePath, shown
+
+MOST_TOLD = 500
+FILES_TOLD = 20
+LINES_PER_FILE = 5
+_CASE = {"smart": "--smart-case", "sensitive": "--case-sensitive", "insensitive": "--ignore-case"}
+
+
+def _named_case(case: object) -> object:
+    """Whether capitals count, where a model says it with true or false."""
+    return ("sensitive" if case else "insensitive") if isinstance(case, bool) else case
+
+
+class GrepParameters(Boundary):
+    pattern: PlainText = Field(min_length=1, max_length=2000, description="regular expression (Rust syntax), one line")
+    path: PathText = Field(".", description="file or folder to search, relative to the workspace")
+    glob: PlainText | None = Field(
+        None, min_length=1, max_length=500, description="only files like this, for example *.py"
+    )
+    case: Annotated[Literal["smart", "sensitive", "insensitive"], BeforeValidator(_named_case)] = Field(
+        "smart", description="smart: capitals count only if there are any"
+    )
+    context: int = Field(0, ge=0, le=20, description="lines to show before and after each match")
+
+
+class Grep(BuiltInTool[GrepParameters]):
+    name = "grep"
+    category = "search"
+    description = "Find lines that match a regular expression in the files of a folder."
+    priority = 13
+    looks_below = True
+    reveals = True
+    model = GrepParameters
+
+    def __init__(self, ripgrep: Ripgrep) -> None:
+        super().__init__()
+        self._ripgrep = ripgrep
+
+    def look(self, wish: GrepParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        wish = GrepParameters.model_validate(prepared.parameters)
+        place = payload_of(prepared, WorkspacePath)
+        options = [_CASE[wish.case], f"--context={wish.context}"]
+        if wish.glob is not None:
+            options.append(f"--glob={wish.glob}")
+        found = await self._ripgrep.find(tool_context, place, [wish.pattern], options)
+        return with_left_out(_grep_result(found, wish.pattern, place), found)
+
+
+class SearchCodeParameters(Boundary):
+    query: PlainText = Field(
+        min_length=1, max_length=500, description="one or more words, searched as they are written"
+    )
+    path: PathText = Field(".", description="folder to search, relative to the workspace")
+
+
+class SearchCode(BuiltInTool[SearchCodeParameters]):
+    name = "search_code"
+    category = "search"
+    description = "Find the files that speak of some words; the best files come first."
+    priority = 14
+    looks_below = True
+    reveals = True
+    model = SearchCodeParameters
+
+    def __init__(self, ripgrep: Ripgrep) -> None:
+        super().__init__()
+        self._ripgrep = ripgrep
+
+    def look(self, wish: SearchCodeParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        wish = SearchCodeParameters.model_validate(prepared.parameters)
+        place = payload_of(prepared, WorkspacePath)
+        words = list(dict.fromkeys(wish.query.split()))[:20] or [wish.query]
+        found = await self._ripgrep.find(tool_context, place, words, ["--fixed-strings", "--smart-case"])
+        return with_left_out(_ranked_result(found, wish.query, words, place), found)
+
+
+def format_matches(line: MatchedLine) -> str:
+    mark = ":" if line.matched else "-"
+    return f"{shown(line.place.path, 1000)}{mark}{line.number}{mark} {line.text}"
+
+
+def _grep_result(found: SearchMatches, pattern: str, place: WorkspacePath) -> ToolResult:
+    lines = found.lines[:MOST_TOLD]
+    matches = sum(line.matched for line in lines)
+    cut = found.cut or len(found.lines) > MOST_TOLD
+    facts = {"matches": matches, "files": len({line.place for line in lines if line.matched}), "cut": cut}
+    if not lines:
+        return ToolResult(status=Status.OK, content=_nothing(pattern, place, cut=cut), facts=dict(facts))
+    content = "\n".join(_with_gaps(lines))
+    if cut:
+        content += f"\n… there is more than these {len(lines)} lines: search a smaller folder, or for something rarer."
+    return ToolResult(status=Status.OK, content=content, facts=dict(facts))
+
+
+def _with_gaps(lines: Sequence[MatchedLine]) -> list[str]:
+    """With context, `--` stands between pieces that do not touch."""
+    with_context = not all(line.matched for line in lines)
+    texts: list[str] = []
+    previous: MatchedLine | None = None
+    for line in lines:
+        if with_context and previous and (line.place != previous.place or line.number != previous.number + 1):
+            texts.append("--")
+        texts.append(format_matches(line))
+        previous = line
+    return texts
+
+
+def _nothing(what: str, place: WorkspacePath, *, cut: bool) -> str:
+    where = "the workspace" if place.is_root else f"'{shown(place.path)}'"
+    until = " before the search was cut short" if cut else ""
+    return f"Nothing in {where} matches '{what[:200]}'{until}. Ignored and binary files were not searched."
+
+
+def _ranked_result(found: SearchMatches, query: str, words: list[str], place: WorkspacePath) -> ToolResult:
+    files = [list(lines) for _, lines in groupby(found.lines, key=lambda line: line.place)]
+    files.sort(key=lambda lines: _rank(lines, query, words))
+    facts = {"matches": len(found.lines), "files": len(files), "cut": found.cut}
+    if not files:
+        return ToolResult(status=Status.OK, content=_nothing(query, place, cut=found.cut), facts=dict(facts))
+    texts: list[str] = []
+    for lines in files[:FILES_TOLD]:
+        best = sorted(lines, key=lambda line: (-_hits(line.text, words), line.number))[:LINES_PER_FILE]
+        texts += [format_matches(line) for line in sorted(best, key=lambda line: line.number)]
+        if len(lines) > len(best):
+            texts.append(f"  … and {len(lines) - len(best)} more lines in {shown(lines[0].place.path, 1000)}")
+    if len(files) > FILES_TOLD or found.cut:
+        texts.append(f"… there are more files than these {min(len(files), FILES_TOLD)}: use more or rarer words.")
+    return ToolResult(status=Status.OK, content="\n".join(texts), facts=dict(facts))
+
+
+def _rank(lines: list[MatchedLine], query: str, words: list[str]) -> tuple[float, float, int, str]:
+    """Files with the whole phrase, then with more of the words, then with more of them in one line; then by name."""
+    path = lines[0].place.path
+    everything = "\n".join(line.text for line in lines)
+    phrase = query.casefold() in everything.casefold()
+    closest = max(_hits(line.text, words) for line in lines)
+    return (-float(phrase), -(_hits(everything, words) + 0.5 * _hits(path, words)), -closest, path)
+
+
+def _hits(text: str, words: list[str]) -> int:
+    folded = text.casefold()
+    return sum(word.casefold() in folded for word in words)

@@ -1,0 +1,163 @@
+"""Changing a text by its own words or by line numbers. Pure; every refusal shows what is really there."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
+
+from anycowork.domain.errors import NoMatch
+from anycowork.workspace.text import Text, lines_of, with_line_ends
+
+_MOST_TOLD = 20
+_AROUND = 2
+_MOST_LOOSE = 20_000_000  # characters looked through for lines that only resemble `find`, by all edits of a call
+_MOST_COMPARED = 1_000_000  # characters of a file whose lines are compared with `find`
+_LONGEST_LINE = 1_000  # characters of one line that are
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    find: str
+    replace: str
+
+
+def apply_edits(text: Text, edits: Sequence[TextEdit], path: str) -> Text:
+    """One after the other, each `find` in exactly one place. Bytes outside the places stay as they are. Raises: NoMatch."""
+    body = text.body
+    for number, edit in enumerate(edits, start=1):
+        what = f"Nothing was changed: 'find' of edit {number}" if len(edits) > 1 else "'find'"
+        loose = _loose_place(body, edit) if number * len(body) <= _MOST_LOOSE else None
+        start, end, new = loose or (*_only_place(body, edit.find, what, path, text.body), edit.replace)
+        body = body[:start] + with_line_ends(new, _newline_for(body[start:end], text)) + body[end:]
+    return text.with_body(body)
+
+
+def replace_lines(text: Text, start: int, end: int, content: str, path: str) -> Text:
+    """Lines `start` to `end`, both included and counted from 1. Empty content removes them. Raises: NoMatch."""
+    lines = lines_of(text.body)
+    if end > len(lines):
+        raise NoMatch(f"'{path}' has {len(lines)} lines; lines {start} to {end} are not all there. Read it again.")
+    new = with_line_ends(content, text.newline)
+    if new and not new.endswith("\n") and lines[end - 1].endswith("\n"):
+        new += text.newline  # or the next line would be glued to it
+    return text.with_body("".join([*lines[: start - 1], new, *lines[end:]]))
+
+
+def first_lines(body: str, count: int) -> str:
+    return numbered(lines_of(body)[:count], first=1)
+
+
+def numbered(lines: Sequence[str], *, first: int) -> str:
+    return "\n".join(f"{number}: {line.rstrip()[:200]}" for number, line in enumerate(lines, start=first))
+
+
+def _loose_place(body: str, edit: TextEdit) -> tuple[int, int, str] | None:
+    """Where whole lines stand that differ from `find` by their indentation alone, all by the same, and the replacement indented
+    as they are. None if `find` stands somewhere as it is, or if there is not exactly one such place."""
+    lines = edit.find.strip("\r\n").splitlines()
+    if not edit.find.strip() or _first_places(body, edit.find):
+        return None
+    found = _only_lines(body.split("\n"), [line.strip() for line in lines])
+    if found is None:
+        return None
+    start, rows = found
+    given = [_indent(line) for line in lines if line.strip()]
+    there = [_indent(row) for row, line in zip(rows, lines, strict=True) if line.strip()]
+    if len({len(is_) - len(was) for is_, was in zip(there, given, strict=True)}) != 1:
+        return None  # what stands in between is then indented by guesswork
+    end = start + sum(len(row) + 1 for row in rows[:-1]) + len(_indent(rows[-1])) + len(lines[-1].strip())
+    return start, end, "\n".join(_moved(line, given[0], there[0]) for line in edit.replace.strip("\r\n").splitlines())
+
+
+def _only_lines(rows: Sequence[str], wanted: Sequence[str]) -> tuple[int, Sequence[str]] | None:
+    """The only rows that are the wanted lines but for blanks around each, and where the first of them begins.
+
+    One search of a text in a text: its time grows with the file, whatever blanks stand in it.
+    """
+    bare = [row.removesuffix("\r").strip(" \t") for row in rows]
+    text, passage = "\n".join(["", *bare, ""]), "\n".join(["", *wanted, ""])
+    at = text.find(passage)
+    if at < 0 or text.find(passage, at + 1) >= 0:
+        return None
+    first = text.count("\n", 0, at)
+    return sum(len(row) + 1 for row in rows[:first]), rows[first : first + len(wanted)]
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _moved(line: str, given: str, there: str) -> str:
+    return there + line.removeprefix(given) if line.strip() and line.startswith(given) else line
+
+
+def _only_place(body: str, find: str, what: str, path: str, before: str) -> tuple[int, int]:
+    """`before` is the file as it is, which is what a refusal shows."""
+    places = _first_places(body, find)
+    if len(places) == 1:
+        return places[0]
+    if not places:
+        raise NoMatch(f"{what} does not occur in '{path}'. {_nearest(before, find)}")
+    rows = ", ".join(str(body.count("\n", 0, start) + 1) for start, _ in places[:_MOST_TOLD])
+    more = " and more" if len(places) > _MOST_TOLD else ""
+    raise NoMatch(
+        f"{what} occurs several times in '{path}', on lines {rows}{more}. Give more of the text around it, so that it fits one place."
+    )
+
+
+def _first_places(body: str, find: str) -> list[tuple[int, int]]:
+    """Overlapping places count: they are ambiguous too. A line feed in `find` also fits a Windows line end."""
+    wanted = find.replace("\r\n", "\n")
+    ends = _windows_ends(body) if "\n" in wanted else []
+    text = body.replace("\r\n", "\n") if ends else body
+    places: list[tuple[int, int]] = []
+    at = text.find(wanted)
+    while at >= 0 and len(places) <= _MOST_TOLD:
+        end = at + len(wanted)
+        places.append((at + bisect_left(ends, at), end + bisect_left(ends, end)))
+        at = text.find(wanted, at + 1)
+    return places
+
+
+def _windows_ends(body: str) -> list[int]:
+    """Where the line ends of two characters stand, counted as if each had only one."""
+    lengths = (len(line) for line in body.split("\r\n")[:-1])
+    return [end + before for before, end in enumerate(accumulate(lengths))]
+
+
+def _newline_for(replaced: str, text: Text) -> str:
+    if "\n" not in replaced:
+        return text.newline
+    return "\r\n" if "\r\n" in replaced else "\n"
+
+
+def _nearest(body: str, find: str) -> str:
+    lines = lines_of(body)
+    best = _best_line(lines, find)
+    if best is None:
+        return f"Nothing like it is there. The file begins:\n{first_lines(body, 5)}" if lines else "The file is empty."
+    start = max(0, best - _AROUND)
+    length = min(find.count("\n") + 1, 20)
+    return f"The nearest lines are:\n{numbered(lines[start : best + length + _AROUND], first=start + 1)}\nCopy the text exactly."
+
+
+def _best_line(lines: Sequence[str], find: str) -> int | None:
+    """The line that shares most words with the first telling line of `find`; in the beginning of the file, if it is long."""
+    near = sum(1 for _ in takewhile(lambda length: length < _MOST_COMPARED, accumulate(map(len, lines))))
+    rows = [set(_words(line)) for line in lines[: near + 1]]
+    for wanted in (set(words) for words in _word_lists(find)):
+        scores = ((len(wanted & words) / len(wanted | words), -row) for row, words in enumerate(rows))
+        score, row = max(scores, default=(0.0, 0))
+        if score >= 0.3:
+            return -row
+    return None
+
+
+def _word_lists(find: str) -> Iterator[list[str]]:
+    candidates = sorted(find.split("\n", 10)[:10], key=lambda line: -len(_words(line)))[:3]
+    yield from (words for words in map(_words, candidates) if words)
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", line[:_LONGEST_LINE])

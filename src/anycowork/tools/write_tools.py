@@ -1,0 +1,238 @@
+"""Tools that write one file's content: create_file and update_file."""
+
+import asyncio
+from hashlib import sha256
+
+from pydantic import Field, JsonValue, model_validator
+
+from anycowork.domain.boundary import Boundary
+from anycowork.domain.errors import FileExists, NotRead, NotText, StateChanged, ToolFault
+from anycowork.domain.ports import Prepared, ToolContext
+from anycowork.domain.roles import Permission
+from anycowork.domain.tools import Intent, Parameters, PathIntent, Status, ToolResult
+from anycowork.domain.values import value
+from anycowork.tools.built_in_tool import BuiltInTool, folder_of, payload_of
+from anycowork.tools.content_loss import elision_in, lost_content
+from anycowork.tools.parameters import LineNumber, PathText, PlainText
+from anycowork.tools.syntax_check import check_syntax
+from anycowork.tools.text_edits import TextEdit, apply_edits, first_lines, replace_lines
+from anycowork.workspace.diffs import Diff, diff
+from anycowork.workspace.folder import Folder
+from anycowork.workspace.landlock_threads import changing, creating
+from anycowork.workspace.paths import WorkspacePath, shown
+from anycowork.workspace.text import Text, decode, lines_of, with_line_ends
+
+LARGEST_WRITTEN = 10_000_000
+ABSENT = "absent"
+
+
+@value
+class FileChange:
+    """A file's new content, computed and not yet written. `before` is the hash that was looked at; None if there was no file."""
+
+    place: WorkspacePath
+    before: str | None
+    data: bytes
+    diff: Diff
+
+    @property
+    def after(self) -> str:
+        return sha256(self.data).hexdigest()
+
+    def prepared(self, tool: str, parameters: Parameters) -> Prepared:
+        return Prepared(
+            tool=tool,
+            parameters=parameters,
+            resource=self.place.resource,
+            intent=Intent(paths=(PathIntent(self.place.path, self.before, self.after),)),
+            diff=self.diff.text,
+            state=self.before or ABSENT,
+            payload=self,
+        )
+
+    def result(self, verb: str) -> ToolResult:
+        """What happened, and what a machine can say about it: not what the model claims."""
+        checked = check_syntax(self.place.path, self.data)
+        facts: dict[str, JsonValue] = {
+            "path": self.place.path,
+            "before": self.before,
+            "after": self.after,
+            "additions": self.diff.additions,
+            "deletions": self.diff.deletions,
+        }
+        content = f"{verb} '{shown(self.place.path)}' (+{self.diff.additions} −{self.diff.deletions} lines)."
+        if checked is not None:
+            facts["check"] = checked.as_fact()
+            content += f" {checked.says}" + ("" if checked.ok else " Correct it before going on.")
+        return ToolResult(status=Status.OK, content=content, diff=self.diff.text, facts=facts)
+
+
+class CreateFileParameters(Boundary):
+    path: PathText = Field(description="new file, relative to the workspace; missing folders are made")
+    content: PlainText = Field(max_length=LARGEST_WRITTEN, description="the whole text of the new file")
+
+
+class CreateFile(BuiltInTool[CreateFileParameters]):
+    name = "create_file"
+    category = "files"
+    description = "Create a new file. Fails if the file exists already: use update_file for that."
+    permissions = frozenset({Permission.CREATE_FILES})
+    priority = 20
+    model = CreateFileParameters
+
+    def look(self, wish: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        folder = folder_of(tool_context)
+        place = folder.writable(wish.path)
+        if folder.jail.stat(place) is not None:
+            may_change = (
+                tool_context.permissions >= UpdateFile.permissions
+            )  # a refusal advises no tool that the role lacks
+            way_out = "Use update_file to change it, or choose another name." if may_change else "Choose another name."
+            raise FileExists(f"'{shown(place.path)}' exists already. {way_out}")
+        _require_room_for(folder, place)
+        data = wish.content.encode()
+        return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        change = payload_of(prepared, FileChange)
+        folder = folder_of(tool_context)
+        try:
+            await creating(folder, tool_context.permissions, change.place, change.data)
+        except FileExists:
+            raise StateChanged(
+                f"'{shown(change.place.path)}' was created by someone else meanwhile; nothing was written."
+            ) from None
+        return await asyncio.to_thread(change.result, "Created")
+
+
+class EditParameters(Boundary):
+    find: PlainText = Field(min_length=1, description="text exactly as it stands in the file, in one place only")
+    replace: PlainText = Field(description="the text to put in its place")
+
+
+class UpdateFileParameters(Boundary):
+    path: PathText = Field(description="existing file, relative to the workspace")
+    edits: list[EditParameters] | None = Field(
+        None, min_length=1, max_length=200, description="pieces of text to replace"
+    )
+    content: PlainText | None = Field(
+        None, max_length=LARGEST_WRITTEN, description="the whole new text, or the new text of start_line to end_line"
+    )
+    start_line: LineNumber | None = Field(None, description="first line to replace, counted from 1")
+    end_line: LineNumber | None = Field(None, description="last line to replace, included")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "UpdateFileParameters":
+        by_lines = self.start_line is not None or self.end_line is not None
+        if self.edits is not None and (self.content is not None or by_lines):
+            raise ValueError("give either 'edits' or 'content', not both")
+        if self.edits is None and self.content is None:
+            raise ValueError(
+                "give 'edits' (pieces to replace), or 'content' (the new text, whole or of start_line to end_line)"
+            )
+        if by_lines and (self.start_line is None or self.end_line is None):
+            raise ValueError("'start_line' and 'end_line' belong together; give both")
+        if self.start_line is not None and self.end_line is not None and self.end_line < self.start_line:
+            raise ValueError("'end_line' must not be smaller than 'start_line'")
+        return self
+
+
+class UpdateFile(BuiltInTool[UpdateFileParameters]):
+    name = "update_file"
+    category = "files"
+    description = (
+        "Change an existing file: edits (find and replace), or content for start_line to end_line, "
+        "or content alone for the whole file (read the file first)."
+    )
+    permissions = frozenset({Permission.READ_FILES, Permission.WRITE_FILES})
+    priority = 21
+    forms = (("path", "edits"), ("path", "content"))  # by line numbers too, but a weak model miscounts lines
+    reveals = True  # by what it finds there
+    model = UpdateFileParameters
+
+    def look(self, wish: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        folder = folder_of(tool_context)
+        place = folder.writable(wish.path)
+        if tool_context.hidden.hides(place.path):
+            # Not looked at: the door denies it, by the rule that hides it.
+            return Prepared(self.name, parameters, place.resource)
+        folder.require_replaceable(place)
+        contents = folder.read(place, most=LARGEST_WRITTEN)
+        text = decode(contents.data)
+        if text is None:
+            raise NotText(f"'{shown(place.path)}' is not UTF-8 text, so this tool does not change it.")
+        if wish.content is not None and _replaces_all(text, wish):
+            _require_known(place, contents.sha256, text, wish.content, tool_context)
+            _require_whole(place, text, wish.content, tool_context)
+        data = _updated(text, wish, place.path).encoded()
+        if data == contents.data:
+            raise ToolFault(f"This would leave '{shown(place.path)}' exactly as it is: nothing to do.")
+        return FileChange(place, contents.sha256, data, diff(contents.data, data, place.path)).prepared(
+            self.name, parameters
+        )
+
+    async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
+        change = payload_of(prepared, FileChange)
+        folder = folder_of(tool_context)
+        await changing(
+            folder,
+            tool_context.permissions,
+            lambda: folder.replace(change.place, change.data, expected=prepared.state),
+        )
+        return await asyncio.to_thread(change.result, "Updated")
+
+
+def _require_room_for(folder: Folder, place: WorkspacePath) -> None:
+    """Every existing thing above a new file must be a folder; said before anyone is asked."""
+    above = place.parent
+    while not above.is_root and folder.jail.stat(above) is None:
+        above = above.parent
+    with folder.jail.folder(above):
+        pass
+
+
+def _replaces_all(text: Text, wish: UpdateFileParameters) -> bool:
+    """Without line numbers, or with those of every line there is."""
+    if wish.start_line is None or wish.end_line is None:
+        return wish.edits is None
+    return wish.start_line == 1 and wish.end_line >= len(lines_of(text.body))
+
+
+def _require_known(place: WorkspacePath, current: str, text: Text, content: str, tool_context: ToolContext) -> None:
+    """A whole file is replaced only by someone who has seen it as it is now, or by the user's own words."""
+    if tool_context.read.get(place.path) == current:
+        return
+    if content.strip() and content.strip() in tool_context.user_text:
+        return
+    if not text.body and place.path in tool_context.user_text:
+        return
+    seen = (
+        "It has changed since it was read" if place.path in tool_context.read else "It has not been read in this turn"
+    )
+    raise NotRead(
+        f"'{shown(place.path)}' exists and would be overwritten whole. {seen}: read it with read_file first, "
+        f"or change only a part with 'edits'. It begins:\n{first_lines(text.body, 10)}"
+    )
+
+
+def _require_whole(place: WorkspacePath, text: Text, content: str, tool_context: ToolContext) -> None:
+    """What replaces a whole file says all of it; from a small model, all that nobody asked to lose."""
+    if (line := elision_in(content, text.body)) is not None:
+        raise ToolFault(
+            f"Nothing was changed: line {line} of 'content' stands for lines that are left out. "
+            f"Give every line of '{shown(place.path)}', those that stay too, or change only a part with 'edits'."
+        )
+    if tool_context.wary and (gone := lost_content(content, text.body, asked=tool_context.user_text)):
+        raise ToolFault(
+            f"Nothing was changed: 'content' lacks much of what is in '{shown(place.path)}' ({', '.join(gone[:8])}). "
+            f"Give the whole file, with every line that stays. It is:\n{text.body}"
+        )
+
+
+def _updated(text: Text, wish: UpdateFileParameters, path: str) -> Text:
+    if wish.edits is not None:
+        return apply_edits(text, [TextEdit(edit.find, edit.replace) for edit in wish.edits], path)
+    assert wish.content is not None  # the model's validator has seen to it
+    if wish.start_line is not None and wish.end_line is not None:
+        return replace_lines(text, wish.start_line, wish.end_line, wish.content, path)
+    return text.with_body(with_line_ends(wish.content, text.newline))

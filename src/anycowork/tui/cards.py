@@ -1,0 +1,203 @@
+"""How each message of a chat looks in a terminal. Pure: JSON in, something to draw out.
+
+Everything here was said by a model, a file or a program: it is made harmless before it is drawn, and never read as markup.
+"""
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.markdown import Markdown
+from rich.text import Text
+
+from anycowork.client.console import shortened, strip_controls
+from anycowork.domain.messages import Json
+from anycowork.domain.values import value
+from anycowork.tui.chat_state import noun
+from anycowork.tui.read_through import disclosed_lines
+
+SHORT_LINES = 8
+LINE_WIDTH = 160
+_SUBJECTS = ("command", "path", "to", "pattern", "query", "name")
+_TEXTS = ("content", "edits")
+LONGEST = 20_000  # characters of one message that are drawn; the page in the browser has the rest
+
+
+@value
+class Card:
+    """`whole` is there where `short` leaves something out. `look` is a class of the style sheet."""
+
+    look: str
+    short: RenderableType
+    whole: RenderableType | None = None
+
+
+def card_of(message: Json) -> Card | None:
+    """The card of a message; None for one that has none of its own."""
+    content, payload = str(message.get("content") or ""), noun(message, "payload")
+    match message.get("message_type"):
+        case "tool_call":
+            return Card("call", call_line(payload))
+        case "tool_result":
+            return _result_card(payload, content)
+        case "plan":
+            return Card("plan", plan_text(payload))
+        case "question":
+            return Card("question", question_text(payload))
+        case "review":
+            return Card("plan", _review_text(payload))
+        case "role_change":
+            return Card("note", Text(strip_controls(content)))
+        case "text" if message.get("role") == "user" and payload.get("plan_id"):
+            return Card("note", Text("You approved the plan."))  # its text is the plan above, for the model to read
+        case _:
+            return _words_card(message, content)
+
+
+def _words_card(message: Json, content: str) -> Card | None:
+    if not content.strip():
+        return None
+    if message.get("role") == "user":
+        return Card("user", Text(_bounded(content)))
+    if message.get("role") == "assistant":
+        return Card("agent", Markdown(_bounded(content), hyperlinks=False))
+    return Card("note", Text(_bounded(content)))
+
+
+def thought_card(message: Json) -> Card | None:
+    """What the model thought before it spoke, folded."""
+    reasoning = message.get("reasoning")
+    if not isinstance(reasoning, str) or not reasoning.strip():
+        return None
+    words = len(reasoning.split())
+    return Card("thought", Text(f"thought, {words} words"), Text(_bounded(reasoning)))
+
+
+def call_line(call: Json) -> Text:
+    """The tool and what it is about; whole files are in the diff."""
+    given = noun(call, "parameters")
+    subject = [str(given[name]) for name in _SUBJECTS if name in given]
+    others = [f"{name}={value!s}" for name, value in given.items() if name not in (*_SUBJECTS, *_TEXTS)]
+    line = Text(f"→ {strip_controls(str(call.get('tool')))} ", style="bold")
+    return line.append(shortened(strip_controls(" ".join([*subject, *others])), LINE_WIDTH), style="not bold dim")
+
+
+def _result_card(result: Json, content: str) -> Card:
+    status = str(result.get("status"))
+    sign = Text("✓ ", style="green") if status == "ok" else Text(f"✗ {strip_controls(status)} ", style="bold red")
+    first, *rest = _bounded(content).strip().splitlines() or [""]
+    head = sign.append(first, style="default")
+    diff = result.get("diff")
+    if isinstance(diff, str):
+        return _folded("result", head, list(diff_lines(diff)))
+    return _folded("result", head, [Text(f"  {line}", style="dim") for line in rest])
+
+
+def _folded(look: str, head: Text, lines: list[Text]) -> Card:
+    if len(lines) <= SHORT_LINES:
+        return Card(look, Group(head, *lines))
+    more = Text(f"  … {len(lines) - SHORT_LINES} more lines", style="dim italic")
+    return Card(look, Group(head, *lines[:SHORT_LINES], more), Group(head, *lines))
+
+
+def diff_lines(diff: str, *, whole: bool = False) -> Iterator[Text]:
+    """The lines of a unified diff, coloured."""
+    for line in (strip_controls(diff) if whole else _bounded(diff)).splitlines():
+        heading = line.startswith(("--- ", "+++ "))
+        style = "bold" if heading else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
+        yield Text(f"  {line}", style=style)
+
+
+def plan_text(plan: Json) -> RenderableType:
+    lines = [Text(f"Plan: {strip_controls(str(plan.get('goal')))}", style="bold")]
+    for number, step in enumerate(_objects(plan, "steps"), start=1):
+        lines.append(Text(f" {number}. {strip_controls(str(step.get('action')))}"))
+        if reach := _reach(step):
+            lines.append(Text(f"    {reach}", style="dim"))
+        if reason := step.get("reason"):
+            lines.append(Text(f"    {strip_controls(str(reason))}", style="dim italic"))
+    for name in ("risks", "prerequisites"):
+        lines += [Text(f" {name}: {one}", style="yellow") for one in _words(plan, name)]
+    lines += [Text(f" budget: {name} {strip_controls(str(most))}") for name, most in noun(plan, "budget").items()]
+    if time := plan.get("estimated_total_time"):
+        lines.append(Text(f" {strip_controls(str(time))}", style="dim"))
+    return Group(*lines)
+
+
+def _reach(step: Json) -> str:
+    """What the step may touch: that is what approving it allows."""
+    parts = [
+        *(f"files: {path}" for path in _words(step, "paths")),
+        *(f"$ {command}" for command in _words(step, "commands")),
+        *([f"checked by $ {strip_controls(str(step['check']))}"] if step.get("check") else []),
+        *(f"tool: {tool}" for tool in _words(step, "tools_needed")),
+    ]
+    return "\n    ".join(parts)
+
+
+def question_text(question: Json) -> RenderableType:
+    lines = [Text(f"? {strip_controls(str(question.get('question')))}", style="bold")]
+    if context := question.get("context"):
+        lines.append(Text(f"  {strip_controls(str(context))}", style="dim"))
+    for option in _objects(question, "options"):
+        lines.append(Text(f"  · {strip_controls(str(option.get('label')))}").append(_described(option), style="dim"))
+    return Group(*lines)
+
+
+def _described(option: Json) -> str:
+    return f"  {strip_controls(str(option['description']))}" if option.get("description") else ""
+
+
+def approval_text(approval: Json) -> RenderableType:
+    """One call that asks: what, how risky, why, where to, and what would change."""
+    risk = str(approval.get("risk"))
+    head = Text(f"{strip_controls(str(approval.get('tool')))}  ", style="bold")
+    head.append(strip_controls(str(approval.get("resource") or "")))
+    head.append(f"  {risk} risk", style={"high": "bold red", "medium": "yellow"}.get(risk, "green"))
+    if approval.get("outside_plan"):
+        head.append("  not in the plan", style="yellow")
+    lines = [head]
+    if approval.get("held"):
+        lines.append(Text("It has run; its changes wait for your word. Denied, they are thrown away.", style="yellow"))
+    lines += [Text(f"It wants to reach {host}", style="yellow") for host in _words(approval, "network")]
+    if reasons := " ".join(_words(approval, "reasons")):
+        lines.append(Text(reasons, style="dim"))
+    disclosure = noun(approval, "disclosure")
+    known = [one for one in _objects(disclosure, "items") if one.get("kind") not in ("tool", "host")]
+    lines += disclosed_lines({**disclosure, "items": [*known], "total": _missing(disclosure) + len(known)})
+    diff = approval.get("diff")
+    lines += diff_lines(diff, whole=True) if isinstance(diff, str) else ()
+    return Group(*lines)
+
+
+def _missing(disclosure: Json) -> int:
+    total = disclosure.get("total")
+    return total - len(_objects(disclosure, "items")) if isinstance(total, int) else 0
+
+
+def _review_text(review: Json) -> RenderableType:
+    lines = [Text(f"Review: {strip_controls(str(review.get('summary')))}", style="bold")]
+    for finding in _objects(review, "findings"):
+        place = ":".join(str(finding[part]) for part in ("path", "line") if finding.get(part))
+        lines.append(
+            Text(f" {strip_controls(str(finding.get('severity')))}  {strip_controls(place)}  ", style="yellow").append(
+                strip_controls(str(finding.get("problem"))), style="default"
+            )
+        )
+        if suggestion := finding.get("suggestion"):
+            lines.append(Text(f"   → {strip_controls(str(suggestion))}", style="dim"))
+    return Group(*lines)
+
+
+def _bounded(text: str) -> str:
+    shown = strip_controls(text[:LONGEST])
+    return shown if len(text) <= LONGEST else f"{shown}\n… {len(text) - LONGEST:,} more characters"
+
+
+def _objects(of: Json, name: str) -> list[Json]:
+    found = of.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _words(of: Json, name: str) -> list[str]:
+    found = of.get(name)
+    return [strip_controls(str(one)) for one in found] if isinstance(found, list) else []

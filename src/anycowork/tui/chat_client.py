@@ -1,0 +1,137 @@
+"""What a person can do in one chat, as calls of the house. Raises HouseAnswered and HouseGone, from every call."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from pydantic import JsonValue
+
+from anycowork.client.http import ServerClient
+from anycowork.domain.errors import Invalid
+from anycowork.domain.messages import Json
+
+MOST_SHOWN = 100  # messages of a chat that was opened before
+
+
+class ChatClient:
+    def __init__(self, client: ServerClient, chat: Json) -> None:
+        self._client = client
+        self.chat = chat
+        self.chat_id = str(chat["id"])
+
+    async def messages(self) -> tuple[list[Json], int]:
+        """The newest ones, and the number after which events follow them."""
+        page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_SHOWN}")
+        last = page.get("last_seq")
+        return objects(page, "messages"), last if isinstance(last, int) else 0
+
+    async def events(self, after: int) -> AsyncGenerator[Json, None]:
+        async for data in self._client.events(self.chat_id, after=after):
+            event = msgspec.json.decode(data)
+            if isinstance(event, dict):
+                yield event
+
+    async def again(self) -> Json:
+        """The chat as it is now."""
+        self.chat = await self._client.get(f"/context/{self.chat_id}")
+        return self.chat
+
+    async def approvals(self) -> list[Json]:
+        return objects(await self._client.get(f"/context/{self.chat_id}/approvals"), "approvals")
+
+    async def approved_plans(self) -> set[str]:
+        audit = await self._client.get(f"/context/{self.chat_id}/audit")
+        return {str(plan.get("message_id")) for plan in objects(audit, "plans")}
+
+    async def send(self, words: str) -> None:
+        await self._post("messages", {"content": words})
+
+    async def stop(self) -> None:
+        await self._post("stop", {})
+
+    async def whole_disclosure(self, approval: Json) -> Json:
+        """What allowing it grants, read page by page where not all of it came along."""
+        known = approval.get("disclosure")
+        disclosure: Json = known if isinstance(known, dict) else {}
+        items, total = objects(disclosure, "items"), disclosure.get("total")
+        while isinstance(total, int) and len(items) < total:
+            path = f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure?after={len(items)}"
+            page = objects(await self._client.get(path), "items")
+            if not page:
+                break
+            items += page
+        return {**disclosure, "items": [*items]}
+
+    async def decide(
+        self, approvals: Sequence[str], decision: str, note: str | None, shown: Mapping[str, str] | None = None
+    ) -> None:
+        """`shown` are the hashes of what the person was shown, by the approval's id."""
+        more: Json = {"note": note} if note else {}
+        hashes = shown if shown and decision != "deny" else {}
+        decisions: list[JsonValue] = [
+            {"id": one, "decision": decision, **more, **({"disclosure": hashes[one]} if one in hashes else {})}
+            for one in approvals
+        ]
+        await self._post("approvals", {"decisions": decisions})
+
+    async def answer(self, message_id: str, *, value: str | None = None, custom: str | None = None) -> None:
+        answer: Json = {"value": value} if value is not None else {"custom": custom}
+        await self._post(f"questions/{message_id}/answer", answer)
+
+    async def approve(self, message_id: str, steps: JsonValue = None, *, shown: JsonValue = None) -> None:
+        wanted: Json = {"steps": steps, "disclosure": shown}
+        body: Json = {name: value for name, value in wanted.items() if value is not None}
+        await self._post(f"plans/{message_id}/approve", body)
+
+    async def switch(self, role: str, *, confirm: bool) -> None:
+        await self._post("mode", {"mode": role, "confirm": confirm})
+
+    async def roles(self) -> list[Json]:
+        return objects(await self._client.get("/roles"), "roles")
+
+    async def answerer(self) -> Json:
+        """The provider that answers this chat."""
+        found = objects(await self._client.get("/providers"), "providers")
+        config = self.chat.get("config")
+        model = config.get("model_id") if isinstance(config, dict) else None
+        named = str(model).partition("/")[0] if model else None
+        chosen = [one for one in found if one.get("name") == named] or [one for one in found if one.get("default")]
+        return chosen[0] if chosen else {}
+
+    async def changes(self) -> list[Json]:
+        """The snapshots that can be gone back to, newest first."""
+        found = objects(await self._client.get(f"/context/{self.chat_id}/snapshots"), "snapshots")
+        return [one for one in reversed(found) if one.get("moment") == "before" and not one.get("pruned")]
+
+    async def restore(self, snapshot_id: str, *, dry_run: bool) -> Json:
+        return await self._client.post(f"/context/{self.chat_id}/snapshots/{snapshot_id}/restore", {"dry_run": dry_run})
+
+    async def _post(self, path: str, body: Json) -> None:
+        await self._client.post(f"/context/{self.chat_id}/{path}", body)
+
+
+async def open_chat_client(
+    client: ServerClient, *, workspace: Path, role: str | None, model: str | None, chat_id: str | None, newest: bool
+) -> ChatClient:
+    """A new chat, the one of this id, or the newest of the workspace. Raises: Invalid if there is none."""
+    await client.post("/workspaces", {"root": str(workspace)})
+    if chat_id is not None:
+        return ChatClient(client, await client.get(f"/context/{chat_id}"))
+    if newest:
+        here = [one for one in objects(await client.get("/context?limit=200"), "contexts") if _is_in(one, workspace)]
+        if not here:
+            raise Invalid(f"There is no chat in {workspace} to go on with. Leave --continue away to begin one.")
+        return ChatClient(client, here[0])
+    wanted: Json = {"workspace": str(workspace), "agent_role": role, "model": model}
+    return ChatClient(
+        client, await client.post("/context", {name: value for name, value in wanted.items() if value is not None})
+    )
+
+
+def objects(of: Json, name: str) -> list[Json]:
+    found = of.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _is_in(chat: Json, workspace: Path) -> bool:
+    return Path(str(chat.get("workspace"))) == workspace.resolve()

@@ -1,0 +1,82 @@
+"""Where a chat stands for the person before it: what its events add up to. Pure, JSON in; no screen, no house."""
+
+from dataclasses import dataclass, field
+
+from anycowork.domain.disclosure import disclose_plan
+from anycowork.domain.messages import Json
+from anycowork.domain.plan import read_plan
+
+
+@dataclass(slots=True)
+class ChatStatus:
+    """`approvals` are the open ones in the order they were asked; `question` and `plan` the open one, each with its `message_id`."""
+
+    role: str
+    state: str = "idle"
+    approvals: dict[str, Json] = field(default_factory=dict)
+    question: Json | None = None
+    plan: Json | None = None
+    model: str = ""
+    tokens: int = 0
+
+    def see(self, event: Json) -> None:
+        state = event.get("state")
+        if isinstance(state, str):
+            self.state = state
+        match event.get("type"):
+            case "turn-started":
+                self.role = str(noun(event, "turn").get("role") or self.role)
+                self._nothing_is_asked()
+            case "turn-ended":
+                self._nothing_is_asked()
+            case "role-changed":
+                self.role = str(noun(event, "role").get("new_role") or self.role)
+            case "permission-request":
+                self.ask(noun(event, "approval"))
+            case "permission-decided":
+                self._decided(str(noun(event, "approval").get("id")))
+            case "question":
+                self.question = noun(event, "question")
+            case "question-answered":
+                self.question = None
+                self.state = "running"
+            case "plan-update":
+                plan = noun(event, "plan")
+                self.plan = plan if plan.get("state") == "open" else None
+            case "usage":
+                self._count(noun(event, "usage"))
+
+    def ask(self, approval: Json) -> None:
+        self.approvals[str(approval.get("id"))] = approval
+
+    @property
+    def busy(self) -> bool:
+        return self.state == "running"
+
+    def _decided(self, approval_id: str) -> None:
+        self.approvals.pop(approval_id, None)
+        if not self.approvals and self.state == "awaiting_approval":
+            self.state = "running"  # the turn goes on when all are decided, and says so only at its end
+
+    def _nothing_is_asked(self) -> None:
+        self.approvals.clear()
+        self.question = None
+
+    def _count(self, usage: Json) -> None:
+        self.model = str(usage.get("model") or self.model)
+        self.tokens += sum(n for name in ("prompt", "completion") if isinstance(n := usage.get(name), int))
+
+
+def disclosed_plan(plan: Json) -> Json:
+    """The plan with what approving it grants; the server compares the hash with its own."""
+    read = read_plan(plan) if "disclosure" not in plan else None
+    if read is None:
+        return plan
+    found = disclose_plan(read)
+    return {**plan, "disclosure": {"hash": found.hash, "items": [item.to_json() for item in found.items]}}
+
+
+def noun(event: Json, name: str) -> Json:
+    """What the event is about."""
+    found = event.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,104 @@
+"""The messages on the screen, and the words that are still coming."""
+
+from typing import ClassVar
+
+from rich.console import RenderableType
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from anycowork.client.console import strip_controls
+from anycowork.domain.messages import Json
+from anycowork.tui.cards import Card, card_of, thought_card
+
+TAIL = 6_000  # characters of a growing answer that are drawn
+PRINTED_LINES = 12  # of a command that runs
+
+
+class CardView(Static):
+    """One card. One that leaves something out is opened and closed by Enter or a click."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "fold", "Open or close", show=False)]
+
+    def __init__(self, card: Card) -> None:
+        super().__init__(card.short, classes=f"card {card.look}", markup=False)
+        self._card, self._open = card, False
+        self.can_focus = card.whole is not None
+
+    def action_fold(self) -> None:
+        if self._card.whole is not None:
+            self._open = not self._open
+            self.update(self._card.whole if self._open else self._card.short)
+
+    def on_click(self) -> None:
+        self.action_fold()
+
+
+class StreamingText(Static):
+    """An answer while it comes, or what a call prints while it runs: plain words, as they are not all there."""
+
+    def __init__(self, *, printed: bool) -> None:
+        super().__init__(classes="card result" if printed else "card agent", markup=False)
+        self._thought = self._said = ""
+        self._printed = printed
+
+    def grow(self, offset: int, text: str, *, thinking: bool) -> None:
+        if thinking:
+            self._thought = self._thought[:offset] + text
+        else:
+            self._said = self._said[:offset] + text
+        self.update(self._drawn())
+
+    def _drawn(self) -> RenderableType:
+        if self._printed:
+            lines = strip_controls(self._said[-TAIL:]).splitlines()[-PRINTED_LINES:]
+            return Text("\n".join(lines), style="dim")
+        if self._said:
+            return Text(strip_controls(self._said[-TAIL:]))
+        last = " ".join(self._thought.split())[-100:]
+        return Text(f"thinking … {strip_controls(last)}", style="dim italic")
+
+
+class MessageScroll(VerticalScroll):
+    """Keeps to its end, unless somebody scrolled up to read."""
+
+    def __init__(self) -> None:
+        super().__init__(id="conversation")
+        self._growing: dict[str, StreamingText] = {}
+        self._shown: set[str] = set()
+
+    def on_mount(self) -> None:
+        self.anchor()
+
+    def show(self, message: Json) -> None:
+        """A message takes the place of the words that grew into it. One that stands here already is not shown again."""
+        id_ = str(message.get("id"))
+        if id_ in self._shown:
+            return
+        self._shown.add(id_)
+        views = [CardView(card) for card in (thought_card(message), card_of(message)) if card]
+        grown = self._growing.pop(id_, None)
+        if grown is None:
+            self.mount(*views)
+            return
+        if views:
+            self.mount(*views, after=grown)
+        grown.remove()
+
+    def grow(self, message_id: str, offset: int, text: str, *, thinking: bool, printed: bool = False) -> None:
+        if message_id in self._shown:
+            return
+        if message_id not in self._growing:
+            self._growing[message_id] = StreamingText(printed=printed)
+            self.mount(self._growing[message_id])
+        self._growing[message_id].grow(offset, text, thinking=thinking)
+
+    def note(self, words: str, look: str = "note") -> None:
+        self.mount(CardView(Card(look, Text(strip_controls(words)))))
+
+    def end_growing(self) -> None:
+        """The turn is over: what has not become a message by now never will."""
+        for unfinished in self._growing.values():
+            unfinished.remove()
+        self._growing.clear()

@@ -1,0 +1,82 @@
+"""From a definition and its values to the steps of one run: values put in, other workflows unfolded one level deep. Pure."""
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from anycowork.domain.errors import BadWorkflow, UnfittingParameters
+from anycowork.domain.question import read_question
+from anycowork.domain.tools import Parameters
+from anycowork.domain.workflows import (
+    Action,
+    AskStep,
+    Nested,
+    Prompt,
+    RunStep,
+    ShowChanges,
+    Step,
+    ToolUse,
+    Value,
+    Workflow,
+)
+from anycowork.workflows.parameters import fit, render, render_json
+
+MOST_RUN_STEPS = 60
+Find = Callable[[str], Workflow]
+
+
+def expand(workflow: Workflow, values: Mapping[str, Value], find: Find) -> tuple[RunStep, ...]:
+    """`find` gives a workflow by its name. Raises: BadWorkflow, and what `find` raises."""
+    steps: list[RunStep] = []
+    for step in workflow.steps:
+        title = _one_line(render(step.title, values))
+        if isinstance(step.does, Nested):
+            inner = find(step.does.workflow)
+            steps += [
+                RunStep(_one_line(f"{title}: {one.title}"), one.does) for one in _unfolded(step.does, inner, values)
+            ]
+        else:
+            steps.append(RunStep(title, _filled_in(step, step.does, values)))
+    if len(steps) > MOST_RUN_STEPS:
+        raise BadWorkflow(f"'{workflow.name}' comes to {len(steps)} steps, more than {MOST_RUN_STEPS}; make it two.")
+    return tuple(steps)
+
+
+def _one_line(title: str) -> str:
+    return " ".join(title.split())[:200]
+
+
+def _unfolded(nested: Nested, inner: Workflow, values: Mapping[str, Value]) -> tuple[RunStep, ...]:
+    given = {name: render(text, values) for name, text in nested.given.items()}
+    try:
+        inner_values = fit(inner, given)
+    except UnfittingParameters as fault:
+        raise BadWorkflow(f"A step runs '{inner.name}' with parameters that do not fit. {fault.message}") from None
+    return expand(inner, inner_values, _too_deep)
+
+
+def _too_deep(name: str) -> Workflow:
+    raise BadWorkflow(f"A workflow that is run by another one runs '{name}' in turn; one level is all there is.")
+
+
+def _filled_in(step: Step, does: Action, values: Mapping[str, Value]) -> Action:
+    match does:
+        case Prompt(text):
+            return Prompt(render(text, values))
+        case ToolUse(tool, parameters, may_fail):
+            return ToolUse(tool, _parameters(parameters, values), may_fail)
+        case AskStep(question, stop_on):
+            rendered = render_json(question, values)
+            asked = read_question(rendered) if isinstance(rendered, dict) else None
+            if asked is None:
+                raise BadWorkflow(f"With these values the step '{step.title}' asks nothing that can be answered.")
+            return AskStep(asked.to_json(), stop_on)
+        case ShowChanges():
+            return does
+        case _:
+            assert_never(does)
+
+
+def _parameters(template: Parameters, values: Mapping[str, Value]) -> Parameters:
+    rendered = render_json(template, values)
+    assert isinstance(rendered, dict)
+    return rendered

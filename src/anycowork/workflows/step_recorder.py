@@ -1,0 +1,175 @@
+"""What a run writes down: how each step begins, and that an answer ends a step where it would end a turn."""
+
+from dataclasses import replace
+from typing import assert_never
+
+import msgspec
+
+from anycowork.agent.reply_parser import CallsReply
+from anycowork.agent.turn_context import TurnContext
+from anycowork.agent.turn_recorder import TurnRecorder
+from anycowork.domain import event_factory
+from anycowork.domain.approvals import QuestionRow
+from anycowork.domain.chats import ChatState, EndReason, Turn, TurnState
+from anycowork.domain.events import NewEvent
+from anycowork.domain.journal import Change, SetChat, Write
+from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.ports import Clock, Journal
+from anycowork.domain.question import read_question
+from anycowork.domain.tools import Call, Provenance
+from anycowork.domain.values import value
+from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
+
+COMPACTING = "compact_chat"  # built in, and built-ins cannot be shadowed: no file can make words stand for a chat
+
+
+class StepRecorder(TurnRecorder):
+    """The agent's recorder while a workflow runs: the end of a step is the turn's end only at the last one.
+
+    `run` is kept up to date. Every call gets the run's needs as its ceiling.
+    """
+
+    def __init__(self, run: Run, *, journal: Journal, clock: Clock) -> None:
+        super().__init__(journal=journal, clock=clock)
+        self.run = run
+
+    async def end(
+        self,
+        context: TurnContext,
+        reason: EndReason,
+        *messages: Message,
+        also: tuple[Write, ...] = (),
+        events: tuple[NewEvent, ...] = (),
+    ) -> None:
+        if not self.run.on_its_last:
+            self.run = self.run.onward()
+            await self._write(context, *messages, *also, self.run, events=events)
+            return
+        if self.run.workflow == COMPACTING and reason is EndReason.ANSWERED:
+            messages = tuple(replace(message, payload={"summary": True}) for message in messages)
+        await self._finish(context, RunStatus.COMPLETED, reason, *messages, also=also, events=events)
+
+    async def decline(self, context: TurnContext) -> None:
+        """A person answered that the run shall not go on."""
+        await self._finish(context, RunStatus.STOPPED, EndReason.STOPPED)
+
+    async def _finish(
+        self,
+        context: TurnContext,
+        status: RunStatus,
+        reason: EndReason,
+        *messages: Message,
+        also: tuple[Write, ...] = (),
+        events: tuple[NewEvent, ...] = (),
+    ) -> None:
+        self.run = replace(self.run, status=status)
+        told = event_factory.workflow_progress(self.run)
+        await super().end(context, reason, *messages, also=(*also, self.run), events=(*events, told))
+
+    def _call(self, context: TurnContext, found: CallsReply, batch_id: str, at: int) -> Call:
+        return replace(super()._call(context, found, batch_id, at), ceiling=self.run.needs)
+
+
+@value
+class BegunStep:
+    """A step's beginning, durable together: the run and the turn as they then are."""
+
+    run: Run
+    turn: Turn
+
+
+class StepOpener:
+    """Writes down how a step begins. The limits of a turn count anew from there."""
+
+    def __init__(self, *, journal: Journal, clock: Clock) -> None:
+        self._journal = journal
+        self._clock = clock
+
+    async def begin(self, run: Run, turn: Turn, *, calls_so_far: int, changes: str) -> BegunStep:
+        """`changes` is what this chat changed so far, for a step that shows it."""
+        fresh = replace(turn, steps=0, faults=0, seconds=0.0)
+        match run.current.does:
+            case Prompt(text):
+                message = self._message(run, turn, Speaker.USER, text)
+                fresh = replace(fresh, message_id=message.id)
+                return await self._write(run, message.id, fresh, message)
+            case ToolUse() as use:
+                call = self._call(run, turn, use, calls_so_far)
+                message = self._call_message(run, turn, call)
+                return await self._write(run, call.id, fresh, message, call, events=(event_factory.tool_call(call),))
+            case ShowChanges():
+                message = self._changes(run, turn, changes)
+                return await self._write(run, message.id, fresh, message)
+            case AskStep(question):
+                return await self._ask(run, fresh, question)
+            case _:
+                assert_never(run.current.does)
+
+    async def _ask(self, run: Run, turn: Turn, payload: Json) -> BegunStep:
+        question = read_question(payload)
+        words = question.question if question else ""
+        message = self._message(run, turn, Speaker.ASSISTANT, words, MessageType.QUESTION, payload)
+        parked = replace(turn, state=TurnState.PARKED)
+        row = QuestionRow(message.id, run.chat_id, turn.id)
+        waiting = SetChat(state=ChatState.AWAITING_ANSWER)
+        return await self._write(
+            run, message.id, parked, message, row, waiting, events=(event_factory.question(message),)
+        )
+
+    async def _write(
+        self, run: Run, begun: str, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()
+    ) -> BegunStep:
+        """In the name of whoever started the run."""
+        on_its_way = replace(run, begun=begun)
+        started_by = {"principal": turn.principal, "cause": turn.message_id}
+        # On its own, and first: within one change a message is told before everything else.
+        await self._journal.write(Change(run.chat_id, (), (event_factory.workflow_progress(run),), **started_by))
+        await self._journal.write(Change(run.chat_id, (*writes, on_its_way, turn), events, **started_by))
+        return BegunStep(on_its_way, turn)
+
+    # --- the nouns
+
+    def _message(
+        self,
+        run: Run,
+        turn: Turn,
+        speaker: Speaker,
+        content: str,
+        kind: MessageType = MessageType.TEXT,
+        payload: Json | None = None,
+    ) -> Message:
+        return Message(
+            id=self._clock.new_id(),
+            chat_id=run.chat_id,
+            role=speaker,
+            content=content,
+            message_type=kind,
+            payload={**(payload or {}), "workflow": run.to_json()},
+            agent_role=None if speaker is Speaker.USER else turn.role,
+            turn_id=turn.id,
+            created_at=self._clock.now(),
+        )
+
+    def _changes(self, run: Run, turn: Turn, changes: str) -> Message:
+        """Data, so it stands as a result: what files hold is never taken for a person's words."""
+        payload: Json = {"tool_call_id": None, "tool": "changes", "status": "ok"}
+        return self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
+
+    def _call(self, run: Run, turn: Turn, use: ToolUse, ordinal: int) -> Call:
+        return Call(
+            id=self._clock.new_id(),
+            chat_id=run.chat_id,
+            turn_id=turn.id,
+            batch_id=self._clock.new_id(),
+            ordinal=ordinal,
+            tool=use.tool,
+            parameters=use.parameters,
+            role_at_issue=turn.role,
+            ceiling=run.needs,
+            provenance=Provenance(workflow=run.workflow),
+        )
+
+    def _call_message(self, run: Run, turn: Turn, call: Call) -> Message:
+        payload = event_factory.call_json(call)
+        strict = msgspec.json.encode({key: payload[key] for key in ("tool", "parameters", "terminate")}).decode()
+        return self._message(run, turn, Speaker.ASSISTANT, strict, MessageType.TOOL_CALL, payload)

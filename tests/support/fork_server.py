@@ -1,0 +1,123 @@
+"""A process with the whole house loaded, from which servers are forked: loading takes seconds, and these tests start dozens of servers.
+
+What is forked is a process of its own that enters by `anycowork.cli.main.main`, as the command does. The seed has no thread and no open
+file that it could hand down. Run as a program, this file is the seed.
+"""
+
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+LOADING = 100.0
+SOON = 5.0
+
+
+@dataclass(frozen=True)
+class ForkedServer:
+    """A process forked from the seed."""
+
+    pid: int
+    seed: "ForkServer"
+
+    def wait(self, seconds: float) -> int:
+        """Its exit code; negative for a signal. Fails if it does not end in time."""
+        return self.seed.ask({"wait": self.pid}, seconds)
+
+    def kill(self) -> None:
+        """SIGKILL: nothing of it runs another instruction."""
+        os.kill(self.pid, signal.SIGKILL)
+        self.wait(SOON)
+
+    def is_over(self) -> bool:
+        state = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state == "Z"
+
+
+class ForkServer:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    def sprout(
+        self, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, gate: Path | None = None
+    ) -> ForkedServer:
+        """Starts `anycowork <words>`; with a gate, its system calls pass through that."""
+        request = {"words": list(words), "cwd": str(cwd), "env": dict(env), "log": str(log)}
+        return ForkedServer(self.ask({**request, "gate": str(gate) if gate else None}, LOADING), self)
+
+    def ask(self, request: Mapping[str, object], seconds: float) -> int:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            raise AssertionError(f"no answer after {seconds:g} s to {sorted(request)}")
+        return int(self._process.stdout.readline())
+
+
+@contextmanager
+def fork_server(*, source: Path) -> Iterator[ForkServer]:
+    """`source` is the folder with the packages that servers are made of."""
+    here = Path(__file__).parents[1]
+    with subprocess.Popen(
+        [sys.executable, __file__],
+        env={**os.environ, "PYTHONPATH": f"{source}:{here}"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        try:
+            yield ForkServer(process)
+        finally:
+            process.kill()  # servers have been ended by their tests
+
+
+# --- the seed itself
+
+
+def serve_forks() -> None:
+    for module in ("anycowork.cli.main", "anycowork.cli.serve", "uvloop", "support.syscall_gate"):
+        importlib.import_module(module)
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        if "wait" in request:
+            _, status = os.waitpid(request["wait"], 0)
+            answer = os.waitstatus_to_exitcode(status)
+        elif (answer := os.fork()) == 0:
+            _become_server(request)
+        os.write(1, b"%d\n" % answer)
+
+
+def _become_server(request: dict[str, object]) -> NoReturn:
+    from anycowork.cli.main import main
+    from support.syscall_gate import pass_through
+
+    log = os.open(str(request["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for fd, source in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
+        os.dup2(source, fd)
+    os.closerange(3, 64)
+    os.chdir(str(request["cwd"]))
+    os.environ.clear()
+    os.environ.update(request["env"])  # type: ignore[call-overload]  # a dict of strings, as `sprout` sent it
+    if request["gate"]:
+        pass_through(str(request["gate"]))
+    sys.argv = ["anycowork", *request["words"]]  # type: ignore[misc]  # a list of strings
+    code = 1
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve_forks()

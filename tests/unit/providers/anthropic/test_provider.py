@@ -1,0 +1,146 @@
+"""Anthropic's official SDK against a server that speaks its API: words, thinking, usage, and every way it can fail."""
+
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from anycowork.config.settings import ProviderEntry
+from anycowork.domain.errors import (
+    BadKey,
+    BrokenStream,
+    NoSuchModel,
+    Overloaded,
+    ProviderFault,
+    RateLimited,
+    Unreachable,
+)
+from anycowork.domain.model import Chunk, Finished, ModelRequest, PromptMessage
+from anycowork.providers.anthropic.provider import AnthropicProvider
+from anycowork.providers.discovery import from_environment
+from anycowork.providers.openai.completion_stream import Timeouts
+from anycowork.providers.openai.upstream import Upstream
+from anycowork.providers.registry import ProviderRegistry
+from support.live_server import live_server
+from support.provider_client import SECRET, all_of, asking, finish_of, reasoning_of, text_of, usage_of
+from support.scripted_anthropic import FailsMidway, Refused, ScriptedAnthropic, Spoken
+from support.scripted_model import call
+
+TALK = ModelRequest(
+    model="claude-test",
+    messages=(
+        PromptMessage("system", "Be brief."),
+        PromptMessage("user", "hi"),
+        PromptMessage("assistant", "hello"),
+        PromptMessage("user", "again"),
+    ),
+    purpose="turn",
+)
+
+
+def client(server: ScriptedAnthropic, *, key: str | None = SECRET, tries: int = 1) -> AnthropicProvider:
+    upstream = Upstream(name="anthropic", base_url=server.base_url, key_env="ANTHROPIC_API_KEY", key=lambda: key)
+    return AnthropicProvider(upstream, timeouts=Timeouts(connect=2.0, first_byte=2.0, idle=2.0), tries=tries)
+
+
+async def answered(provider: AnthropicProvider, request: ModelRequest) -> list[Chunk]:
+    try:
+        async with aclosing(provider.answer(request)) as chunks:
+            return await all_of(chunks)
+    finally:
+        await provider.aclose()
+
+
+async def test_words_thinking_and_usage_arrive_and_nothing_else_is_sent():
+    async with ScriptedAnthropic([Spoken("Hello there, friend.", thinking="They greet.", cached=40)]) as server:
+        chunks = await answered(client(server), TALK)
+        assert text_of(chunks) == "Hello there, friend." and reasoning_of(chunks) == "They greet."
+        usage = usage_of(chunks)
+        assert usage and (usage.prompt, usage.completion, usage.cached) == (12 + 40 + 3, 9, 40)
+        assert finish_of(chunks) == Finished("stop")
+        [body] = server.requests
+        assert body["system"][0]["text"] == "Be brief." and body["system"][0]["cache_control"] == {"type": "ephemeral"}
+        assert [(said["role"], said["content"][0]["text"]) for said in body["messages"]] == [
+            ("user", "hi"),
+            ("assistant", "hello"),
+            ("user", "again"),
+        ]
+        assert SECRET in server.headers[0]["authorization"]
+
+
+async def test_an_answer_that_hit_its_length_is_cut_off():
+    async with ScriptedAnthropic([Spoken("Once upon", stop="max_tokens")]) as server:
+        assert finish_of(await answered(client(server), TALK)) == Finished("length")
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (Refused(401, "authentication_error", "invalid x-api-key"), BadKey),
+        (Refused(404, "not_found_error", "model: claude-test"), NoSuchModel),
+        (Refused(429, "rate_limit_error", "slow down"), RateLimited),
+        (Refused(529, "overloaded_error", "Overloaded"), Overloaded),
+        (FailsMidway("error"), BrokenStream),
+        (FailsMidway("garbage"), BrokenStream),
+        (FailsMidway("cut"), BrokenStream),
+    ],
+)
+async def test_every_failure_has_its_name_and_keeps_the_key_to_itself(
+    answer: Refused | FailsMidway, fault: type[ProviderFault]
+):
+    async with ScriptedAnthropic([answer]) as server:
+        provider = client(server)
+        with pytest.raises(fault) as failed:
+            await answered(provider, TALK)
+        assert SECRET not in failed.value.message and "anthropic" in failed.value.message
+        assert provider.last_fault is failed.value
+
+
+async def test_it_is_asked_again_before_the_first_chunk():
+    async with ScriptedAnthropic([Refused(529, "overloaded_error", "busy"), Spoken("There.")]) as server:
+        assert text_of(await answered(client(server, tries=2), TALK)) == "There."
+        assert len(server.requests) == 2
+
+
+async def test_a_dead_server_and_a_missing_key_are_said():
+    async with ScriptedAnthropic() as server:
+        provider, keyless = client(server), client(server, key=None)
+    with pytest.raises(Unreachable, match="cannot be reached"):
+        await answered(provider, TALK)
+    with pytest.raises(BadKey, match="ANTHROPIC_API_KEY"):
+        await answered(keyless, TALK)
+
+
+async def test_without_a_name_the_newest_model_of_the_account_answers():
+    async with ScriptedAnthropic([Spoken("Hi.")], models=("claude-new", "claude-old")) as server:
+        await answered(client(server), asking(model="auto"))
+        assert server.requests[0]["model"] == "claude-new"
+
+
+def test_a_key_in_the_environment_is_enough():
+    [found] = from_environment({"ANTHROPIC_API_KEY": "sk-ant"})
+    assert (found.name, found.kind, found.api_key_env, found.context_tokens) == (
+        "anthropic",
+        "anthropic",
+        "ANTHROPIC_API_KEY",
+        200_000,
+    )
+    registry = ProviderRegistry([found], environment={"ANTHROPIC_API_KEY": "sk-ant"})
+    assert registry.find(None)[0].name == "anthropic" and registry.upstreams() == []
+    assert "sk-ant" not in str(registry.describe())
+
+
+async def test_a_turn_runs_on_it_with_the_strict_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CLAUDE_KEY", SECRET)
+    replies = [Spoken(call("read_file", path="a.txt")), Spoken("It says one.")]
+    async with ScriptedAnthropic(replies) as server:
+        entry = ProviderEntry(name="claude", kind="anthropic", base_url=server.base_url, api_key_env="CLAUDE_KEY")
+        async with live_server(
+            tmp_path, files={"a.txt": "one\n"}, providers=(entry,), model="claude/claude-test"
+        ) as guest:
+            chat = await guest.chat()
+            await chat.send("what does it say?")
+            assert (await chat.last())["content"] == "It says one."
+            assert "one" in server.requests[1]["messages"][-1]["content"][0]["text"]
+            first, second = (request["system"][0]["text"] for request in server.requests)
+            assert first == second, "the cached prefix is the same, byte for byte"

@@ -1,0 +1,37 @@
+"""A loop that stands still is counted, and named with the lines that it stands in."""
+
+import asyncio
+import logging
+import threading
+
+import pytest
+
+from anycowork.server.stall_watchdog import STALL_SECONDS, StallWatch
+from support.live_server import PATIENCE
+
+
+async def test_a_loop_that_stands_still_is_counted_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    watch = StallWatch()
+    with (
+        caplog.at_level(logging.WARNING, logger="anycowork.server.stall_watchdog"),
+        watch.watching(asyncio.get_running_loop()),
+    ):
+        async with asyncio.timeout(PATIENCE):
+            while not watch.stalls:
+                _stand_still()
+                await asyncio.sleep(0)
+    assert watch.numbers()["event_loop_stalls_total"] >= 1
+    assert watch.numbers()["event_loop_longest_stall_ms"] >= STALL_SECONDS * 1000
+    assert "_stand_still" in caplog.text
+
+
+async def test_a_loop_that_waits_is_none_that_stands_still() -> None:
+    watch, over = StallWatch(), asyncio.Event()
+    with watch.watching(loop := asyncio.get_running_loop()):
+        loop.call_later(3 * STALL_SECONDS, over.set)
+        await over.wait()
+    assert watch.longest < PATIENCE
+
+
+def _stand_still() -> None:
+    threading.Event().wait(4 * STALL_SECONDS)

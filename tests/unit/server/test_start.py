@@ -1,0 +1,74 @@
+"""What a start does not do: bounds on what is loaded and made, which hold on every machine, instead of bounds on time."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import anycowork
+from anycowork.server.uvicorn_server import tune_gc
+from anycowork.store.sqlite.schema import migrate
+
+SOURCE = Path(anycowork.__file__).parents[1]
+FOR_SOME_WORK_ONLY = (
+    "aiohttp",
+    "anthropic",
+    "httpx",
+    "jsonschema",
+    "markdown_it",
+    "pygments",
+    "rich",
+    "sqlparse",
+    "tree_sitter",
+    "tree_sitter_language_pack",
+    "xllamacpp",
+    "yaml",
+    "yoyo",
+)
+A_START = """
+import asyncio, json, sys
+from pathlib import Path
+import anycowork.cli.main, anycowork.cli.serve
+from anycowork.app import open_house
+from anycowork.config.settings import Settings
+
+async def start() -> None:
+    async with open_house(Settings(data_dir=Path(sys.argv[1]), probe_local_servers=False), token="t" * 40):
+        print(json.dumps(sorted(sys.modules)))
+
+asyncio.run(start())
+"""
+
+
+def loaded_by(script: str, *words: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+def test_a_start_loads_no_library_that_only_some_work_needs(tmp_path: Path) -> None:
+    migrate(tmp_path / "anycowork.db")  # a second start: the first needs the migration library
+    loaded = loaded_by(A_START, str(tmp_path))
+    assert "anycowork.app" in loaded and "fastapi" in loaded
+    assert [name for name in FOR_SOME_WORK_ONLY if name in loaded] == []
+
+
+def test_a_start_that_put_the_collector_off_ends_with_it_at_work() -> None:
+    before = gc.get_threshold()
+    gc.disable()
+    try:
+        tune_gc()
+        assert gc.isenabled() and gc.get_freeze_count() > 0
+    finally:
+        gc.enable()
+        gc.unfreeze()
+        gc.set_threshold(*before)

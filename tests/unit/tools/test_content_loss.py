@@ -1,0 +1,61 @@
+"""A whole new text that leaves out what nobody asked to lose is known, and one that says it all is let through."""
+
+import pytest
+
+from anycowork.tools.content_loss import elision_in, lost_content
+
+OLD = "def one():\n    return 1\n\n\ndef two():\n    return 2\n\n\ndef three():\n    return 3\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "new"),
+    [
+        (1, "[...]\n\ndef four():\n    return 4\n"),
+        (3, "def four():\n    return 4\n# ... existing code ...\n"),
+        (2, "def four(): ...\n// rest of the file remains the same\n"),
+        (1, "... (rest of the code)\n"),
+        (1, "<!-- ... remaining entries ... -->\n"),
+        (1, "# the rest stays unchanged\n"),
+        (4, "a\nb\n\n    # … other functions as before\n"),
+    ],
+)
+def test_a_line_that_stands_for_others_is_found(line: int, new: str) -> None:
+    assert elision_in(new, OLD) == line
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "class Port(Protocol):\n    def read(self) -> str:\n        ...\n",
+        "def rest():\n    # other callers come later\n    return rest\n",
+        "The rest is silence ...\n",
+        "- ...and so on\n",
+        "values = [...]\n",
+        "",
+    ],
+)
+def test_what_only_looks_like_it_is_not(new: str) -> None:
+    assert elision_in(new, OLD) is None
+
+
+def test_an_elision_that_the_file_has_already_is_its_own() -> None:
+    assert elision_in("# ... existing code ...\nx = 2\n", "# ... existing code ...\nx = 1\n") is None
+
+
+def test_the_words_that_a_new_text_lacks_are_named() -> None:
+    assert lost_content("def three():\n    return 33\n", OLD, asked="In a.py let three return 33.") == [
+        "def", "one", "return", "1", "two", "2", "3"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "asked"),
+    [
+        (OLD.replace("three", "four"), OLD, "Rename three to four."),
+        ('{"a": 1, "b": 2, "c": 3, "d": 5}', '{\n  "d": 4,\n  "c": 3,\n  "b": 2,\n  "a": 1\n}', "Set d to 5."),
+        ("def one():\n    return 1\n", OLD, "Remove two and three."),
+        ("y = 2\n", "x = 1\n", "Let y be 2 instead."),
+    ],
+)
+def test_a_text_that_keeps_enough_or_was_to_be_shortened_loses_nothing(new: str, old: str, asked: str) -> None:
+    assert lost_content(new, old, asked=asked) == []
