@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from fastapi import Response
 
-from anycowork.api.schemas.base import ErrorSchema
+from anycowork.api.schemas.base import Error
 
 Responses = dict[int | str, dict[str, Any]]  # Any: FastAPI's own type for what it copies into OpenAPI
 
@@ -44,4 +44,4 @@ def error_responses(*statuses: int, body: bool = False) -> Responses:
 def _documented(status: int) -> dict[str, Any]:  # Any: as above
     code, message = _WHY[status]
     example = {"error": {"code": code, "message": message, "param": None, "type": "invalid_request_error"}}
-    return {"model": ErrorSchema, "description": message, "content": {"application/json": {"example": example}}}
+    return {"model": Error, "description": message, "content": {"application/json": {"example": example}}}

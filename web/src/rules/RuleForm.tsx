@@ -7,7 +7,7 @@ import { Field, INPUT } from "../ui/Field";
 import { attempt, say } from "../ui/toasts";
 import { Foreseen, type Preview } from "./Foreseen";
 
-type Wish = components["schemas"]["RuleWish"];
+type Wish = components["schemas"]["NewRule"];
 
 /** A rule is tried on past calls before it is written. */
 export function RuleForm({ onAdded, onCancel }: { onAdded: () => void; onCancel: () => void }) {

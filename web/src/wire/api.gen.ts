@@ -2617,16 +2617,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /**
-         * Answer
-         * @description Exactly one of the two.
-         */
-        Answer: {
-            /** Value */
-            value?: string | null;
-            /** Custom */
-            custom?: string | null;
-        };
         /** ApprovalList */
         ApprovalList: {
             /** Approvals */
@@ -2698,10 +2688,10 @@ export interface components {
             cost?: number | null;
         };
         /**
-         * ChatChange
+         * ChangeChatRequest
          * @description What is absent stays as it is; so do a title and a model that are null. A system prompt that is null becomes the default.
          */
-        ChatChange: {
+        ChangeChatRequest: {
             /** Title */
             title?: string | null;
             /** Model */
@@ -2853,10 +2843,45 @@ export interface components {
          * @enum {string}
          */
         Decision: "allow_once" | "allow_session" | "allow_always" | "deny";
-        /** Decisions */
-        Decisions: {
+        /** DecisionRequest */
+        DecisionRequest: {
+            /** Id */
+            id: string;
+            decision: components["schemas"]["Decision"];
+            rule?: components["schemas"]["DecisionRule"] | null;
+            /** Disclosure */
+            disclosure?: string | null;
+            /** Note */
+            note?: string | null;
+        };
+        /**
+         * DecisionRule
+         * @description A rule that comes with a decision: what it leaves out is taken from the call that was asked.
+         */
+        DecisionRule: {
+            /** Tool */
+            tool?: string | null;
+            /**
+             * Resource
+             * @example /src/*
+             * @example git status
+             * @example example.org:443
+             */
+            resource: string;
+            /** @default allow */
+            effect: components["schemas"]["Effect"];
+            scope?: components["schemas"]["RuleScope"] | null;
+            /** Context Id */
+            context_id?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+            /** Expires At */
+            expires_at?: string | null;
+        };
+        /** DecisionsRequest */
+        DecisionsRequest: {
             /** Decisions */
-            decisions: components["schemas"]["OneDecision"][];
+            decisions: components["schemas"]["DecisionRequest"][];
         };
         /** DifferenceShape */
         DifferenceShape: {
@@ -2980,10 +3005,10 @@ export interface components {
             type: string;
         };
         /**
-         * Explain
+         * ExplainRequest
          * @description `context_id`, here or in the call, is the chat it is supposed in; without one, a new chat's role and folder.
          */
-        Explain: {
+        ExplainRequest: {
             call: components["schemas"]["SupposedCall"];
             /** Context Id */
             context_id?: string | null;
@@ -3082,6 +3107,18 @@ export interface components {
         ItemKind: "tool" | "command" | "check" | "path" | "host" | "parameter" | "step" | "budget";
         JsonValue: unknown;
         /**
+         * KeyLimitsRequest
+         * @description What is not named is not limited.
+         */
+        KeyLimitsRequest: {
+            /** Requests Per Minute */
+            requests_per_minute?: number | null;
+            /** Tokens Per Day */
+            tokens_per_day?: number | null;
+            /** Spend Per Day */
+            spend_per_day?: number | null;
+        };
+        /**
          * KeyLimitsShape
          * @description null: no such limit. A day is a day of UTC.
          */
@@ -3153,27 +3190,6 @@ export interface components {
              * @description Counted in tokens only: no price is known.
              */
             unpriced_requests: number;
-        };
-        /** KeyWish */
-        KeyWish: {
-            /**
-             * Name
-             * @example editor
-             */
-            name: string;
-            limits?: components["schemas"]["LimitsWish"] | null;
-        };
-        /**
-         * LimitsWish
-         * @description What is not named is not limited.
-         */
-        LimitsWish: {
-            /** Requests Per Minute */
-            requests_per_minute?: number | null;
-            /** Tokens Per Day */
-            tokens_per_day?: number | null;
-            /** Spend Per Day */
-            spend_per_day?: number | null;
         };
         /** LocalEngine */
         LocalEngine: {
@@ -3312,10 +3328,10 @@ export interface components {
             cost: number | null;
         };
         /**
-         * NewChat
+         * NewChatRequest
          * @description `mode` is the role by its older name: plan, act, or the role itself.
          */
-        NewChat: {
+        NewChatRequest: {
             /** Title */
             title?: string | null;
             /** Workspace */
@@ -3372,6 +3388,15 @@ export interface components {
              * @description Shown this once; only its hash is stored.
              */
             key: string;
+        };
+        /** NewKeyRequest */
+        NewKeyRequest: {
+            /**
+             * Name
+             * @example editor
+             */
+            name: string;
+            limits?: components["schemas"]["KeyLimitsRequest"] | null;
         };
         /** NewMessage */
         NewMessage: {
@@ -3431,16 +3456,31 @@ export interface components {
             /** Models */
             models?: string[] | null;
         };
-        /** OneDecision */
-        OneDecision: {
-            /** Id */
-            id: string;
-            decision: components["schemas"]["Decision"];
-            rule?: components["schemas"]["OwnRule"] | null;
-            /** Disclosure */
-            disclosure?: string | null;
-            /** Note */
-            note?: string | null;
+        /**
+         * NewRule
+         * @description A rule as a person writes it. A session's rule names its chat, a workspace's rule its folder, a global one neither.
+         */
+        NewRule: {
+            /**
+             * Tool
+             * @example update_file
+             */
+            tool: string;
+            /**
+             * Resource
+             * @example /src/*
+             * @example git status
+             * @example example.org:443
+             */
+            resource: string;
+            effect: components["schemas"]["Effect"];
+            scope: components["schemas"]["RuleScope"];
+            /** Context Id */
+            context_id?: string | null;
+            /** Workspace */
+            workspace?: string | null;
+            /** Expires At */
+            expires_at?: string | null;
         };
         /** OpenChat */
         OpenChat: {
@@ -3468,30 +3508,6 @@ export interface components {
          * @enum {string}
          */
         OutputFormat: "text" | "plan" | "review";
-        /**
-         * OwnRule
-         * @description A rule that comes with a decision: what it leaves out is taken from the call that was asked.
-         */
-        OwnRule: {
-            /** Tool */
-            tool?: string | null;
-            /**
-             * Resource
-             * @example /src/*
-             * @example git status
-             * @example example.org:443
-             */
-            resource: string;
-            /** @default allow */
-            effect: components["schemas"]["Effect"];
-            scope?: components["schemas"]["RuleScope"] | null;
-            /** Context Id */
-            context_id?: string | null;
-            /** Workspace */
-            workspace?: string | null;
-            /** Expires At */
-            expires_at?: string | null;
-        };
         /** ParameterShape */
         ParameterShape: {
             /** Name */
@@ -3583,9 +3599,9 @@ export interface components {
             /** Needs Key */
             needs_key: boolean;
         };
-        /** Preview */
-        Preview: {
-            rule: components["schemas"]["RuleWish"];
+        /** PreviewRequest */
+        PreviewRequest: {
+            rule: components["schemas"]["NewRule"];
         };
         /** PreviewShape */
         PreviewShape: {
@@ -3605,7 +3621,7 @@ export interface components {
         PromptText: {
             /**
              * Name
-             * @example House style
+             * @example ServicesDep style
              */
             name: string;
             /**
@@ -3671,11 +3687,21 @@ export interface components {
             hint: string;
         };
         /**
-         * RestoreWish
+         * QuestionAnswer
+         * @description Exactly one of the two.
+         */
+        QuestionAnswer: {
+            /** Value */
+            value?: string | null;
+            /** Custom */
+            custom?: string | null;
+        };
+        /**
+         * RestoreRequest
          * @description `paths` narrows it to these and what lies below them; `overwrite` names paths where someone else's change may be lost;
          *     `only` undoes this one change and keeps later work.
          */
-        RestoreWish: {
+        RestoreRequest: {
             /**
              * Dry Run
              * @default false
@@ -3808,32 +3834,6 @@ export interface components {
             created_at: string;
         };
         /**
-         * RuleWish
-         * @description A rule as a person writes it. A session's rule names its chat, a workspace's rule its folder, a global one neither.
-         */
-        RuleWish: {
-            /**
-             * Tool
-             * @example update_file
-             */
-            tool: string;
-            /**
-             * Resource
-             * @example /src/*
-             * @example git status
-             * @example example.org:443
-             */
-            resource: string;
-            effect: components["schemas"]["Effect"];
-            scope: components["schemas"]["RuleScope"];
-            /** Context Id */
-            context_id?: string | null;
-            /** Workspace */
-            workspace?: string | null;
-            /** Expires At */
-            expires_at?: string | null;
-        };
-        /**
          * RunAs
          * @enum {string}
          */
@@ -3851,10 +3851,10 @@ export interface components {
             turn_id: string;
         };
         /**
-         * RunWish
+         * RunWorkflowRequest
          * @description Values come with their type or as text, as a form's fields do.
          */
-        RunWish: {
+        RunWorkflowRequest: {
             /** Context Id */
             context_id: string;
             /**
@@ -4150,10 +4150,10 @@ export interface components {
             models: string[];
         };
         /**
-         * Trust
+         * TrustRequest
          * @description Exactly this content of this file. A null hash takes the trust back.
          */
-        Trust: {
+        TrustRequest: {
             /** Workspace */
             workspace: string;
             /**
@@ -4299,26 +4299,26 @@ export interface components {
             /** Workspaces */
             workspaces: components["schemas"]["WorkspaceShape"][];
         };
+        /**
+         * WorkspaceRequest
+         * @description Either a folder to register, or a file in one to trust.
+         */
+        WorkspaceRequest: {
+            /** Root */
+            root?: string | null;
+            trust?: components["schemas"]["TrustRequest"] | null;
+        };
         /** WorkspaceShape */
         WorkspaceShape: {
             /** Root */
             root: string;
             /**
-             * Supplies
+             * Trusted Files
              * @description Files that are used once a person trusted their content.
              */
-            supplies: components["schemas"]["SuppliedShape"][];
+            trusted_files: components["schemas"]["SuppliedShape"][];
         } & {
             [key: string]: unknown;
-        };
-        /**
-         * WorkspaceWish
-         * @description Either a folder to register, or a file in one to trust.
-         */
-        WorkspaceWish: {
-            /** Root */
-            root?: string | null;
-            trust?: components["schemas"]["Trust"] | null;
         };
         /** WrittenRule */
         WrittenRule: {
@@ -5014,7 +5014,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["NewChat"] | null;
+                "application/json": components["schemas"]["NewChatRequest"] | null;
             };
         };
         responses: {
@@ -5568,7 +5568,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ChatChange"];
+                "application/json": components["schemas"]["ChangeChatRequest"];
             };
         };
         responses: {
@@ -7367,7 +7367,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Decisions"];
+                "application/json": components["schemas"]["DecisionsRequest"];
             };
         };
         responses: {
@@ -7872,7 +7872,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RuleWish"];
+                "application/json": components["schemas"]["NewRule"];
             };
         };
         responses: {
@@ -8503,7 +8503,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Explain"];
+                "application/json": components["schemas"]["ExplainRequest"];
             };
         };
         responses: {
@@ -8746,7 +8746,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Preview"];
+                "application/json": components["schemas"]["PreviewRequest"];
             };
         };
         responses: {
@@ -8974,7 +8974,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Answer"];
+                "application/json": components["schemas"]["QuestionAnswer"];
             };
         };
         responses: {
@@ -10182,7 +10182,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["RestoreWish"] | null;
+                "application/json": components["schemas"]["RestoreRequest"] | null;
             };
         };
         responses: {
@@ -14296,7 +14296,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["KeyWish"];
+                "application/json": components["schemas"]["NewKeyRequest"];
             };
         };
         responses: {
@@ -15696,7 +15696,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RunWish"];
+                "application/json": components["schemas"]["RunWorkflowRequest"];
             };
         };
         responses: {
@@ -16067,7 +16067,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WorkspaceWish"];
+                "application/json": components["schemas"]["WorkspaceRequest"];
             };
         };
         responses: {

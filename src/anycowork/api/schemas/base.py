@@ -24,7 +24,7 @@ class ErrorDetail(DescribedSchema):
     type: str
 
 
-class ErrorSchema(DescribedSchema):
+class Error(DescribedSchema):
     error: ErrorDetail
 
 
