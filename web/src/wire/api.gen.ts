@@ -4313,10 +4313,10 @@ export interface components {
             /** Root */
             root: string;
             /**
-             * Trusted Files
+             * Supplies
              * @description Files that are used once a person trusted their content.
              */
-            trusted_files: components["schemas"]["SuppliedShape"][];
+            supplies: components["schemas"]["SuppliedShape"][];
         } & {
             [key: string]: unknown;
         };

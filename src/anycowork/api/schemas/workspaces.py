@@ -16,7 +16,7 @@ class SuppliedShape(DescribedSchema):
 
 class WorkspaceShape(Schema):
     root: str
-    trusted_files: list[SuppliedShape] = Field(description="Files that are used once a person trusted their content.")
+    supplies: list[SuppliedShape] = Field(description="Files that are used once a person trusted their content.")
 
 
 class WorkspaceList(DescribedSchema):
