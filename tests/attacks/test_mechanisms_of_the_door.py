@@ -149,7 +149,7 @@ DOOR = [
     Mechanism(
         "rules about what was written",
         make_changes_that_a_rule_denies,
-        without(policy, "weigh", lambda *given, **named: ChangesDecision()),
+        without(policy, "check_changes", lambda *given, **named: ChangesDecision()),
     ),
     Mechanism(
         "a plan's budget",

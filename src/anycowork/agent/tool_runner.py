@@ -243,14 +243,14 @@ class ToolRunner:
             return ToolResult.failed(StateChanged("The tools changed at that very moment. Make the call again."))
         named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
         tool_context = context.tool_context(
-            admitted.permissions, intend=intend, named=named, hidden=admitted.judged.hidden
+            admitted.permissions, intend=intend, named=named, hidden=admitted.policy.hidden
         )
         if hold is not None:
             tool_context = replace(
                 tool_context,
                 progress=progress,
-                named_network=admitted.judged.named_literally,
-                weigh=lambda changes: self._gate.weigh(
+                named_network=admitted.policy.named_literally,
+                check_changes=lambda changes: self._gate.check_changes(
                     call, changes, context.workspace.root, autonomy=admitted.autonomy
                 ),
                 hold=hold,

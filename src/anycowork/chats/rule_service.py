@@ -68,7 +68,7 @@ class RuleService:
         self._workspaces = workspaces
         self._clock = clock
         self._find_workspace = find_workspace
-        self._judge = PolicyEvaluator(rules)
+        self._policy = PolicyEvaluator(rules)
 
     async def all(self, principal: Principal) -> Sequence[Rule]:
         principal.require(Scope.MANAGE)
@@ -112,10 +112,10 @@ class RuleService:
         role = self._roles.stored(chat.role if chat else Role.ACTOR)
         own_id = chat.id if chat else ""
         call = Call(self._clock.new_id(), own_id, "", "", 0, tool, parameters, role_at_issue=role.name)
-        standing = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role)
+        context = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role)
         tool_context = ToolContext(self._workspaces.open(workspace), role.permissions)
         try:
-            return await self._gate.explain(call, standing, tool_context)
+            return await self._gate.explain(call, context, tool_context)
         except UnknownTool:  # its words name every tool there is, for the model alone
             raise Invalid(f"There is no tool '{tool[:80]}'.", param="call.tool") from None
         except ModelFault as fault:
@@ -151,7 +151,7 @@ class RuleService:
         touched = resources_at_commit(call.tool, tool.spec, call.parameters, None, workspace) if tool else None
         if touched is None or tool is None:
             return RuleDecision(Effect.ASK, None, fault.message)
-        decided = (await self._judge.decide(call, tool.spec, touched, workspace, role)).decided
+        decided = (await self._policy.decide(call, tool.spec, touched, workspace, role)).decided
         return RuleDecision(
             decided.effect, decided.rule, f"{decided.why} As things are it would fail, though: {fault.message}"
         )
