@@ -43,7 +43,7 @@ def hidden(*patterns: str) -> Hidden:
     return RuleIndex(rules).hidden_from(SPECS["execute_command"])
 
 
-def hands(bench: ToolWorkspace, *patterns: str) -> ToolContext:
+def tool_context(bench: ToolWorkspace, *patterns: str) -> ToolContext:
     return bench.tool_context(hidden=hidden(*(patterns or DENIED)))
 
 
