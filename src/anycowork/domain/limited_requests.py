@@ -240,7 +240,7 @@ def _extra_completion(fields: Json) -> int:
         for name in ("max_tokens", "budget_tokens")
     )
     prediction = fields.get("prediction")
-    return thought + (0 if foretold is None else -(-len(json.dumps(foretold)) // BYTES_PER_TOKEN))
+    return reasoning + (0 if prediction is None else -(-len(json.dumps(prediction)) // BYTES_PER_TOKEN))
 
 
 def _count(fields: Json, name: str) -> int | None:

@@ -91,7 +91,7 @@ def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
         if name.casefold() == wanted:
             return price
     highest = max(price.input for price in prices.values()), max(price.output for price in prices.values())
-    return Price(*dearest, exact=False)
+    return Price(*highest, exact=False)
 
 
 @dataclass(slots=True)
