@@ -394,12 +394,12 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=ModelCaller(
+        model_caller=ModelCaller(
             journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        referrer=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
         clock=clock,
         limits=limits,
     )

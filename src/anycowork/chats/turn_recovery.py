@@ -95,7 +95,7 @@ class TurnRecovery:
                 result = await self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 if progress:
-                    progress.put(settled)
+                    progress.record(settled)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(event_factory.tool_result(settled, result))
