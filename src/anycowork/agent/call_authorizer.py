@@ -56,7 +56,7 @@ class CallAuthorizer:
     def _copied_example(self, context: TurnContext, call: Call) -> CopiedExample | None:
         """Refuse a call that only repeats an example of the prompt: the person did not name the file, and it does not exist."""
         made_by_server = call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
-        if made_by_us or context.system_prompt is None or context.only_reads(call):
+        if made_by_server or context.system_prompt is None or context.only_reads(call):
             return None
         example = repeated_example(context.system_prompt, call.tool, call.parameters)
         if (

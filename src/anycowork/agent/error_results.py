@@ -20,5 +20,5 @@ def result_of_held(held: Intent, result: ToolResult) -> ToolResult:
     return replace(
         result,
         content=f"{ran.content}\n{result.content}{dropped}".lstrip("\n"),
-        facts={**said.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
+        facts={**ran.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
     )

@@ -94,9 +94,9 @@ async def test_a_decision_may_bring_its_own_rule_if_it_matches(tmp_path: Path) -
         await chat.send("create it")
         for rule, said in (
             ({"resource": "/docs/*"}, "does not match"),
-            ({"resource": "/src/*", "effect": "deny"}, "add that at /rules"),
+            ({"resource": "/src/*", "effect": "deny"}, "add such a rule at /rules"),
             ({"resource": "/src/*", "tool": "delete_file"}, "does not match"),
-            ({"resource": "/src/*", "workspace": "/elsewhere"}, "another workspace"),
+            ({"resource": "/src/*", "workspace": "/elsewhere"}, "a different workspace"),
             ({"resource": "/src/*", "context_id": "x"}, "another chat"),
             ({"resource": "/src/../*"}, "'..'"),
         ):

@@ -11,9 +11,9 @@ from anycowork.domain.images import (
     MEDIA_TYPES,
     GivenImage,
     Image,
+    image_size,
     images_of,
     recognise,
-    image_size,
 )
 from anycowork.domain.messages import Message, Speaker
 from support.images import bomb, gif, jpeg, png, webp

@@ -68,7 +68,7 @@ async def show_workflow(
 async def execute_workflow(name: str, wanted: RunWorkflowRequest, principal: Sender, services: ServicesDep) -> Response:
     """Runs it as a turn of this chat, in the chat's role. Progress arrives as `workflow-progress` events; `stop` stops it."""
     try:
-        started = await services.desk.execute(principal, wanted.context_id, name, wanted.parameters)
+        started = await services.chats.execute(principal, wanted.context_id, name, wanted.parameters)
     except UnfittingParameters as fault:
         return unfitting(fault)
     body = {"run_id": started.run_id, "message_id": started.message_id, "turn_id": started.turn_id}
