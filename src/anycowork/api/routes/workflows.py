@@ -84,5 +84,5 @@ def unfitting(fault: UnfittingParameters) -> Response:
 async def _look(services: Services, context_id: str | None, workspace: str | None) -> WorkflowCatalog:
     """Raises: NotFound, BadWorkspace."""
     if context_id is not None:
-        return await services.workflows.look((await require_chat(services.store, context_id)).workspace)
-    return await services.workflows.look(await services.find_workspace(workspace))
+        return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)
+    return await services.workflows.catalog(await services.find_workspace(workspace))
