@@ -143,7 +143,7 @@ FAULTS = {
     "deep toml": (_with("a = " + "[" * 30_000 + "]" * 30_000 + "\n"), 1, "nested too deep"),
     "tool without parameters": (_step("tool", '{"tool": "x"}'), 5, "parameters"),
     "tool with a switch": (_step("tool", '{"tool": "x", "parameters": {}, "role": "actor"}'), 5, "role"),
-    "no question": (_step("ask", '{"options": []}'), 5, "no question"),
+    "not a valid question": (_step("ask", '{"options": []}'), 5, "no question"),
     "stop on nothing": (_step("ask", '{"question": "?", "allow_custom": true, "stop_on": ["no"]}'), 5, "stop_on"),
     "changes with words": (_step("changes", "please"), 5, "empty"),
     "nested without a name": (_step("workflow", ""), 5, "contains a name"),

@@ -1,4 +1,4 @@
-"""Holds client keys to their limits: something is set aside before a request goes on, and settled when its answer has passed.
+"""Enforces the limits of client keys: reserves the expected use before a request is forwarded, and settles it after the answer.
 
 All of it happens in memory, in one step of the event loop, so that requests side by side cannot both take the last token.
 """
@@ -120,7 +120,7 @@ class Meter:
             self._ledger.changed(given.day)
 
 
-# --- what a refused program is told
+# --- messages for refused requests
 
 
 def _refusal(excess: Excess, name: str, now: str) -> KeyLimitReached:

@@ -1,4 +1,4 @@
-"""Guessing a token gets slower with every wrong try of the same peer. Nobody else waits, and a right token never does."""
+"""Slows down token guessing: each wrong token of a peer takes longer. Other peers and correct tokens never wait."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""A request's body, read whole before anyone trusts it: bounded in size, depth and time, and valid JSON where it says so."""
+"""Reads and validates the request body: limited in size, depth and time, and valid JSON if it claims to be."""
 
 import asyncio
 
