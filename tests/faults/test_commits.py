@@ -266,5 +266,5 @@ async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_pat
         workspace, chat_id = guest.workspace, chat.id
     async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
         results = [m for m in await house.database.store.history(chat_id) if m.role.value == "tool"]
-    assert len(results) == 1 and "nothing that it had changed was kept" in results[0].content
+    assert len(results) == 1 and "none of its changes was kept" in results[0].content
     assert (workspace / "a.txt").read_text() == "old\n"
