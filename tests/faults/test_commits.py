@@ -228,8 +228,8 @@ async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_
 CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from anycowork.workspace import transaction
-from support.live_server import at_home
+from anycowork.sandbox import transaction
+from support.live_server import live_server
 from support.scripted_model import call
 
 def die(*given, **named):
@@ -238,7 +238,7 @@ def die(*given, **named):
 transaction.apply = die
 
 async def main(folder):
-    async with at_home(folder, replies=[call("execute_command", command="echo new > a.txt")]) as guest:
+    async with live_server(folder, replies=[call("execute_command", command="echo new > a.txt")]) as guest:
         chat = await guest.chat()
         await chat.send("run it")
         [pending] = await chat.approvals()
