@@ -89,12 +89,12 @@ class IdempotencyMiddleware:
             elif kept.status < 500:
                 await self._receipts.abandon(*mark)
         except StorageFault:
-            # The effect is true even if its receipt is not: the caller gets the answer, a later repeat is told to look.
+            # The request took effect even if its response could not be stored: the caller gets it, and a repeat is told to check.
             log.warning("the answer to an Idempotency-Key could not be stored")
 
 
 class _Kept:
-    """Holds an answer back until it is on the disk."""
+    """Holds a response back until it is stored."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
