@@ -100,12 +100,12 @@ def test_a_sentence_is_understood(text: str, wishes: list[Intent]):
 )
 def test_what_is_not_clear_is_not_guessed(text: str):
     request = understand(text)
-    assert request.unclear and not request.wishes
+    assert request.unclear and not request.intents
 
 
 def test_one_unclear_part_is_named_beside_the_clear_ones():
     request = understand("list files then make me happy")
-    assert (request.wishes, request.unclear) == ((ListFilesIntent(),), ("make me happy",))
+    assert (request.intents, request.unclear) == ((ListFilesIntent(),), ("make me happy",))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_asking_for_help(text: str):
 @given(st.text(max_size=400))
 def test_no_text_makes_it_fail(text: str):
     request = understand(text)
-    assert request.help or request.wishes or request.unclear
+    assert request.help or request.intents or request.unclear
 
 
 def _said(**more: int) -> st.SearchStrategy[str]:

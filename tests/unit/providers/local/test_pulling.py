@@ -87,7 +87,7 @@ async def test_more_bytes_than_the_file_has_are_not_taken(
     publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     publisher.content = CONTENT + b"more"
-    with pytest.raises(Unreachable, match="more than the file has"):
+    with pytest.raises(Unreachable, match="more bytes than the file has"):
         await ModelDownload(folder, pool).pull(small_model(publisher.url))
 
 
