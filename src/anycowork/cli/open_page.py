@@ -17,7 +17,7 @@ from anycowork.domain.errors import AnyCoworkError
 
 
 def open_page(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, print_only: bool) -> int:
-    """Opens the browser, or prints the link where there is no screen; the exit code."""
+    """Opens the browser, or prints the link where there is no screen; returns the exit code."""
     try:
         link = asyncio.run(_new_link(load_settings(flags, environ, cwd=cwd)))
     except AnyCoworkError as error:
@@ -31,12 +31,12 @@ def open_page(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: P
 
 
 def sign_in_link(url: str, code: str) -> str:
-    """The code stands in the fragment, which browsers send to no server."""
+    """The code is in the fragment, which browsers send to no server."""
     return f"{url.rstrip('/')}/#code={code}"
 
 
 def has_screen(environ: Mapping[str, str]) -> bool:
-    """On Linux without a desktop, `webbrowser` would start a text browser in this very terminal."""
+    """On Linux without a desktop, `webbrowser` would start a text browser in this terminal."""
     return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
