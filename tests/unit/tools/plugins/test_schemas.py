@@ -76,7 +76,7 @@ def test_no_schema_is_too_odd_to_be_answered(schema: dict) -> None:
         ({"type": "object", "additionalProperties": True}, "must not allow additional properties"),
         (
             {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}}},
-            "'pattern', which is not known here; known are",
+            "'pattern', which is not supported; supported are",
         ),
         ({"type": "object", "properties": {"a b": {}}}, "'a b' is no name for a parameter"),
         ({"type": "object", "properties": {"a": {"type": "text"}}}, "'type' in the schema of 'a'"),

@@ -55,7 +55,7 @@ async def test_one_that_is_not_installed_is_named(bench: PluginBench) -> None:
         ("raise SystemExit(0)", "SystemExit"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
         ("tools = [print]", "is not a tool; decorate the function"),
-        ("tools = 3", "is no tool"),
+        ("tools = 3", "is not a tool"),
         ("pass", "has no attribute 'tools'"),
         ("import os; os._exit(0)", "did not say what tools it has"),
         ("import os; os.write(1, b'{}'); os._exit(0)", "did not say what tools it has"),
