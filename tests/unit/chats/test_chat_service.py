@@ -103,7 +103,7 @@ async def test_excluded_tools_do_not_appear_in_the_prompt(tmp_path: Path) -> Non
         assert "You are operating in ACTOR role" in actor and "PLANNER" not in actor
 
 
-@proves("SWI-1", "SWI-2")
+@proves("SWI-1", "SWI-2/2", "SWI-2/4")
 async def test_role_switch_is_written_into_the_history(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=["As planner.", "As actor."]) as guest:
         chat = await guest.chat(role="planner")
