@@ -275,7 +275,7 @@ async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
         await guest.ask("POST", f"{chat.path}/stop")
         assert running(marker) == [] and not (guest.workspace / "made").exists()
         [result] = await chat.results()
-        assert result["status"] == "cancelled" and "nothing that it had changed was kept" in result["error"]["message"]
+        assert result["status"] == "cancelled" and "none of its changes was kept" in result["error"]["message"]
 
 
 @proves("LOOP-6")
