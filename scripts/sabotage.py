@@ -6,10 +6,13 @@
 
 Ends with 1 if a sabotage was not found, could not be applied, or if a test fails without any."""
 
+import importlib
 import json
+import multiprocessing
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
@@ -30,8 +35,18 @@ from spec.sabotage import Sabotage, read_sabotages, sabotage_problems  # noqa: E
 from spec.table import read_table  # noqa: E402
 
 AT_ONCE = "--at-once"
+_LIBRARIES = (
+    "fastapi",
+    "uvicorn",
+    "aiohttp",
+    "aiohttp.web",
+    "hypothesis",
+    "hypothesis.strategies",
+    "msgspec",
+    "pydantic",
+)
 PATIENCE = 300.0  # seconds for the tests of one sabotage
-_NOT_COPIED = ("node_modules", "__pycache__", ".venv", ".git", ".hypothesis", ".mypy_cache", ".ruff_cache", "screens")
+_NOT_COPIED = ("node_modules", ".venv", ".git", ".hypothesis", ".mypy_cache", ".ruff_cache", "screens")
 
 
 class RunFailed(Exception):
@@ -137,8 +152,8 @@ def run_tests(copy: Path, tests: Iterable[str]) -> set[str]:
 def _run_pytest(copy: Path, tests: Sequence[str]) -> set[str]:
     report = copy.parent / "pytest.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", f"--junitxml={report}", "--tb=line", *tests]
-    said = _run(command, copy, {"PYTHONPATH": str(copy / "src")})
+    options = ["-p", "no:xdist", "-W", "ignore::pytest.PytestAssertRewriteWarning", f"--junitxml={report}", "--tb=line"]
+    said = _run_forked([*options, *tests], copy)
     if not report.is_file():
         raise RunFailed(f"pytest gave no report: {said[-500:]}")
     cases = Xml.parse(report).getroot().iter("testcase")
@@ -150,6 +165,32 @@ def _run_pytest(copy: Path, tests: Sequence[str]) -> set[str]:
     if missing := [test for test, failed in results.items() if failed is None]:
         raise RunFailed(f"pytest did not run {missing[0]}: {said[-500:]}")
     return {test for test, failed in results.items() if failed}
+
+
+def _run_forked(arguments: Sequence[str], copy: Path) -> str:
+    """What pytest printed, in a child of this process: the libraries, which take longest to load, are loaded once. Raises: RunFailed."""
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    said = copy.parent / "pytest.txt"
+    child = multiprocessing.get_context("fork").Process(target=_pytest_child, args=(arguments, copy, said))
+    child.start()
+    child.join(PATIENCE)
+    if child.is_alive():
+        os.killpg(child.pid or 0, signal.SIGKILL)
+        child.join()
+        raise RunFailed(f"the tests took longer than {PATIENCE:g} seconds")
+    return said.read_text("utf-8", "replace")
+
+
+def _pytest_child(arguments: Sequence[str], copy: Path, said: Path) -> None:
+    os.setsid()
+    output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.chdir(copy)
+    os.environ["PYTHONPATH"] = str(copy / "src")
+    sys.path[:] = [str(copy / "src"), *(place for place in sys.path if not Path(place).is_relative_to(ROOT / "tests"))]
+    os._exit(pytest.main(list(arguments)))
 
 
 def _junit_name(test: str) -> tuple[str, str]:

@@ -57,7 +57,7 @@ async def test_a_terminating_call_that_failed_does_not_end_the_turn(tmp_path: Pa
         assert (await chat.last())["content"] == "There is no such file."
 
 
-@proves("LOOP-2")
+@proves("LOOP-2/1", "LOOP-2/2", "LOOP-2/3")
 async def test_third_malformed_reply_ends_the_turn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broken = '{"tool": "read_file", "parameters": {"path": "a"}'
     async with live_server(tmp_path, replies=[broken] * 4) as guest:
@@ -75,7 +75,7 @@ async def test_third_malformed_reply_ends_the_turn(tmp_path: Path, caplog: pytes
         assert (await chat.last())["content"] == "Fine again."
 
 
-@proves("LOOP-1", "LOOP-2")
+@proves("LOOP-1", "LOOP-2/1", "LOOP-2/2")
 @pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
@@ -97,7 +97,7 @@ async def test_a_wrong_call_gets_a_precise_error_and_three_end_the_turn(
         assert len(guest.model.requests) <= 3 and (await chat.events())[-1]["reason"] == "failed"
 
 
-@proves("LOOP-2")
+@proves("LOOP-2/2")
 async def test_faults_count_only_in_a_row(tmp_path: Path) -> None:
     broken, good = '{"tool": 1', call("list_directory", path=".")
     async with live_server(tmp_path, replies=[broken, broken, good, broken, broken, "Done."]) as guest:
