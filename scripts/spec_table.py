@@ -7,7 +7,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from spec.table import PAGE, collect_proofs, page, problems, read_table  # the line above makes it importable
+from spec.proofs import collect_proofs
+from spec.table import PAGE, page, problems, read_table  # the line above makes it importable
 
 
 def main(arguments: list[str]) -> int:

@@ -80,7 +80,7 @@ async def test_rules_that_ask_or_deny_and_the_role_are_stronger(tmp_path: Path) 
     assert not (at / "workspace/new.txt").exists()
 
 
-@proves("APR-9", "APR-10")
+@proves("APR-9", "APR-10/5")
 async def test_autonomy_chosen_after_a_denial_does_not_run_the_call(tmp_path: Path) -> None:
     batch = json.dumps([json.loads(call("create_file", path=name, content="x")) for name in ("no.txt", "yes.txt")])
     async with live_server(tmp_path, replies=[batch, "Done."]) as guest:

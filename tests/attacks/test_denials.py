@@ -31,7 +31,7 @@ async def decide(guest: LiveServer, chat: LiveChat, *decisions: tuple[str, str],
     await chat.rest()
 
 
-@proves("APR-10")
+@proves("APR-10/3")
 @pytest.mark.parametrize("at_once", [True, False], ids=["one request", "two requests"])
 @pytest.mark.parametrize("allowed", ["allow_session", "allow_always"])
 @pytest.mark.parametrize("denied_first", [True, False], ids=["denied first", "denied last"])
@@ -49,7 +49,7 @@ async def test_rule_made_by_a_neighbour_does_not_run_a_denied_call(
         assert (await chat.show())["state"] == "idle"
 
 
-@proves("APR-10")
+@proves("APR-10/2")
 async def test_rule_made_by_hand_before_the_last_decision_does_not_run_a_denied_call(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[BOTH, "Done."], files=FILES) as guest:
         chat = await guest.chat()
@@ -62,7 +62,23 @@ async def test_rule_made_by_hand_before_the_last_decision_does_not_run_a_denied_
         assert (guest.workspace / "keep.txt").exists() and not (guest.workspace / "junk.txt").exists()
 
 
-@proves("APR-10")
+@proves("APR-10/1")
+async def test_rule_made_before_the_call_does_not_run_it_once_it_was_denied(tmp_path: Path) -> None:
+    """An older rule allows everything and a second one asks; the person denies the call, and the rule that asks goes."""
+    async with live_server(tmp_path, replies=[BOTH, "Done."], files=FILES) as guest:
+        await guest.ask("POST", "/rules", ANYTHING, expect=201)
+        asking = await guest.ask("POST", "/rules", {**ANYTHING, "effect": "ask"}, expect=201)
+        chat = await guest.chat()
+        await chat.send("delete both")
+        pending = {item["resource"]: item["id"] for item in await chat.approvals()}
+        deny = {"decisions": [{"id": pending["/keep.txt"], "decision": "deny"}]}
+        await guest.ask("POST", f"{chat.path}/approvals", deny)
+        await guest.ask("DELETE", f"/rules/{asking['id']}", expect=204)
+        await decide(guest, chat, ("/junk.txt", "allow_once"))
+        assert (guest.workspace / "keep.txt").exists() and not (guest.workspace / "junk.txt").exists()
+
+
+@proves("APR-10/6")
 async def test_denial_holds_over_a_restart_between_the_decisions(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[BOTH], files=FILES) as guest:
         chat = await guest.chat()
@@ -76,7 +92,7 @@ async def test_denial_holds_over_a_restart_between_the_decisions(tmp_path: Path)
         assert (guest.workspace / "keep.txt").exists() and not (guest.workspace / "junk.txt").exists()
 
 
-@proves("APR-10")
+@proves("APR-10/4")
 async def test_approved_plan_does_not_run_a_denied_call(tmp_path: Path) -> None:
     """The plan grants the call, a rule asks for it, the person denies it, and the rule goes before the turn goes on."""
     async with live_server(tmp_path, replies=[BOTH, "Done.", "Done."], files=FILES) as guest:
@@ -116,7 +132,7 @@ async def test_rule_does_not_make_held_changes_that_were_denied(tmp_path: Path, 
     assert (tmp_path / "workspace/keep.txt").exists()
 
 
-@proves("APR-10")
+@proves("APR-10/7")
 async def test_same_change_in_another_call_is_asked_again(tmp_path: Path) -> None:
     again = call("delete_file", path="./keep.txt")
     async with live_server(tmp_path, replies=[BOTH, again, "Done."], files=FILES) as guest:

@@ -74,7 +74,7 @@ async def test_rule_that_names_no_key_file_does_not(tmp_path: Path, tool: str) -
     assert SECRET not in str(result).replace("hunter2x", "") and "(3 files)" in result["content"]
 
 
-@proves("APR-3")
+@proves("APR-3/8")
 @pytest.mark.parametrize("tool", ["read_file", "grep"])
 async def test_key_file_asks_although_a_rule_allows_its_folder_and_always_names_it_alone(
     tmp_path: Path, tool: str

@@ -133,7 +133,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
-@proves("APR-2", "APR-3")
+@proves("APR-2", "APR-3/12", "APR-3/13")
 @pytest.mark.parametrize("text", COMMANDS.values(), ids=COMMANDS.keys())
 def test_a_narrow_command_rule_does_not_let_it_through(text: str) -> None:
     rules = [_rule("execute_command", pattern) for pattern in ALLOWED]

@@ -20,7 +20,7 @@ def walk() -> str:
     return "set -euo pipefail\n" + "\n".join(re.findall(r"```sh\n(.*?)```", section, re.DOTALL))
 
 
-@proves("NEW-1")
+@proves("NEW-1/3", "NEW-1/4")
 def test_the_newcomers_walk_works_word_for_word_with_no_model_and_no_network(tmp_path: Path) -> None:
     desk = CommandLine(tmp_path)
     home = tmp_path / "home"

@@ -302,7 +302,7 @@ def _hearing_hang_ups(how: signal.Handlers) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-@proves("NEW-1", "CLI-1")
+@proves("CLI-1", "NEW-1/3")
 def test_without_any_model_the_guide_answers(tmp_path: Path) -> None:
     desk = CommandLine(tmp_path)
     for name in ("notes.txt", "README.md", "app.py"):

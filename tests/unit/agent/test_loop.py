@@ -4,11 +4,15 @@ import asyncio
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from anycowork.domain.journal import Change
+from anycowork.domain.values import replace
 from anycowork.server.clock import SystemClock
+from anycowork.tools.read_tools import ReadFile
 from support.live_server import live_server
 from support.sandboxes import running, until
 from support.scripted_model import BreakOff, HttpError, Reply, call
@@ -53,7 +57,7 @@ async def test_a_terminating_call_that_failed_does_not_end_the_turn(tmp_path: Pa
         assert (await chat.last())["content"] == "There is no such file."
 
 
-@proves("LOOP-2")
+@proves("LOOP-2/1", "LOOP-2/2", "LOOP-2/3")
 async def test_third_malformed_reply_ends_the_turn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     broken = '{"tool": "read_file", "parameters": {"path": "a"}'
     async with live_server(tmp_path, replies=[broken] * 4) as guest:
@@ -71,7 +75,7 @@ async def test_third_malformed_reply_ends_the_turn(tmp_path: Path, caplog: pytes
         assert (await chat.last())["content"] == "Fine again."
 
 
-@proves("LOOP-1", "LOOP-2")
+@proves("LOOP-1", "LOOP-2/1", "LOOP-2/2")
 @pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
@@ -93,7 +97,7 @@ async def test_a_wrong_call_gets_a_precise_error_and_three_end_the_turn(
         assert len(guest.model.requests) <= 3 and (await chat.events())[-1]["reason"] == "failed"
 
 
-@proves("LOOP-2")
+@proves("LOOP-2/2")
 async def test_faults_count_only_in_a_row(tmp_path: Path) -> None:
     broken, good = '{"tool": 1', call("list_directory", path=".")
     async with live_server(tmp_path, replies=[broken, broken, good, broken, broken, "Done."]) as guest:
@@ -102,7 +106,7 @@ async def test_faults_count_only_in_a_row(tmp_path: Path) -> None:
         assert (await chat.last())["content"] == "Done."
 
 
-@proves("LOOP-4")
+@proves("LOOP-4/1", "LOOP-4/6", "LOOP-4/7")
 async def test_eleventh_step_is_never_taken(tmp_path: Path) -> None:
     replies = [call("read_file", path=f"{n}.txt") for n in range(12)]
     async with live_server(tmp_path, replies=replies, files={f"{n}.txt": "x" for n in range(12)}) as guest:
@@ -116,7 +120,7 @@ async def test_eleventh_step_is_never_taken(tmp_path: Path) -> None:
         assert (await chat.last())["content"] == "Here I am."
 
 
-@proves("LOOP-4")
+@proves("LOOP-4/3")
 async def test_the_result_before_a_limit_is_kept(tmp_path: Path) -> None:
     replies = [call("read_file", path="a.txt")] * 2
     async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}, max_steps=2) as guest:
@@ -125,6 +129,46 @@ async def test_the_result_before_a_limit_is_kept(tmp_path: Path) -> None:
         assert [result["status"] for result in await chat.results()] == ["ok", "ok"]
         kinds = [event["type"] for event in await chat.events()]
         assert kinds.count("tool-result") == 2 and kinds[-1] == "turn-ended"
+
+
+@proves("LOOP-4/2", "LOOP-4/3")
+async def test_a_turn_has_ten_steps_and_five_minutes_unless_they_are_set_otherwise(tmp_path: Path) -> None:
+    replies = [call("read_file", path="a.txt")] * 9
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}) as guest:
+        settings = await guest.ask("GET", "/settings")
+        assert (settings["max_steps"], settings["turn_seconds"]) == (10, 300.0)
+        await guest.ask("PUT", "/settings", {"max_steps": 3})
+        chat = await guest.chat()
+        await chat.send("read it")
+        assert len(guest.model.requests) == 3 and "3 steps" in (await chat.last())["content"]
+
+
+@proves("LOOP-4/2", "LOOP-4/4")
+async def test_five_minutes_of_work_end_a_turn_and_an_hour_of_waiting_does_not(tmp_path: Path) -> None:
+    clock = LateClock()
+    ask = [call("create_file", path=f"{name}.txt", content="x") for name in "ab"]
+    async with live_server(tmp_path, replies=[*ask, "Done."], clock=clock) as guest:
+        chat = await guest.chat()
+        await chat.send("make them")
+        turn_id = (await chat.of_type("tool_call"))[0]["turn_id"]
+        clock.ahead = 3_600.0
+        assert (await chat.decide())["state"] == "awaiting_approval", "the hour was a person's"
+        turn = await guest.house.database.store.turn(turn_id)
+        assert turn is not None and turn.seconds < 300
+        await guest.house.database.journal.write(Change(chat.id, (replace(turn, seconds=301.0),)))
+        await chat.decide()
+        assert (await chat.events())[-1]["reason"] == "limit" and "300 seconds" in (await chat.last())["content"]
+
+
+@proves("LOOP-4/5")
+async def test_a_limit_leaves_a_warning_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    replies = [call("read_file", path="a.txt")] * 2
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}, max_steps=1) as guest:
+        chat = await guest.chat()
+        await chat.send("read it")
+        turn_id = (await chat.events())[-1]["turn_id"]
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text for text in warnings if turn_id in text and "1 steps" in text]
 
 
 @proves("LOOP-3")
@@ -153,7 +197,7 @@ class LateClock(SystemClock):
         return shifted.isoformat().replace("+00:00", "Z")
 
 
-@proves("LOOP-4")
+@proves("LOOP-4/4")
 @pytest.mark.parametrize("planned", [False, True])
 async def test_waiting_for_a_person_is_not_counted_as_work(tmp_path: Path, planned: bool) -> None:
     plan = {"goal": "g", "steps": [{"action": "make it", "tools_needed": ["create_file"]}]}
@@ -175,7 +219,7 @@ async def test_waiting_for_a_person_is_not_counted_as_work(tmp_path: Path, plann
         assert turn is not None and 0 < turn.seconds < 60
 
 
-@proves("LOOP-4")
+@proves("LOOP-4/3", "LOOP-4/6")
 async def test_a_turn_out_of_time_ends_with_a_clear_message_and_keeps_what_was_said(tmp_path: Path) -> None:
     hold = asyncio.Event()
     async with live_server(tmp_path, replies=[Reply("Thinking about it", hold=hold)], turn_seconds=1.5) as guest:
@@ -187,7 +231,7 @@ async def test_a_turn_out_of_time_ends_with_a_clear_message_and_keeps_what_was_s
         hold.set()
 
 
-@proves("LOOP-4", "LOOP-5")
+@proves("LOOP-5", "LOOP-4/7")
 async def test_a_command_cut_off_by_the_turns_time_leaves_a_result_behind(tmp_path: Path) -> None:
     async with live_server(tmp_path, replies=[call("execute_command", command="sleep 600")], turn_seconds=1.0) as guest:
         chat = await guest.chat()
@@ -243,6 +287,27 @@ async def test_reads_of_one_reply_run_as_one_batch_and_answer_in_one_request(tmp
         assert len(guest.model.requests) == 2
         shown = guest.model.requests[1]["messages"][-1]["content"]
         assert "AAA" in shown and "BBB" in shown
+
+
+@proves("LOOP-6/2")
+async def test_reads_of_one_reply_run_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read waits until all three have begun: one after the other, the first would wait for ever."""
+    all_begun = asyncio.Barrier(3)
+    run = ReadFile.run
+
+    async def meet_and_run(self: ReadFile, *given: Any, **named: Any) -> Any:
+        async with asyncio.timeout(3):
+            await all_begun.wait()
+        return await run(self, *given, **named)
+
+    monkeypatch.setattr(ReadFile, "run", meet_and_run)
+    files = {f"{name}.txt": name for name in "abc"}
+    three = "\n".join(call("read_file", path=path) for path in files)
+    async with live_server(tmp_path, replies=[three, "Read."], files=files) as guest:
+        chat = await guest.chat()
+        await chat.send("read them")
+        assert sorted(message["content"] for message in await chat.of_type("tool_result")) == ["a", "b", "c"]
+        assert (await chat.last())["content"] == "Read."
 
 
 @proves("LOOP-8", "MSG-2")

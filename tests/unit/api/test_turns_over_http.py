@@ -85,7 +85,7 @@ async def test_pages_go_both_ways_and_leave_out_what_they_name(client, chat_id, 
     assert rest["messages"] + page["messages"] == everything and rest["next"] is None
 
 
-@proves("SWI-3")
+@proves("SWI-3/1")
 async def test_while_a_turn_runs_everything_but_a_confirmed_switch_is_a_409(client, chat_id, model, until):
     model.replies.append(Hang("thinking"))
     await send(client, chat_id)
@@ -142,7 +142,7 @@ async def test_a_denial_carries_its_word_to_the_model_and_nothing_is_done(client
     assert not (workspace / "hello.txt").exists()
 
 
-@proves("QST-1", "QST-2")
+@proves("QST-1", "QST-2/2")
 async def test_a_question_takes_one_of_its_options_once(client, chat_id, model, until):
     model.replies += [json.dumps(QUESTION), "Hello Ann."]
     await send(client, chat_id)

@@ -243,7 +243,7 @@ async def test_of_two_commands_each_waits_by_itself(tmp_path: Path) -> None:
         assert [result["status"] for result in await chat.results()] == ["ok", "denied"]
 
 
-@proves("APR-3")
+@proves("APR-3/10")
 async def test_role_whose_output_is_a_review_asks_before_a_command_runs(tmp_path: Path) -> None:
     """With `ask = "at_commit"` an actor's command runs first; a team's own role that only advises asks before."""
     roles = tmp_path / "data/roles"

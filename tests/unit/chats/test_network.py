@@ -21,7 +21,7 @@ async def rule(guest: LiveServer, tool: str, resource: str, effect: str = "allow
     await guest.ask("POST", "/rules", body, expect=201)
 
 
-@proves("TOOL-4", "APR-1", "APR-3")
+@proves("TOOL-4", "APR-1", "APR-3/5")
 async def test_a_person_is_shown_where_it_goes_and_their_yes_lets_it(tmp_path: Path) -> None:
     async with (
         serving(FakeService()) as service,

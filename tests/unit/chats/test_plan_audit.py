@@ -1,9 +1,11 @@
 """Plan against actual, and the checks that a plan names: what was meant stands beside what was done, by evidence."""
 
 import asyncio
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from anycowork.server.clock import SystemClock
 from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
@@ -40,7 +42,7 @@ async def audited(guest: LiveServer, chat: LiveChat) -> dict[str, Any]:
     return plans[0]
 
 
-@proves("PLN-5")
+@proves("PLN-5/1", "PLN-5/2", "PLN-5/3", "PLN-5/6", "PLN-5/7")
 async def test_what_was_meant_stands_beside_what_was_done_and_what_was_outside_is_marked(tmp_path: Path) -> None:
     replies = [
         call("read_file", path="notes.txt"),
@@ -74,6 +76,54 @@ async def test_what_was_meant_stands_beside_what_was_done_and_what_was_outside_i
         [outside] = plan["unplanned"]
         assert (outside["resource"], outside["allowed_by"]) == ("extra.txt", f"approval:{asked['id']}")
         assert plan["also_read"] == 1
+
+
+class TickingClock(SystemClock):
+    """A clock on which a second passes between any two looks at the time of day."""
+
+    looks = 0
+
+    def now(self) -> str:
+        self.looks += 1
+        shifted = datetime.fromisoformat(super().now()) + timedelta(seconds=self.looks)
+        return shifted.isoformat().replace("+00:00", "Z")
+
+
+@proves("PLN-5/1", "PLN-5/2", "PLN-5/4", "PLN-5/5", "PLN-5/6")
+async def test_commands_and_time_of_each_step_stand_beside_what_was_meant(tmp_path: Path) -> None:
+    steps = [
+        {"action": "Make it", "commands": ["touch a.txt"]},
+        {"action": "Look", "commands": ["ls a.txt"], "dependencies": ["1"]},
+    ]
+    replies = [call("execute_command", command=step["commands"][0]) for step in steps]
+    async with live_server(tmp_path, replies=[*replies, "Done."], clock=TickingClock()) as guest:
+        chat = await carried_out(guest, {"goal": "Run", "steps": steps})
+        plan = await audited(guest, chat)
+        assert [step["intended"]["commands"] for step in plan["steps"]] == [["touch a.txt"], ["ls a.txt"]]
+        done = [step["done"] for step in plan["steps"]]
+        assert [[(one["tool"], one["resource"], one["exit_code"]) for one in calls] for calls in done] == [
+            [("execute_command", "touch a.txt", 0)],
+            [("execute_command", "ls a.txt", 0)],
+        ]
+        for step in plan["steps"]:
+            assert step["seconds"] >= 1 and step["seconds"] == sum(one["seconds"] for one in step["done"])
+        first, second = (calls[0]["at"] for calls in done)
+        assert first < second
+
+
+@proves("PLN-5/1")
+async def test_every_approved_plan_of_a_chat_is_audited(tmp_path: Path) -> None:
+    replies = [call("create_file", path="a.txt", content="x"), "Done.", call("create_file", path="b.txt", content="x")]
+    async with live_server(tmp_path, replies=[*replies, "Done."]) as guest:
+        chat = await guest.chat()
+        for name in ("a.txt", "b.txt"):
+            wanted = {"goal": name, "steps": [{"action": "Make it", "paths": [name]}]}
+            proposed = await guest.ask("POST", f"{chat.path}/plans", {"plan": wanted}, expect=201)
+            await guest.ask("POST", f"{chat.path}/plans/{proposed['message_id']}/approve", {}, expect=202)
+            await chat.rest()
+        plans = (await guest.ask("GET", f"{chat.path}/audit"))["plans"]
+        assert [plan["goal"] for plan in plans] == ["a.txt", "b.txt"]
+        assert [plan["steps"][0]["done"][0]["paths"] for plan in plans] == [["a.txt"], ["b.txt"]]
 
 
 @proves("PLN-5")

@@ -53,7 +53,7 @@ async def updates(chat: LiveChat, until: str = "turn-ended") -> list[tuple[str, 
     return [(plan["status"], {one["id"]: one["status"] for one in plan["steps"]}) for plan in told]
 
 
-@proves("PLN-5", "PLN-6")
+@proves("PLN-6/5", "PLN-5/6")
 async def test_two_steps_on_one_file_are_told_apart(tmp_path: Path) -> None:
     steps = (
         step("Greet", tools_needed=["write"], paths=["a.txt"]),
@@ -77,7 +77,7 @@ async def test_two_steps_on_one_file_are_told_apart(tmp_path: Path) -> None:
         assert [one["done"][-1]["allowed_by"] for one in plan["steps"]] == ["plan:1", "plan:2"]
 
 
-@proves("PLN-6")
+@proves("PLN-6/4", "PLN-6/5")
 async def test_two_calls_on_one_file_in_one_reply_belong_to_two_steps(tmp_path: Path) -> None:
     steps = (step("Greet", paths=["a.txt"]), step("Sign", paths=["a.txt"], dependencies=["1"]))
     batch = "\n".join([create("a.txt"), call("update_file", path="a.txt", edits=[{"find": "x", "replace": "y"}])])
@@ -89,7 +89,7 @@ async def test_two_calls_on_one_file_in_one_reply_belong_to_two_steps(tmp_path: 
         assert [event["step_id"] for event in calls] == ["1", "2"], "bound when they were made"
 
 
-@proves("PLN-6")
+@proves("PLN-6/1", "PLN-6/2", "PLN-6/3")
 @pytest.mark.parametrize("words", [["create_file"], ["create"], ["create_files", "read_files"]])
 async def test_calls_of_a_step_without_paths_ask_as_not_granted_and_count_to_the_step(
     tmp_path: Path, words: list[str]
@@ -108,7 +108,7 @@ async def test_calls_of_a_step_without_paths_ask_as_not_granted_and_count_to_the
         assert [resources(one) for one in plan["steps"]] == [["a.txt"], ["b.txt"]]
 
 
-@proves("PLN-6")
+@proves("PLN-6/2")
 async def test_a_tool_that_no_step_names_is_outside_the_plan(tmp_path: Path) -> None:
     steps = (step("Write it down", tools_needed=["create_file"]),)
     async with live_server(tmp_path, replies=[call("delete_file", path="a.txt")], files={"a.txt": "x"}) as guest:
@@ -117,7 +117,7 @@ async def test_a_tool_that_no_step_names_is_outside_the_plan(tmp_path: Path) -> 
         assert asked["outside_plan"] is True and "It is outside the approved plan." in asked["reasons"]
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/1")
 async def test_a_call_of_a_step_whose_dependency_is_open_is_not_made_and_names_the_step_that_comes_first(
     tmp_path: Path,
 ) -> None:
@@ -138,7 +138,7 @@ async def test_a_call_of_a_step_whose_dependency_is_open_is_not_made_and_names_t
         assert all(steps["1"] == "done" for steps in started), "a step starts after its dependencies"
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/1")
 async def test_in_one_reply_the_dependant_waits_for_the_result_of_the_call_before_it(tmp_path: Path) -> None:
     steps = (
         step("First", tools_needed=["create_file"], paths=["a.txt"]),
@@ -155,7 +155,7 @@ async def test_in_one_reply_the_dependant_waits_for_the_result_of_the_call_befor
         assert statuses(await audit_of(guest, chat)) == ["failed", "skipped"]
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/1")
 async def test_a_dependency_with_a_check_is_proved_before_the_next_step_begins(tmp_path: Path) -> None:
     steps = (
         step("First", tools_needed=["create", "write"], paths=["a.txt"], check="grep -q good a.txt"),
@@ -181,7 +181,7 @@ async def test_a_dependency_with_a_check_is_proved_before_the_next_step_begins(t
         assert statuses(plan) == ["done", "done"] and plan["state"] == "answered"
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/2", "LOOP-12/3", "LOOP-12/4", "LOOP-4/9")
 async def test_a_model_that_stops_too_early_is_told_once_and_then_the_turn_ends_blocked(tmp_path: Path) -> None:
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2, 3))
     async with live_server(tmp_path, replies=[create("1.txt"), create("2.txt"), "All done!", "Really."]) as guest:
@@ -197,7 +197,7 @@ async def test_a_model_that_stops_too_early_is_told_once_and_then_the_turn_ends_
         assert (await updates(chat))[-1] == ("blocked", {"1": "done", "2": "done", "3": "open"})
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/3", "LOOP-4/9")
 async def test_a_model_that_goes_on_when_it_is_told_carries_the_plan_out(tmp_path: Path) -> None:
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2))
     async with live_server(tmp_path, replies=[create("1.txt"), "Done.", create("2.txt"), "Now it is."]) as guest:
@@ -206,7 +206,7 @@ async def test_a_model_that_goes_on_when_it_is_told_carries_the_plan_out(tmp_pat
         assert (await audit_of(guest, chat))["status"] == "done"
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/3", "LOOP-12/4")
 async def test_being_told_once_holds_over_a_pause_for_a_person(tmp_path: Path) -> None:
     steps = (step("Make it", tools_needed=["create_file"]), step("Run it", tools_needed=["execute_command"]))
     async with live_server(tmp_path, replies=["Done.", create("a.txt"), "Done now."]) as guest:
@@ -215,7 +215,7 @@ async def test_being_told_once_holds_over_a_pause_for_a_person(tmp_path: Path) -
         assert (await chat.events())[-1]["reason"] == "blocked" and len(guest.model.requests) == 3
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/2")
 async def test_a_terminating_call_does_not_end_a_plan_with_open_steps(tmp_path: Path) -> None:
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2))
     first = call("create_file", terminate=True, path="1.txt", content="x")
@@ -225,7 +225,7 @@ async def test_a_terminating_call_does_not_end_a_plan_with_open_steps(tmp_path: 
         assert (await chat.events())[-1]["reason"] == "terminated" and (guest.workspace / "2.txt").exists()
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/6")
 async def test_plan_update_carries_the_status_of_every_step_whenever_one_changes(tmp_path: Path) -> None:
     steps = (
         step("Make a", tools_needed=["create_file"], paths=["a.txt"]),
@@ -276,7 +276,7 @@ async def test_reading_ahead_is_free_and_finishes_no_step_that_is_not_ready(tmp_
         assert statuses(plan) == ["done", "done"] and plan["also_read"] == 1
 
 
-@proves("LOOP-12")
+@proves("LOOP-12/6")
 async def test_a_stopped_plan_says_how_far_it_came(tmp_path: Path) -> None:
     steps = (
         step("Make a", tools_needed=["create_file"], paths=["a.txt"]),
@@ -288,7 +288,7 @@ async def test_a_stopped_plan_says_how_far_it_came(tmp_path: Path) -> None:
         assert (await updates(chat))[-1] == ("blocked", {"1": "done", "2": "failed"})
 
 
-@proves("LOOP-4", "LOOP-12")
+@proves("LOOP-4/8", "LOOP-4/9", "LOOP-12/5")
 async def test_each_step_of_a_plan_has_its_own_limit(tmp_path: Path) -> None:
     steps = tuple(step(f"Make {n}", tools_needed=["create_file"], paths=[f"{n}.txt"]) for n in (1, 2))
     looks = [call("read_file", path=f"look{n}.txt") for n in range(9)]
@@ -306,7 +306,7 @@ async def test_each_step_of_a_plan_has_its_own_limit(tmp_path: Path) -> None:
         assert (await updates(chat))[-1][0] == "blocked"
 
 
-@proves("LOOP-4")
+@proves("LOOP-4/8")
 async def test_the_limit_of_a_step_holds_over_a_pause_for_a_person(tmp_path: Path) -> None:
     steps = (step("Make them", tools_needed=["update_file"]),)
     replies = [call("read_file", path="a.txt"), update("a.txt", "y\n"), call("read_file", path="a.txt"), "Done."]

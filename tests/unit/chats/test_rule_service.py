@@ -143,7 +143,7 @@ async def test_rules_are_listed_edited_and_revoked(tmp_path: Path) -> None:
         assert await rules_of(guest) == []
 
 
-@proves("APR-3")
+@proves("APR-3/3", "APR-3/8")
 async def test_reading_passes_but_a_rule_or_a_key_file_makes_it_ask(tmp_path: Path) -> None:
     replies = [
         call("read_file", path="a.txt"),
@@ -164,7 +164,7 @@ async def test_reading_passes_but_a_rule_or_a_key_file_makes_it_ask(tmp_path: Pa
         assert [r["status"] for r in await chat.results()] == ["ok", "ok", "denied"]
 
 
-@proves("APR-4")
+@proves("APR-4", "LOOP-6/1")
 async def test_a_batch_is_asked_at_once_reads_included(tmp_path: Path) -> None:
     batch = create("a") + call("read_file", path="k.pem") + create("b")
     async with live_server(tmp_path, replies=[batch, "Done."], files={"k.pem": "key"}) as guest:
@@ -242,7 +242,7 @@ async def test_explain_takes_a_call_as_a_model_writes_it_with_its_chat_beside_it
         assert (await guest.ask("POST", "/rules/explain", {**wish, "context_id": planner.id}))["effect"] == "deny"
 
 
-@proves("TOOL-1")
+@proves("TOOL-1/2")
 async def test_explaining_an_unknown_tool_lists_no_tools(tmp_path: Path) -> None:
     async with live_server(tmp_path) as guest:
         wish = {"call": {"tool": "nothing", "parameters": {}}}
@@ -308,7 +308,7 @@ async def test_a_rule_that_cannot_be_is_a_422_that_names_the_field(
         assert await rules_of(guest) == []
 
 
-@proves("APR-3")
+@proves("APR-3/2")
 async def test_a_contained_command_that_rules_cover_runs_unasked_and_one_more_part_asks(tmp_path: Path) -> None:
     replies = [call("execute_command", command=text) for text in ("echo hello", "echo hello; rm -f a.txt")]
     async with live_server(tmp_path, replies=[*replies, "Done."], files={"a.txt": "a"}) as guest:

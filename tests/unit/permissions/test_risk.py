@@ -94,7 +94,7 @@ def test_file_tool_has_the_risk_of_what_it_does(tool: str, resource: str, risk: 
 # --- what role and risk tighten, where no rule speaks
 
 
-@proves("APR-3")
+@proves("APR-3/11")
 def test_risk_asks_where_the_tool_itself_would_not() -> None:
     free = replace(SPECS["update_file"], requires_approval=False)
     actor = ROLES["actor"]
@@ -107,7 +107,7 @@ def test_risk_asks_where_the_tool_itself_would_not() -> None:
     assert default_decision(free, quoted, AccessedResources("update_file", ("/a.txt",)), actor).effect is Effect.ASK
 
 
-@proves("APR-3")
+@proves("APR-3/3", "APR-3/8")
 def test_reading_passes_and_reading_a_key_file_asks_in_every_role() -> None:
     for role in BUILT_IN:
         for path, effect in (("/a.txt", Effect.ALLOW), ("/.env", Effect.ASK), ("/k.pem", Effect.ASK)):
@@ -117,7 +117,7 @@ def test_reading_passes_and_reading_a_key_file_asks_in_every_role() -> None:
             assert read.effect is effect, (role.name, path)
 
 
-@proves("APR-3")
+@proves("APR-3/10")
 def test_role_that_only_advises_asks_where_an_actor_passes() -> None:
     """Planner, commander and reviewer, and a team's own role whose output is a review: whatever can change something asks."""
     plugin = replace(SPECS["create_file"], name="words", plugin="acme", requires_approval=False)

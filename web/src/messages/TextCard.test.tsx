@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { expectAccessible, message, show } from "../testing/room";
 import { TextCard } from "./TextCard";
 
+// proves UI-2/1
 it("shows an agent's words with the badge of its role", async () => {
   const { container } = show(<TextCard message={message({ content: "All **done**." })} thought={null} />);
   expect(screen.getByText("Actor")).toBeTruthy();
@@ -10,6 +11,7 @@ it("shows an agent's words with the badge of its role", async () => {
   await expectAccessible(container);
 });
 
+// proves UI-2/1
 it("shows a person's words as they were written", () => {
   show(<TextCard message={message({ role: "user", content: "do **this**" })} thought={null} />);
   expect(screen.getByText("do **this**")).toBeTruthy();

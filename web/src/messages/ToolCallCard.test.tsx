@@ -24,6 +24,7 @@ it.each([
   expect(screen.getByText(words)).toBeTruthy();
 });
 
+// proves UI-2/5
 it("is one line with the result folded, and opens to the diff", async () => {
   const diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n same\n-old\n+new\n";
   const { container } = show(<ToolCallCard done={done({ tool_call_id: "c", status: "ok", diff })} standing="running" />);
@@ -34,6 +35,7 @@ it("is one line with the result folded, and opens to the diff", async () => {
   await expectAccessible(container);
 });
 
+// proves UI-2/4
 it("says when it waits for a person, and when it runs", () => {
   show(<ToolCallCard done={done(null)} standing="waiting" />);
   expect(screen.getByText("waits for you")).toBeTruthy();
