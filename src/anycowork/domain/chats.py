@@ -4,7 +4,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 
 
 class ChatState(StrEnum):
@@ -122,6 +122,9 @@ class TurnState(StrEnum):
     ENDED = "ended"
 
 
+CONTINUABLE = frozenset({EndReason.LIMIT, EndReason.INTERRUPTED, EndReason.BLOCKED})
+
+
 @value
 class Limits:
     steps: int = 10
@@ -133,7 +136,8 @@ class Limits:
 class Turn:
     """`role` is the role it was started in. Time waiting for a person is not in `seconds`. `plan_id` is the approved plan it carries out.
 
-    `steps_before` and `seconds_before` are what `steps` and `seconds` were when the plan's present step began: limits count from there.
+    Limits count from `steps_before` and `seconds_before`: what `steps` and `seconds` were when the plan's current step began, or when
+    a person continued the turn.
     """
 
     id: str
@@ -162,3 +166,15 @@ class Turn:
             "reason": self.reason.value if self.reason else None,
             "error": self.error,
         }
+
+    def continued(self) -> "Turn":
+        """The same turn, due again, with counters that start anew."""
+        return replace(
+            self,
+            state=TurnState.DUE,
+            reason=None,
+            error=None,
+            faults=0,
+            steps_before=self.steps,
+            seconds_before=self.seconds,
+        )

@@ -6,11 +6,12 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Reader, Sender
+from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.roles import RoleWord, known_role
-from anycowork.api.schemas.chats import ChatList, ChatShape, OpenChat, Stopped
+from anycowork.api.schemas.chats import ChatList, ChatShape, OpenChat, Stopped, TurnStarted
+from anycowork.chats.continuation import continuation_of
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
@@ -89,7 +90,9 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
         "approvals": [approval.id for approval in approvals],
         "question": question.message_id if question else None,
     }
-    return json_response(200, {**chat.to_json(), "waiting_for": waiting})
+    stopped = continuation_of(chat, await services.store.newest_turn(chat_id))
+    continuable = stopped.to_json() if stopped else None
+    return json_response(200, {**chat.to_json(), "waiting_for": waiting, "continuable": continuable})
 
 
 @routes.patch("/context/{chat_id}", response_model=ChatShape, responses=error_responses(404, 409, body=True))
@@ -119,3 +122,14 @@ async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) ->
 async def stop(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Ends the running turn; an idle chat has nothing to stop, which is no error."""
     return json_response(200, {"stopped": await services.desk.stop(principal, chat_id)})
+
+
+@routes.post(
+    "/context/{chat_id}/continue",
+    status_code=202,
+    response_model=TurnStarted,
+    responses=error_responses(404, 409, body=True),
+)
+async def continue_turn(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Goes on where the last turn stopped: at a limit, by a restart, or with open steps of its plan. The request is not sent again."""
+    return json_response(202, {"turn_id": await services.decisions.continue_turn(principal, chat_id)})

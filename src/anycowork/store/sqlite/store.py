@@ -120,6 +120,10 @@ class SqliteStore:
         found = turns.current(self._reader, chat_id)
         return None if found is None else self._running.as_it_is(found)
 
+    async def newest_turn(self, chat_id: str) -> Turn | None:
+        found = turns.newest(self._reader, chat_id)
+        return None if found is None else self._running.as_it_is(found)
+
     async def calls(self, turn_id: str) -> list[Call]:
         return calls.of_turn(self._reader, turn_id)
 

@@ -101,6 +101,13 @@ def current(connection: Connection, chat_id: str) -> Turn | None:
     return None if row is None else _turn(row)
 
 
+def newest(connection: Connection, chat_id: str) -> Turn | None:
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else _turn(row)
+
+
 def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
     (
         id_,
