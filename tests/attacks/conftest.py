@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.api_fixtures import client, house, migrated, model, rooms, slept, stranger, token, workspace
+from support.api_fixtures import client, house, migrated, model, slept, stranger, token, workspace
 from support.attempts import holds_attempts
 from support.bench_fixtures import bench, layer
 

@@ -181,6 +181,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
     replies = [
         PLAN,
         call("create_file", path="one.txt", content="1\n"),
+        call("create_file", path="two.txt", content="2\n"),
         "All is **well**, see `one.txt`.\n\n```python\nx = 1\n```",
     ]
     async with at_the_page(tmp_path, replies=replies, dark=dark, **({"viewport": viewport} if viewport else {})) as (
