@@ -1,4 +1,4 @@
-"""Whether a chat's last turn can be continued where it stopped, and why it stopped. Pure."""
+"""What an ended turn leaves for a person to do: whether it can be continued where it stopped and why it stopped. Pure."""
 
 from anycowork.domain.chats import CONTINUABLE, Chat, ChatState, EndReason, Turn, TurnState
 from anycowork.domain.errors import Conflict
@@ -10,6 +10,7 @@ _WHY = {
     EndReason.INTERRUPTED: "The server ended during this turn.",
     EndReason.BLOCKED: "Steps of the approved plan are still open.",
 }
+_WAITING = {ChatState.AWAITING_APPROVAL: "approval", ChatState.AWAITING_ANSWER: "question"}
 
 
 class NothingToContinue(Conflict):
@@ -37,6 +38,16 @@ def continuation_of(chat: Chat, newest: Turn | None) -> Continuation | None:
     if newest.reason not in CONTINUABLE or newest.role != chat.role:
         return None
     return Continuation(newest, newest.reason)
+
+
+def waiting_of(chat: Chat, newest: Turn | None) -> str | None:
+    """What a person is waited for: an approval, an answer, a plan's approval, or that they continue. None if nothing waits."""
+    if chat.state in _WAITING:
+        return _WAITING[chat.state]
+    if continuation_of(chat, newest):
+        return "continue"
+    planned = newest is not None and newest.reason is EndReason.PLANNED and chat.state is ChatState.IDLE
+    return "plan" if planned else None
 
 
 def require_continuation(chat: Chat, newest: Turn | None) -> Continuation:

@@ -184,3 +184,22 @@ async def every_change_is_made_once(folder: Path, max_steps: int, total: int) ->
         assert written == Counter([*(f"line-{n}" for n in range(total)), "(end)"])
         assert (await ends(chat))[-1] == "answered"
         assert len(await ends(chat)) == total // max_steps + 1
+
+
+@proves("UI-11", "LOOP-11")
+async def test_a_plan_and_a_stopped_turn_wait_in_the_list_of_chats(tmp_path: Path) -> None:
+    plan = '{"type": "plan", "goal": "g", "steps": [{"action": "a"}]}'
+    replies = [plan, call("read_file", path="a.txt"), call("create_file", path="b.txt", content="b")]
+    async with live_server(tmp_path, replies=replies, files={"a.txt": "x"}, max_steps=1) as guest:
+        planner, stopped, asking, fresh = [
+            await guest.chat(role=role) for role in ("planner", "actor", "actor", "actor")
+        ]
+        for chat in (planner, stopped, asking):
+            await chat.send("go")
+        listed = {one["id"]: one["waiting"] for one in (await guest.ask("GET", "/context"))["contexts"]}
+        assert [listed[chat.id] for chat in (planner, stopped, asking, fresh)] == ["plan", "continue", "approval", None]
+        assert [(await chat.show())["waiting"] for chat in (planner, stopped, asking)] == [
+            "plan",
+            "continue",
+            "approval",
+        ]

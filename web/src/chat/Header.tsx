@@ -1,7 +1,9 @@
 import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
 import { type ReactNode, useState } from "react";
+import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
+import type { Autonomy } from "../state/reduce";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
 import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
@@ -22,6 +24,8 @@ interface Props {
   alone: boolean;
   onRole: (role: string) => void;
   onModel: (model: string) => void;
+  autonomy: Autonomy | null;
+  onAutonomy: (autonomy: Autonomy) => void;
   onRename: () => void;
   onRemove: () => void;
   onSidebar: () => void;
@@ -62,6 +66,7 @@ export function Header(props: Props) {
           <ModelMenu model={props.model}>{models}</ModelMenu>
         </>
       )}
+      {props.autonomy && (!narrow || props.autonomy !== "ask") && <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />}
       {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
       <Menu
         label="Chat"
@@ -90,6 +95,7 @@ export function Header(props: Props) {
         {narrow && (
           <>
             <MenuLine />
+            {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
             {models}
             {used && (
               <MenuItem onSelect={() => setLooking(true)}>

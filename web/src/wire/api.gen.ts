@@ -2761,6 +2761,11 @@ export interface components {
             created_at: string;
             /** Updated At */
             updated_at: string;
+            /**
+             * Waiting
+             * @description What a person is waited for: an approval, an answer, a plan, or to continue a turn.
+             */
+            waiting?: ("approval" | "question" | "plan" | "continue") | null;
         } & {
             [key: string]: unknown;
         };
@@ -3533,6 +3538,11 @@ export interface components {
             created_at: string;
             /** Updated At */
             updated_at: string;
+            /**
+             * Waiting
+             * @description What a person is waited for: an approval, an answer, a plan, or to continue a turn.
+             */
+            waiting?: ("approval" | "question" | "plan" | "continue") | null;
             waiting_for: components["schemas"]["WaitingFor"];
             /** @description There if the last turn can be continued. */
             continuable: components["schemas"]["ContinuationShape"] | null;

@@ -26,6 +26,9 @@ class ChatShape(Schema):
     last_seq: int
     created_at: str
     updated_at: str
+    waiting: Literal["approval", "question", "plan", "continue"] | None = Field(
+        None, description="What a person is waited for: an approval, an answer, a plan, or to continue a turn."
+    )
 
 
 class WaitingFor(DescribedSchema):
