@@ -24,7 +24,7 @@ export function AutonomySelector({ autonomy, onChoose }: Props) {
       className={clsx("inline-flex min-h-9 shrink-0 items-center gap-1.5 rounded-lg px-2 text-sm thumb:min-h-11", autonomy === "ask" ? "text-ink-2 hover:bg-sunken" : "bg-warn-soft font-medium text-warn hover:brightness-95")}
     >
       <Icon size={16} aria-hidden className="shrink-0" />
-      <span className={autonomy === "ask" ? "hidden @2xl:inline" : ""}>{title}</span>
+      <span className={autonomy === "ask" ? "hidden @2xl:inline" : "max-sm:hidden"}>{title}</span>
     </button>
   );
   return (
