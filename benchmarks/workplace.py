@@ -14,7 +14,7 @@ from anycowork.chats.turn_recovery import TurnRecovery
 from anycowork.chats.turn_scheduler import TurnScheduler
 from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
-from anycowork.domain.chats import Chat, ChatConfig, Limits
+from anycowork.domain.chats import Autonomy, Chat, ChatConfig, Limits
 from anycowork.domain.events import EventType, Record
 from anycowork.domain.journal import AddChat, Change
 from anycowork.domain.messages import Message, Speaker
@@ -185,7 +185,7 @@ async def open_workplace(folder: Path, provider: Provider, *, steps: int = 100) 
     async def find_workspace(wanted: str | None) -> str:
         return str(workspace)
 
-    def limits() -> Limits:
+    def limits(autonomy: Autonomy) -> Limits:
         return Limits(steps=steps, seconds=300, faults=3)
 
     agent = build_agent(

@@ -30,7 +30,7 @@ from anycowork.checkpoints.pack import Pack
 from anycowork.checkpoints.snapshots import PackedSnapshots
 from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.approvals import AskWhen
-from anycowork.domain.chats import Limits
+from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.model import Providers
 from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
@@ -205,7 +205,7 @@ async def _build_services(
     local.offer()
     services = Services(
         chats=chats,
-        decisions=DecisionService(chat_lock=chat_lock, store=store, clock=clock),
+        decisions=DecisionService(chat_lock=chat_lock, store=store, toolbox=shared.toolbox, clock=clock),
         rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
@@ -382,7 +382,7 @@ def build_agent(
     roles: RoleRegistry,
     prompts: PromptService,
     clock: Clock,
-    limits: Callable[[], Limits],
+    limits: Callable[[Autonomy], Limits],
     ask_when: Callable[[], AskWhen] = lambda: AskWhen.BEFORE,
     cost_of: CostOf = lambda used: None,
 ) -> Agent:

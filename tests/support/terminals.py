@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any  # settings are whatever the server takes
 
 from pydantic import SecretStr
 from textual.pilot import Pilot
@@ -95,8 +96,8 @@ async def before_a_screen(
 
 @asynccontextmanager
 async def at_a_terminal(
-    tmp_path: Path, *, replies: Iterable[Script] = (), role: str | None = None
+    tmp_path: Path, *, replies: Iterable[Script] = (), role: str | None = None, **settings: Any
 ) -> AsyncIterator[TerminalUser]:
     """A new chat in a house of its own."""
-    async with live_server(tmp_path, replies=replies) as guest, before_a_screen(guest, role=role) as person:
+    async with live_server(tmp_path, replies=replies, **settings) as guest, before_a_screen(guest, role=role) as person:
         yield person

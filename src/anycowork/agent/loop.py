@@ -26,7 +26,7 @@ from anycowork.agent.reply_stream import Reply, ReplyStream
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
-from anycowork.domain.chats import EndReason, Limits
+from anycowork.domain.chats import Autonomy, EndReason, Limits
 from anycowork.domain.errors import MalformedReply, ModelFault, OutOfTime, Runaway, TooManyFaults, TooManySteps
 from anycowork.domain.ports import Clock, Journal
 from anycowork.domain.values import replace
@@ -46,7 +46,7 @@ class Agent:
         checker: PlanChecker,
         file_mentions: FileMentions,
         clock: Clock,
-        limits: Callable[[], Limits],
+        limits: Callable[[Autonomy], Limits],
     ) -> None:
         self._journal = journal
         self._recorder = recorder
@@ -68,7 +68,7 @@ class Agent:
 
         Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and the caller must end it.
         """
-        limits = self._limits()
+        limits = self._limits(context.chat.config.autonomy)
         context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
         try:
@@ -76,7 +76,7 @@ class Agent:
                 await self._run_steps(context, limits)
         except TimeoutError:
             raise OutOfTime(
-                f"{_worked_on(context)} after {limits.seconds:g} seconds. Send a message to go on."
+                f"{_worked_on(context)} after {limits.seconds:g} seconds. Continue it, or send a message."
             ) from None
 
     async def _run_steps(self, context: TurnContext, limits: Limits) -> None:
@@ -93,7 +93,7 @@ class Agent:
         if context.open_calls():
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
-            raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Send a message to go on.")
+            raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Continue it, or send a message.")
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
         context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()

@@ -7,7 +7,7 @@ from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
 from anycowork.domain.errors import StepsOpen
-from anycowork.domain.messages import Json
+from anycowork.domain.messages import Json, is_continuation
 from anycowork.domain.plan import PlanStep
 from anycowork.domain.tools import Parameters, Provenance, Status
 
@@ -69,7 +69,7 @@ class PlanChecker:
 
 def blocked_by(left: Sequence[PlanStep]) -> str:
     """Return the message for the person when the model stopped before the plan was finished."""
-    return f"The plan is blocked: {_open_steps(left)}. Send a message to go on, or approve a new plan."
+    return f"The plan is blocked: {_open_steps(left)}. Continue the turn, send a message, or approve a new plan."
 
 
 def _open_steps(left: Sequence[PlanStep]) -> str:
@@ -81,8 +81,15 @@ def _open_steps(left: Sequence[PlanStep]) -> str:
 
 
 def _was_informed(context: TurnContext) -> bool:
-    """Whether the model was informed about the open steps in this turn, before or after a pause."""
-    return any(m.turn_id == context.turn.id and _names_open_steps(m.payload) for m in reversed(context.history))
+    """Whether the model was told which steps are open, in this turn and since a person last continued it."""
+    for message in reversed(context.history):
+        if message.turn_id != context.turn.id:
+            continue
+        if is_continuation(message):
+            return False
+        if _names_open_steps(message.payload):
+            return True
+    return False
 
 
 def _names_open_steps(payload: Json | None) -> bool:

@@ -65,7 +65,12 @@ class PlanProgress:
         if now == self._published:
             return ()
         self._published = now
-        return (event_factory.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now),)
+        return (self.standing(turn),)
+
+    def standing(self, turn: Turn) -> NewEvent:
+        """The event that tells the status of every step while the turn runs."""
+        now = self.statuses()
+        return event_factory.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now)
 
     def calls_of(self, step_id: str) -> list[Call]:
         return list(self._calls[step_id].values())

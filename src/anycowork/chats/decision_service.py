@@ -6,27 +6,31 @@ from dataclasses import replace
 from typing import NoReturn
 
 from anycowork.chats.chat_lock import ChatLock
+from anycowork.chats.continuation import require_continuation
 from anycowork.chats.decisions import DecidedApproval, Settlement, each_once
+from anycowork.chats.lookup import progress_of
 from anycowork.chats.plans import AS_SHOWN, PlanEdits, approved_plan, execution_request, proposed_plan
 from anycowork.chats.record_factory import NEW_CHAT, RecordFactory, require_idle, title_from
 from anycowork.domain import event_factory
 from anycowork.domain.approvals import PlanRow, PlanState, QuestionState
 from anycowork.domain.chats import ChatState, TurnState
 from anycowork.domain.errors import AlreadyAnswered, AlreadyDecided, NotFound
-from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion
+from anycowork.domain.journal import ApprovePlan, SetChat, SettleQuestion, Write
 from anycowork.domain.messages import Json, MessageType, Speaker
 from anycowork.domain.plan_status import PlanStatus
-from anycowork.domain.ports import Clock, Store
+from anycowork.domain.ports import Clock, Store, Toolbox
 from anycowork.domain.principals import Principal, Scope
 from anycowork.domain.question import read_question
 from anycowork.domain.roles import Role
 from anycowork.domain.rules import Rule
+from anycowork.domain.workflows import RunStatus
 
 
 class DecisionService:
-    def __init__(self, *, chat_lock: ChatLock, store: Store, clock: Clock) -> None:
+    def __init__(self, *, chat_lock: ChatLock, store: Store, toolbox: Toolbox, clock: Clock) -> None:
         self._chat_lock = chat_lock
         self._store = store
+        self._toolbox = toolbox
         self._clock = clock
         self._draft = RecordFactory(clock)
         self._settle = Settlement(clock)
@@ -115,6 +119,30 @@ class DecisionService:
                 principal, chat, turn, approve, *switch, request, state, events=(*switched, approved)
             )
         return turn_id
+
+    async def continue_turn(self, principal: Principal, chat_id: str) -> str:
+        """Goes on after a limit, an interruption or `blocked`, where the turn stood; nothing is sent or done again. The id of the turn.
+
+        Raises: NothingToContinue.
+        """
+        principal.require(Scope.DECIDE)
+        async with self._chat_lock.exclusive(chat_id) as chat:
+            found = require_continuation(chat, await self._store.newest_turn(chat_id))
+            turn = found.turn.continued()
+            payload: Json = {"continued": found.reason.value}
+            words = "Continued where it stopped."
+            writes: list[Write] = [
+                require_idle(chat),
+                self._draft.message(chat, Speaker.SYSTEM, words, payload=payload, turn_id=turn.id),
+            ]
+            events = [replace(event_factory.turn_started(turn), cause=turn.message_id)]
+            if run := await self._store.run(turn.id):
+                writes.append(replace(run, status=RunStatus.RUNNING, error=None))
+                events.append(event_factory.workflow_progress(replace(run, status=RunStatus.RUNNING, error=None)))
+            if progress := await progress_of(self._store, self._toolbox, turn, chat.workspace):
+                events.append(progress.standing(turn))
+            await self._chat_lock.resume(principal, turn, *writes, events=tuple(events))
+        return turn.id
 
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
         """Always raises: AlreadyDecided if the approval belongs to this chat, else NotFound."""

@@ -14,7 +14,7 @@ from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
 from anycowork.chats.trust_service import TrustService
 from anycowork.domain.audit import ChainEnd, ChainHead, Link
-from anycowork.domain.chats import Chat, ChatState
+from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
@@ -34,6 +34,9 @@ class ReadStore(Store, Protocol):
         self, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState]
     ) -> tuple[list[Chat], str | None]:
         """Return chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
+
+    async def newest_turns(self, chat_ids: Sequence[str]) -> Mapping[str, Turn]:
+        """The last turn of each of these chats that has one, by the chat's id."""
 
     async def messages_page(
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int

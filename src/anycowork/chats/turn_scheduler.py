@@ -82,7 +82,7 @@ class TurnScheduler:
             await asyncio.wait([running])
             turn = await self._store.current_turn(chat_id)
             if turn is not None and turn.state is TurnState.RUNNING:
-                said = "The server was stopped during this turn. Send a message to go on."
+                said = "The server was stopped during this turn. Continue it, or send a message."
                 left = await broken_off(self._store, turn)
                 await self._recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left)
         self._running.clear()
@@ -157,7 +157,7 @@ async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: Tu
     for turn in await store.turns_in(TurnState.RUNNING):
         await recovery.clear_leftovers(turn)
         left = await broken_off(store, turn)
-        said = "The server ended during this turn. Send a message to go on."
+        said = "The server ended during this turn. Continue it, or send a message."
         await recovery.end(turn, EndReason.INTERRUPTED, said=said, unfinished=left, principal=HOUSE.label())
     for turn in await store.turns_in(TurnState.DUE):
         scheduler.start(turn)

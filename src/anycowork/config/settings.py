@@ -114,6 +114,12 @@ class Settings(BaseModel):
     # limits of a turn
     max_steps: Annotated[Count, SettingSpec("tool calls in a turn", changeable=True)] = 10
     turn_seconds: Annotated[Seconds, SettingSpec("seconds of work in a turn", changeable=True)] = 300.0
+    autonomy_max_steps: Annotated[
+        Count, SettingSpec("tool calls in a turn of a chat with autonomy 'edits' or 'sandboxed'", changeable=True)
+    ] = 60
+    autonomy_turn_seconds: Annotated[
+        Seconds, SettingSpec("seconds of work in a turn of such a chat", changeable=True)
+    ] = 1800.0
     max_faults: Annotated[Count, SettingSpec("unreadable replies in a turn", changeable=True)] = 3
     command_timeout: Annotated[Seconds, SettingSpec("seconds that a command may run", changeable=True)] = 120.0
 

@@ -4,7 +4,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from anycowork.domain.messages import Json
-from anycowork.domain.values import value
+from anycowork.domain.values import replace, value
 
 
 class ChatState(StrEnum):
@@ -122,6 +122,9 @@ class TurnState(StrEnum):
     ENDED = "ended"
 
 
+CONTINUABLE = frozenset({EndReason.LIMIT, EndReason.INTERRUPTED, EndReason.BLOCKED})
+
+
 @value
 class Limits:
     steps: int = 10
@@ -134,7 +137,8 @@ class Turn:
     """One turn of a chat. `role` is the role it was started in. `seconds` excludes waiting for a person. `plan_id` is the approved plan
     that it executes.
 
-    `steps_before` and `seconds_before` are the values of `steps` and `seconds` when the plan's current step began: limits count from there.
+    Limits count from `steps_before` and `seconds_before`: what `steps` and `seconds` were when the plan's current step began, or when
+    a person continued the turn.
     """
 
     id: str
@@ -163,3 +167,15 @@ class Turn:
             "reason": self.reason.value if self.reason else None,
             "error": self.error,
         }
+
+    def continued(self) -> "Turn":
+        """The same turn, due again, with counters that start anew."""
+        return replace(
+            self,
+            state=TurnState.DUE,
+            reason=None,
+            error=None,
+            faults=0,
+            steps_before=self.steps,
+            seconds_before=self.seconds,
+        )

@@ -109,6 +109,11 @@ def _part_text(part: JsonValue) -> str | None:
 _WORDS = ("text", "Text", "content", "value")
 
 
+def is_continuation(message: Message) -> bool:
+    """It says that a person continued the turn."""
+    return message.payload is not None and "continued" in message.payload
+
+
 def _speaker(stored: JsonValue) -> Speaker:
     try:
         return Speaker(str(stored).lower())

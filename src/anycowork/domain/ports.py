@@ -101,6 +101,9 @@ class Store(Protocol):
     async def current_turn(self, chat_id: str) -> Turn | None:
         """Return the chat's turn that has not ended."""
 
+    async def newest_turn(self, chat_id: str) -> Turn | None:
+        """The chat's last turn, ended or not."""
+
     async def history(self, chat_id: str) -> list[Message]:
         """Return every message of the chat, ascending."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from anycowork.domain.images import Image, images_of
-from anycowork.domain.messages import Json, Message, MessageType, Speaker
+from anycowork.domain.messages import Json, Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import ContentPart, PromptMessage
 
 USER, ASSISTANT, SYSTEM = "user", "assistant", "system"
@@ -11,6 +11,7 @@ SUMMARY = "[A summary stands here for what came before in this chat:]"
 _FEW_LINES = 12
 _FEW_CHARACTERS = 800
 TURN_OVER = "[The turn ended here.]"
+CONTINUED = "[The person continued the turn. Go on where it stopped, with the same request. What succeeded above is done: do not do it again.]"
 
 
 def prompt_message(message: Message) -> PromptMessage | None:
@@ -118,6 +119,8 @@ def _word(payload: Json, key: str) -> str | None:
 
 
 def _spoken(message: Message) -> PromptMessage | None:
+    if is_continuation(message) and message.role is Speaker.SYSTEM:
+        return _one(USER, CONTINUED)
     if message.role is Speaker.SYSTEM or not message.content.strip():
         return None
     if is_summary(message):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from anycowork.domain.messages import Message, MessageType, Speaker
+from anycowork.domain.messages import Message, MessageType, Speaker, is_continuation
 from anycowork.domain.model import PromptMessage
 from anycowork.domain.values import replace
 from anycowork.prompts.conversation import TURN_OVER, prompt_message, result_of
@@ -46,7 +46,7 @@ def measured(message: Message, *, ratio: float, result_cap: int, whole: Message 
     if one is None:
         return MeasuredMessage(whole or message, shown, None, 0)
     weight = tokens(one.content, ratio) + FRAME
-    if _from_the_person(shown):
+    if _from_the_person(shown) or is_continuation(shown):
         # before words that follow a result a note is put, which is weighed with them whether it will stand there or not
         weight += tokens(TURN_OVER, ratio) + FRAME + image_tokens(one)
     return MeasuredMessage(whole or message, shown, one, weight)

@@ -10,7 +10,7 @@ from anycowork.config.loading import save_settings
 from anycowork.config.prices import cost_of, price_of
 from anycowork.config.settings import BadSettings, ProviderEntry, Settings
 from anycowork.domain.approvals import AskWhen
-from anycowork.domain.chats import Limits
+from anycowork.domain.chats import Autonomy, Limits
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Price
 from anycowork.domain.model import Calling, ModelOptions
@@ -51,9 +51,12 @@ class LiveSettings:
         """Returns the providers that a person configured."""
         return self._settings.providers
 
-    def limits(self) -> Limits:
+    def limits(self, autonomy: Autonomy) -> Limits:
+        """How far a turn goes before a person continues it. Where nobody has to be asked, it goes further."""
         now = self._settings
-        return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
+        if autonomy is Autonomy.ASK:
+            return Limits(steps=now.max_steps, seconds=now.turn_seconds, faults=now.max_faults)
+        return Limits(steps=now.autonomy_max_steps, seconds=now.autonomy_turn_seconds, faults=now.max_faults)
 
     def ask_when(self) -> AskWhen:
         return AskWhen(self._settings.ask)

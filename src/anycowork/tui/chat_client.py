@@ -49,6 +49,16 @@ class ChatClient:
     async def stop(self) -> None:
         await self._post("stop", {})
 
+    async def continue_turn(self) -> None:
+        await self._post("continue", {})
+
+    async def choose_autonomy(self, autonomy: str) -> None:
+        await self._client.patch(f"/context/{self.chat_id}", {"autonomy": autonomy})
+
+    async def sandbox_level(self) -> str:
+        sandbox = (await self._client.get("/settings")).get("sandbox")
+        return str(sandbox.get("level")) if isinstance(sandbox, dict) else ""
+
     async def whole_disclosure(self, approval: Json) -> Json:
         """Returns what allowing it grants; reads further pages if not everything was included."""
         known = approval.get("disclosure")

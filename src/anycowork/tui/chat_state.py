@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from anycowork.domain.chats import CONTINUABLE
 from anycowork.domain.disclosure import disclose_plan
 from anycowork.domain.messages import Json
 from anycowork.domain.plan import read_plan
@@ -18,6 +19,8 @@ class ChatStatus:
     plan: Json | None = None
     model: str = ""
     tokens: int = 0
+    stopped: str | None = None  # why the last turn can be continued
+    autonomy: str = "ask"
 
     def see(self, event: Json) -> None:
         state = event.get("state")
@@ -27,10 +30,16 @@ class ChatStatus:
             case "turn-started":
                 self.role = str(noun(event, "turn").get("role") or self.role)
                 self._nothing_is_asked()
+                self.stopped = None
             case "turn-ended":
                 self._nothing_is_asked()
+                error = noun(noun(event, "turn"), "error").get("message")
+                self.stopped = str(error or event["reason"]) if event.get("reason") in CONTINUABLE else None
+            case "message":
+                self.autonomy = str(noun(noun(event, "message"), "payload").get("new_autonomy") or self.autonomy)
             case "role-changed":
                 self.role = str(noun(event, "role").get("new_role") or self.role)
+                self.stopped = None
             case "permission-request":
                 self.ask(noun(event, "approval"))
             case "permission-decided":

@@ -69,3 +69,14 @@ class TextInputScreen(ModalScreen[str | None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())
+
+
+def autonomy_choices(sandbox_level: str) -> list[MenuChoice]:
+    """How much passes without asking. What this machine cannot hold is not offered."""
+    choices = [
+        MenuChoice("ask", "Ask", "Every change and every command asks first."),
+        MenuChoice("edits", "Edits", "File changes pass; deleting, commands, control files and secrets ask."),
+    ]
+    if sandbox_level == "full":
+        choices.append(MenuChoice("sandboxed", "Sandboxed", "Commands without network pass too, in the sandbox."))
+    return choices

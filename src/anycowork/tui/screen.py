@@ -18,7 +18,7 @@ from anycowork.domain.messages import Json
 from anycowork.tui.chat_client import ChatClient
 from anycowork.tui.chat_state import ChatStatus, disclosed_plan, noun
 from anycowork.tui.composer import Composer
-from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen
+from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
 from anycowork.tui.docks import ApprovalDock, Dock, PlanDock, QuestionDock
 from anycowork.tui.message_scroll import MessageScroll
 from anycowork.tui.plan_editor import edited_steps
@@ -37,12 +37,14 @@ class ChatScreen(App[None]):
     """Ends when the person leaves; the chat continues on the server."""
 
     TITLE = "AnyCowork"
-    CSS_PATH = Path(__file__).with_name("looks.tcss")
+    CSS_PATH = Path(__file__).with_name("style.tcss")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "Stop"),
         Binding("ctrl+r", "role", "Role"),
         Binding("ctrl+g", "go_back", "Go back"),
         Binding("f2", "attend", "Decide"),
+        Binding("f3", "continue_turn", "Continue"),
+        Binding("f4", "autonomy", "Autonomy"),
         Binding("ctrl+q", "quit", "Quit", priority=True),
         Binding("ctrl+c", "interrupt", "Stop or quit", show=False, priority=True),
     ]
@@ -69,6 +71,8 @@ class ChatScreen(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("Switch role", "Another role for the next message (Ctrl+R)", self.action_role)
         yield SystemCommand("Restore", "Restore an earlier state of the files (Ctrl+G)", self.action_go_back)
+        yield SystemCommand("Continue", "Go on where the turn stopped (F3)", self.action_continue_turn)
+        yield SystemCommand("Autonomy", "Choose how much asks in this chat (F4)", self.action_autonomy)
         yield SystemCommand("Stop", "End the turn that runs (Esc)", self.action_stop)
         yield SystemCommand("Light or dark", "The other look", self._toggle_theme)
         yield SystemCommand("Quit", "Leave; the chat is kept (Ctrl+Q)", self.exit)
@@ -100,6 +104,8 @@ class ChatScreen(App[None]):
         self._colours = {str(role["name"]): str(role.get("colour")) for role in await self._client.roles()}
         chat = await self._client.refresh()
         situation.state = str(chat.get("state"))
+        situation.autonomy = str(noun(chat, "config").get("autonomy") or situation.autonomy)
+        situation.stopped = str(noun(chat, "continuable").get("message")) if chat.get("continuable") else None
         if not messages:
             await self._welcome(chat)
         for message in messages:
@@ -210,7 +216,8 @@ class ChatScreen(App[None]):
         colour = COLOURS.get(colour, colour if colour in PLAIN else "default")
         head = Text.assemble(
             (f" {strip_controls(situation.role)} ", f"bold reverse {colour}"),
-            f"  {STATES.get(situation.state, situation.state)}",
+            (f"  {self._state_words()}", "bold yellow" if situation.stopped else ""),
+            (f"  autonomy: {situation.autonomy}" if situation.autonomy != "ask" else "", "bold yellow"),
             (f"  {strip_controls(str(chat.get('title')))}", "bold"),
             (f"  {strip_controls(str(chat.get('workspace')))}", "dim"),
             (f"  {strip_controls(situation.model)}  {situation.tokens:,} tokens" if situation.tokens else "", "dim"),
@@ -218,7 +225,33 @@ class ChatScreen(App[None]):
         head.no_wrap, head.overflow = True, "ellipsis"
         self.query_one("#head", Static).update(head)
 
+    def _state_words(self) -> str:
+        if self._situation.stopped:
+            return "stopped: F3 continues"
+        return STATES.get(self._situation.state, self._situation.state)
+
     # --- the person's actions
+
+    async def action_continue_turn(self) -> None:
+        if self._situation.stopped is None:
+            self.notify("There is nothing to continue. Send a message.", markup=False)
+        else:
+            await self._try(self._client.continue_turn())
+
+    def action_autonomy(self) -> None:
+        self.run_worker(self._choose_autonomy(), exclusive=True, group="choosing")
+
+    async def _choose_autonomy(self) -> None:
+        try:
+            level = await self._client.sandbox_level()
+        except AnyCoworkError as error:
+            self.notify(error.message, severity="error", markup=False)
+            return
+        choices = autonomy_choices(level)
+        question = "How much may happen without asking?"
+        wanted = await self.push_screen_wait(MenuScreen(question, choices, current=self._situation.autonomy))
+        if wanted is not None and wanted != self._situation.autonomy:
+            await self._try(self._client.choose_autonomy(wanted))
 
     async def on_composer_sent(self, event: Composer.Sent) -> None:
         question = self._situation.question

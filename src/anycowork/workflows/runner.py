@@ -9,7 +9,7 @@ from anycowork.agent.loop import Agent
 from anycowork.agent.tool_runner import CallsParked, ToolRunner
 from anycowork.agent.turn_context import TurnContext
 from anycowork.agent.turn_recorder import TurnRecorder
-from anycowork.domain.chats import EndReason, Limits, Turn, TurnState
+from anycowork.domain.chats import Autonomy, EndReason, Limits, Turn, TurnState
 from anycowork.domain.errors import AnyCoworkError, OutOfTime
 from anycowork.domain.ports import Clock, Journal, SnapshotRows, Snapshots, Store
 from anycowork.domain.snapshots import Snapshot, SnapshotMoment
@@ -39,7 +39,7 @@ class WorkflowRunner:
         toolrunner: ToolRunner,
         agent_with: Callable[[TurnRecorder], Agent],
         clock: Clock,
-        limits: Callable[[], Limits],
+        limits: Callable[[Autonomy], Limits],
     ) -> None:
         self._journal = journal
         self._store = store
@@ -89,10 +89,11 @@ class WorkflowRunner:
                 assert_never(does)
 
     async def _use_tool(self, context: TurnContext, recorder: StepRecorder, use: ToolUse) -> None:
-        limits = self._limits()
+        limits = self._limits(context.chat.config.autonomy)
         context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
+        used = context.turn.seconds - context.turn.seconds_before
         try:
-            async with asyncio.timeout(max(0.0, limits.seconds - context.turn.seconds)):
+            async with asyncio.timeout(max(0.0, limits.seconds - used)):
                 outcome = await self._toolrunner.run(context)
         except TimeoutError:
             raise OutOfTime(

@@ -211,3 +211,26 @@ async def test_what_comes_while_a_list_stands_in_front_is_there_behind_it(tmp_pa
         await person.chat.rest()
         await person.pilot.press("escape")
         await person.sees("Hm.", "ready")
+
+
+@proves("CLI-2", "LOOP-11")
+async def test_a_turn_at_its_limit_is_continued_by_a_key(tmp_path: Path) -> None:
+    replies = [call("list_directory", path="."), "That is all."]
+    async with at_a_terminal(tmp_path, replies=replies, max_steps=1) as person:
+        await person.say("Look around")
+        await person.sees("after 1 steps", "stopped: F3 continues")
+        await person.press("f3")
+        await person.sees("That is all.", "ready")
+
+
+@proves("CLI-2", "APR-9")
+async def test_autonomy_is_chosen_by_a_key_and_shown(tmp_path: Path) -> None:
+    async with at_a_terminal(tmp_path, replies=[call("create_file", path="a.txt", content="a"), "Done."]) as person:
+        await person.sees("A new chat in")
+        await person.press("f4")
+        await person.sees("How much may happen without asking?")
+        await person.press("down", "enter")
+        await person.sees("autonomy: edits", "Autonomy changed from ask to edits.")
+        await person.say("Make it")
+        await person.sees("Done.")
+        assert (person.workspace / "a.txt").read_text() == "a"

@@ -1,10 +1,12 @@
 // One chat: its header, its conversation, and the dialogs about it. What is seldom opened is loaded when it is.
 import { useQueryClient } from "@tanstack/react-query";
 import { Suspense, lazy, useCallback, useEffect, useState } from "react";
+import { useHoldsCommands } from "../autonomy/AutonomySelector";
+import { nextLevel } from "../autonomy/levels";
 import { SwitchDialog } from "../roles/SwitchDialog";
 import * as acts from "../state/acts";
 import { openChat, useLive } from "../state/live";
-import type { ChatView } from "../state/reduce";
+import type { Autonomy, ChatView } from "../state/reduce";
 import { CHATS, useConnection } from "../state/sidebar";
 import { closeWorkflows, useOpening } from "../workflows/opening";
 import { Announcer } from "../ui/Announcer";
@@ -42,12 +44,14 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
   useEffect(() => {
     if (connection === "live" && useLive.getState().problem?.status === 0) void openChat(chatId); // the server is back
   }, [connection, chatId]);
+  const full = useHoldsCommands();
   const stop = useCallback(() => void attempt(acts.stop(chatId)), [chatId]);
   const compare = useCallback(() => setDialog("audit"), []);
   const checkpoints = useCallback(() => setDialog("checkpoints"), []);
-  useHotkeys({ stop, composer: focusComposer, approvals: () => document.getElementById("approvals")?.focus(), role: () => document.getElementById("role-selector")?.focus() });
+  useHotkeys({ stop, composer: focusComposer, approvals: () => document.getElementById("approvals")?.focus(), role: () => document.getElementById("role-selector")?.focus(), autonomy: () => useLive.getState().view && void attempt(acts.changeChat(chatId, { autonomy: nextLevel(useLive.getState().view!.autonomy, full) })) });
   if (live.problem) return <NoChat problem={live.problem} onSidebar={onSidebar} onAgain={() => void openChat(chatId)} />;
   const view = live.chatId === chatId ? live.view : null;
+  const setAutonomy = (autonomy: Autonomy) => void attempt(acts.changeChat(chatId, { autonomy }));
   const change = async (wish: { title?: string; model?: string }) => {
     if (!(await attempt(acts.changeChat(chatId, wish)))) return;
     useLive.setState({ ...(wish.title ? { title: wish.title } : {}), ...(wish.model ? { model: wish.model } : {}) });
@@ -64,6 +68,8 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         spent={view?.spent ?? null}
         alone={live.status === "reconnecting" && connection !== "reconnecting"}
         onRole={switching.choose}
+        autonomy={view?.autonomy ?? null}
+        onAutonomy={setAutonomy}
         onModel={(model) => void change({ model })}
         onRename={() => setDialog("rename")}
         onRemove={() => setDialog("remove")}
@@ -71,7 +77,7 @@ export function ChatPage({ chatId, messageId, onSidebar }: Props) {
         onCheckpoints={checkpoints}
         onCompare={compare}
       />
-      {view ? <Conversation view={view} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} onCheckpoints={checkpoints} /> : <Opening />}
+      {view ? <Conversation view={view} onAutonomy={setAutonomy} target={messageId} onSwitch={switching.choose} onStop={stop} onCompare={compare} onCheckpoints={checkpoints} /> : <Opening />}
       <Announcer view={view} />
       <SwitchDialog role={switching.asked?.role ?? null} words={switching.asked?.words ?? ""} onConfirm={switching.confirm} onClose={switching.cancel} />
       <RenameDialog open={dialog === "rename"} title={live.title} onClose={() => setDialog(null)} onRename={(title) => void change({ title })} />

@@ -1,5 +1,6 @@
 // What was said and done in a chat, what waits for the person, and where to write.
 import { useCallback, useEffect, useMemo } from "react";
+import { AutonomyOffer } from "../autonomy/AutonomyOffer";
 import { ApprovalDock } from "../approvals/ApprovalDock";
 import { Card } from "../messages/Card";
 import type { CallStanding } from "../messages/StatusMark";
@@ -10,7 +11,7 @@ import { keptWords } from "../rules/words";
 import * as acts from "../state/acts";
 import { loadEarlier, seek, useLive } from "../state/live";
 import { useRoles, useSees, usePlanDisclosure } from "../state/queries";
-import type { ChatView, PlanStanding } from "../state/reduce";
+import { type Autonomy, type ChatView, type PlanStanding, continuable } from "../state/reduce";
 import { type Runs, isOrder, runInHand, runOf, runsOf } from "../state/runs";
 import { type Row, rowsOf, withDrafts, withPrinted } from "../state/rows";
 import { callStanding, openPlan, planInHand, planStanding, questionStanding } from "../state/standing";
@@ -18,6 +19,7 @@ import { attempt, say } from "../ui/toasts";
 import { RunLine } from "../workflows/RunLine";
 import { type Message, type PlanEdits, readPictures } from "../wire/nouns";
 import { Composer, focusComposer } from "./Composer";
+import { ContinueCard } from "./ContinueCard";
 import { Hint } from "./Hint";
 import { InstructionsLine } from "./InstructionsLine";
 import { type Send, useSending } from "./sending";
@@ -29,12 +31,13 @@ interface Props {
   view: ChatView;
   target: string | null;
   onSwitch: (role: string) => void;
+  onAutonomy: (autonomy: Autonomy) => void;
   onStop: () => void;
   onCompare: () => void;
   onCheckpoints: () => void;
 }
 
-export function Conversation({ view, target, onSwitch, onStop, onCompare, onCheckpoints }: Props) {
+export function Conversation({ view, target, onSwitch, onAutonomy, onStop, onCompare, onCheckpoints }: Props) {
   const workspace = useLive((live) => live.workspace);
   const hasEarlier = useLive((live) => live.hasEarlier);
   const loadingEarlier = useLive((live) => live.loadingEarlier);
@@ -50,8 +53,9 @@ export function Conversation({ view, target, onSwitch, onStop, onCompare, onChec
   const tail = (
     <div className="space-y-2">
       {view.state === "idle" && <TurnChanges messages={view.messages} onBack={onCheckpoints} />}
+      <AutonomyOffer view={view} onChoose={onAutonomy} />
       {run && <RunLine run={run} waits={view.state !== "running"} />}
-      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <Hint view={view} onSwitch={onSwitch} busy={sending !== null} onAgain={(words) => void send("again", () => acts.send(view.id, words))} />}
+      {view.state === "running" && view.drafts.length === 0 ? <Working role={view.role} since={view.turn?.startedAt ?? null} /> : <>{continuable(view) && <ContinueCard reason={continuable(view)!.reason} busy={sending !== null} onContinue={() => void send("continue", () => acts.continueTurn(view.id))} />}<Hint view={view} onSwitch={onSwitch} busy={sending !== null} onAgain={(words) => void send("again", () => acts.send(view.id, words))} /></>}
     </div>
   );
   const plan = planInHand(view);

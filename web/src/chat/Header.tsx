@@ -1,10 +1,14 @@
-import { Bot, Check, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
-import { type ReactNode, useState } from "react";
+import { Bot, Ellipsis, FolderClosed, Gauge, History, Pencil, Printer, Scale, Trash2, WifiOff } from "lucide-react";
+import { Suspense, useState } from "react";
+import { AutonomyChoice, AutonomySelector } from "../autonomy/AutonomySelector";
+import { ModelButton, ModelPicker } from "../models/ModelButton";
+import { defaultModel } from "../models/choices";
 import { RoleSelector } from "../roles/RoleSelector";
 import { useProviders } from "../state/queries";
+import type { Autonomy } from "../state/reduce";
 import { IconButton } from "../ui/Button";
 import { Dialog } from "../ui/Dialog";
-import { Menu, MenuChoice, MenuItem, MenuLabel, MenuLine, MenuOption } from "../ui/Menu";
+import { Menu, MenuItem, MenuLine } from "../ui/Menu";
 import { useNarrow } from "../ui/narrow";
 import { Details, Meter } from "./Meter";
 import { printChat } from "./Printed";
@@ -22,6 +26,8 @@ interface Props {
   alone: boolean;
   onRole: (role: string) => void;
   onModel: (model: string) => void;
+  autonomy: Autonomy | null;
+  onAutonomy: (autonomy: Autonomy) => void;
   onRename: () => void;
   onRemove: () => void;
   onSidebar: () => void;
@@ -35,7 +41,9 @@ export function Header(props: Props) {
   const narrow = useNarrow();
   const [looking, setLooking] = useState(false);
   const used = usage ? usageWords(usage) : "";
-  const models = <Models model={props.model} onModel={props.onModel} />;
+  const [picking, setPicking] = useState(false);
+  const { data: providers = [] } = useProviders();
+  const model = props.model ?? defaultModel(providers);
   return (
     <header className="@container flex h-14 shrink-0 items-center gap-1 border-b border-line bg-paper/90 px-2 sm:gap-2 sm:px-4">
       <SidebarButton onClick={props.onSidebar} />
@@ -59,9 +67,10 @@ export function Header(props: Props) {
             <History size={17} aria-hidden />
           </IconButton>
           {usage && <Meter usage={usage} />}
-          <ModelMenu model={props.model}>{models}</ModelMenu>
+          <ModelButton model={props.model} onChoose={props.onModel} />
         </>
       )}
+      {props.autonomy && (!narrow || props.autonomy !== "ask") && <AutonomySelector autonomy={props.autonomy} onChoose={props.onAutonomy} />}
       {props.role && <RoleSelector role={props.role} onChoose={props.onRole} />}
       <Menu
         label="Chat"
@@ -90,7 +99,10 @@ export function Header(props: Props) {
         {narrow && (
           <>
             <MenuLine />
-            {models}
+            <MenuItem onSelect={() => setPicking(true)}>
+              <Bot size={15} aria-hidden className="shrink-0" /> <span className="min-w-0 break-all">Model: {model}</span>
+            </MenuItem>
+            {props.autonomy && <AutonomyChoice autonomy={props.autonomy} onChoose={props.onAutonomy} />}
             {used && (
               <MenuItem onSelect={() => setLooking(true)}>
                 <Gauge size={15} aria-hidden /> Used in this chat: {used}
@@ -99,6 +111,7 @@ export function Header(props: Props) {
           </>
         )}
       </Menu>
+      <Suspense fallback={null}>{picking && <ModelPicker model={model} onChoose={props.onModel} onClose={() => setPicking(false)} />}</Suspense>
       {usage && (
         <Dialog title="What this chat has used" open={looking} onClose={() => setLooking(false)}>
           <Details usage={usage} />
@@ -106,46 +119,4 @@ export function Header(props: Props) {
       )}
     </header>
   );
-}
-
-function ModelMenu({ model, children }: { model: string | null; children: ReactNode }) {
-  const { answering } = useModels(model);
-  return (
-    <Menu
-      label="Who answers"
-      align="end"
-      trigger={
-        <button type="button" aria-label={`Answering: ${answering}`} title={`Answering: ${answering}`} className="inline-flex min-h-9 max-w-44 items-center gap-1.5 rounded-lg px-2 text-sm text-ink-2 hover:bg-sunken thumb:min-h-11">
-          <Bot size={16} aria-hidden className="shrink-0" />
-          <span className="hidden truncate @2xl:inline">{answering}</span>
-        </button>
-      }
-    >
-      {children}
-    </Menu>
-  );
-}
-
-function Models({ model, onModel }: { model: string | null; onModel: (model: string) => void }) {
-  const { answering, choices } = useModels(model);
-  return (
-    <>
-      <MenuLabel>Who answers in this chat</MenuLabel>
-      <MenuChoice value={answering} onChoose={onModel}>
-        {choices.map((choice) => (
-          <MenuOption key={choice} value={choice} className={choice === answering ? "font-semibold" : ""}>
-            <span className="min-w-0 flex-1 break-all">{choice}</span>
-            {choice === answering && <Check size={15} aria-label="chosen" className="shrink-0" />}
-          </MenuOption>
-        ))}
-      </MenuChoice>
-    </>
-  );
-}
-
-function useModels(model: string | null): { answering: string; choices: string[] } {
-  const { data: providers = [] } = useProviders();
-  const standard = providers.find((one) => one.default);
-  const answering = model ?? (standard ? `${standard.name}${standard.models[0] && standard.kind !== "guide" ? `/${standard.models[0]}` : ""}` : "…");
-  return { answering, choices: providers.flatMap(({ name, kind, models }) => (kind === "guide" ? [name] : models.map((one) => `${name}/${one}`))) };
 }

@@ -1,6 +1,6 @@
 import { Lightbulb, RotateCcw } from "lucide-react";
 import { Button } from "../ui/Button";
-import type { ChatView } from "../state/reduce";
+import { type ChatView, continuable } from "../state/reduce";
 import { loose, readFault, readToolResult } from "../wire/nouns";
 
 interface Props {
@@ -12,7 +12,7 @@ interface Props {
 
 /** After a role's refusal, or a turn that failed, the way out is one press away. */
 export function Hint({ view, busy, onSwitch, onAgain }: Props) {
-  if (view.state !== "idle") return null;
+  if (view.state !== "idle" || continuable(view)) return null;
   const unanswered = failedWords(view);
   if (unanswered !== null) {
     return (

@@ -3,6 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import clsx from "clsx";
 import { ArrowUp } from "lucide-react";
 import { useRef, useState } from "react";
+import { ModelButton } from "../models/ModelButton";
 import { lookOf } from "../roles/theme";
 import { Welcome } from "../setup/Welcome";
 import * as acts from "../state/acts";
@@ -24,6 +25,7 @@ const NEW = "new";
 export function Home({ onSidebar }: { onSidebar: () => void }) {
   const [role, setRole] = useState("planner");
   const [workspace, setWorkspace] = useState<string | null>(null);
+  const [model, setModel] = useState<string | null>(null);
   const [words, setWords] = useState(() => draftOf(NEW));
   const [busy, setBusy] = useState(false);
   const queries = useQueryClient();
@@ -36,7 +38,7 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
   };
   const made = useRef<{ wish: string; chat: Chat } | null>(null); // its first message did not arrive: it is sent to the same chat again
   const opened = async () => {
-    const wish = { agent_role: role, ...(workspace ? { workspace } : {}) };
+    const wish = { agent_role: role, ...(workspace ? { workspace } : {}), ...(model ? { model } : {}) };
     const same = JSON.stringify(wish);
     if (made.current?.wish !== same) made.current = { wish: same, chat: await acts.newChat(wish) };
     return made.current.chat;
@@ -96,7 +98,10 @@ export function Home({ onSidebar }: { onSidebar: () => void }) {
             className="max-h-60 min-h-20 w-full resize-none bg-transparent px-2.5 py-2 outline-none placeholder:text-ink-3"
           />
           <div className="flex items-center justify-between gap-2">
-            <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
+            <div className="flex min-w-0 flex-wrap items-center">
+              <WorkspaceMenu workspace={workspace} onChoose={setWorkspace} />
+              <ModelButton model={model} onChoose={setModel} named />
+            </div>
             <button type="submit" aria-label="Start" disabled={busy || !words.trim()} className="inline-flex size-10 thumb:size-11 shrink-0 items-center justify-center rounded-xl bg-role-solid text-white transition-opacity disabled:opacity-35">
               <ArrowUp size={18} aria-hidden />
             </button>

@@ -97,7 +97,7 @@ function ChatLine({ chat, current, onOpen }: { chat: Chat; current: boolean; onO
           <Icon size={14} strokeWidth={2.3} aria-label={title} />
         </span>
         <span dir="auto" className="min-w-0 flex-1 truncate text-left">{chat.title}</span>
-        {chat.state === "idle" ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span> : <StateMark state={chat.state} />}
+        {chat.state === "idle" && !chat.waiting ? <span className="shrink-0 text-[11px] text-ink-3 tabular-nums">{ago(chat.updated_at, houseNow())}</span> : <StateMark state={chat.state} waiting={chat.waiting ?? null} />}
       </a>
     </li>
   );

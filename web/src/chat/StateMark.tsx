@@ -1,10 +1,10 @@
-import { CircleHelp, Hand } from "lucide-react";
-import type { ChatState } from "../wire/nouns";
+import { CircleHelp, CirclePause, Hand, ListChecks } from "lucide-react";
+import type { Chat, ChatState } from "../wire/nouns";
 
 const WAITS = "inline-flex size-5 shrink-0 items-center justify-center rounded-full bg-warn-soft text-warn";
 
 /** A chat's state in the list: what waits for a person looks different from what runs. The room is the title's, so the word is only read out. */
-export function StateMark({ state }: { state: ChatState }) {
+export function StateMark({ state, waiting = null }: { state: ChatState; waiting?: Chat["waiting"] }) {
   switch (state) {
     case "awaiting_approval":
       return (
@@ -25,6 +25,18 @@ export function StateMark({ state }: { state: ChatState }) {
         </span>
       );
     case "idle":
+      if (waiting === "plan")
+        return (
+          <span title="A plan waits for your approval" className={WAITS}>
+            <ListChecks size={13} aria-hidden /> <span className="sr-only">approve the plan</span>
+          </span>
+        );
+      if (waiting === "continue")
+        return (
+          <span title="Stopped: it can be continued" className={WAITS}>
+            <CirclePause size={13} aria-hidden /> <span className="sr-only">continue</span>
+          </span>
+        );
       return null;
     default: {
       const unreachable: never = state;

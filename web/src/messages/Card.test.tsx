@@ -42,7 +42,7 @@ it("says in one line that a plan was approved", () => {
 
 // proves UI-2/9
 it("shows what the house says went wrong as an error", () => {
-  card({ role: "system", content: "Too many steps.", payload: { error: { code: "too_many_steps", message: "Too many steps." } } as never });
+  card({ role: "system", content: "The model does not answer.", payload: { error: { code: "provider_unreachable", message: "The model does not answer." } } as never });
   expect(screen.getByText("The turn ended early")).toBeTruthy();
 });
 

@@ -91,12 +91,15 @@ function Shown(props: CardProps) {
   }
 }
 
+const PAUSES = new Set(["too_many_steps", "out_of_time", "limit_reached", "steps_open"]); // the turn can be continued: nothing went wrong
+
 function textual({ message, run }: CardProps) {
   const payload = loose(message.payload);
   const then = message.role === "user" ? runOf(message) : null;
   if (then) return isOrder(message, then) ? <OrderCard message={message} run={run ?? then} /> : <StepCard message={message} run={then} />;
   if (message.role === "user" && text(payload["plan_id"])) return <ApprovedPlanCard message={message} />;
   const fault = message.role === "system" ? readFault(payload["error"]) : null;
+  if (fault && PAUSES.has(fault.code)) return <NoteCard message={message} />;
   if (fault) return <ErrorCard message={message} fault={fault} />;
   return message.role === "system" ? <NoteCard message={message} /> : null;
 }

@@ -1,4 +1,5 @@
 // One call in one line: what was done to what, and how it ended. Parameters, result and diff open on demand; what a call prints shows while it runs.
+import { coveredBy } from "../autonomy/levels";
 import type { Done } from "../state/rows";
 import { Fold } from "../ui/Fold";
 import { seconds } from "../ui/times";
@@ -20,6 +21,7 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
   const { call, result, output, seconds: took } = done;
   const { Icon, does, did } = lookOfTool(call.tool);
   const diff = result?.diff ? readDiff(result.diff) : null;
+  const covered = result ? coveredBy(result.facts) : null;
   return (
     <>
       <Fold
@@ -32,6 +34,7 @@ export function ToolCallCard({ done, standing }: { done: Done; standing: CallSta
             </span>
             {diff && <DiffCount added={diff.added} removed={diff.removed} />}
             <span className="ml-auto flex shrink-0 items-center gap-2 pl-2 text-xs text-ink-3 tabular-nums">
+              {covered && <span className="rounded-full bg-warn-soft px-2 py-0.5 font-medium text-warn">allowed by autonomy: {covered}</span>}
               {took !== null && result && <span className="hidden sm:inline">{seconds(took)}</span>}
               <StatusMark status={result?.status ?? null} standing={standing} />
             </span>

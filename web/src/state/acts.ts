@@ -1,6 +1,7 @@
 // What a person can do in a chat, each one request. The answer is seen through the events; here only a refusal comes back.
 import { api, given } from "../wire/client";
 import type { Budget, Chat, Decision, DisclosedItem, PlanEdits, PlanStep } from "../wire/nouns";
+import type { Autonomy } from "./reduce";
 import type { NewProvider } from "../setup/ProviderForm";
 
 const at = (chat_id: string) => ({ path: { chat_id } });
@@ -30,6 +31,11 @@ export async function send(chatId: string, content: string, images: readonly Sen
 
 export async function stop(chatId: string): Promise<void> {
   await given(api.POST("/context/{chat_id}/stop", { params: at(chatId) }));
+}
+
+/** Goes on where the last turn stopped; nothing is sent again. */
+export async function continueTurn(chatId: string): Promise<void> {
+  await given(api.POST("/context/{chat_id}/continue", { params: at(chatId) }));
 }
 
 export async function switchRole(chatId: string, role: string, confirm: boolean): Promise<void> {
@@ -67,7 +73,7 @@ export async function approvePlan(chatId: string, messageId: string, edits: Plan
   await given(api.POST("/context/{chat_id}/plans/{message_id}/approve", { params, body: body as never }));
 }
 
-export async function changeChat(chatId: string, change: { title?: string; model?: string }): Promise<Chat> {
+export async function changeChat(chatId: string, change: { title?: string; model?: string; autonomy?: Autonomy }): Promise<Chat> {
   return given(api.PATCH("/context/{chat_id}", { params: { path: { chat_id: chatId } }, body: change }));
 }
 

@@ -1,5 +1,5 @@
 // What a person should hear of while looking elsewhere. Names the tool, never what is in a file.
-import type { WireEvent } from "../wire/nouns";
+import type { EndReason, WireEvent } from "../wire/nouns";
 import { chime } from "./chime";
 import { preference } from "./preferences";
 
@@ -17,6 +17,14 @@ export function notify(event: WireEvent): void {
   };
 }
 
+const ENDED: Partial<Record<EndReason, string>> = {
+  planned: "A plan is waiting for your approval.",
+  limit: "The agent stopped at a limit. You can continue.",
+  interrupted: "The agent was interrupted. You can continue.",
+  blocked: "The plan is blocked. You can continue.",
+  failed: "The turn ended early.",
+};
+
 export function wordsFor(event: WireEvent): string | null {
   switch (event.type) {
     case "permission-request":
@@ -24,7 +32,7 @@ export function wordsFor(event: WireEvent): string | null {
     case "question":
       return "The agent has a question for you.";
     case "turn-ended":
-      return event.reason === "stopped" ? null : "The agent has finished.";
+      return ENDED[event.reason] ?? (event.reason === "stopped" ? null : "The agent has finished.");
     default:
       return null;
   }

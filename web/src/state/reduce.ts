@@ -39,6 +39,13 @@ export interface PlanStanding {
   steps?: Readonly<Record<string, string>>;
 }
 
+export type Autonomy = "ask" | "edits" | "sandboxed";
+
+export interface Stopped {
+  reason: "limit" | "interrupted" | "blocked";
+  role: string;
+}
+
 export interface ChatView {
   id: string;
   lastSeq: number;
@@ -60,6 +67,10 @@ export interface ChatView {
   turn: { id: string; startedAt: string } | null;
   /** How the turn before ended; null while one runs, or if nobody watched. */
   ending: EndReason | null;
+  /** Why the last turn can be continued, and the role that it had; null if it cannot. */
+  stopped: Stopped | null;
+  /** How much passes without asking in this chat. */
+  autonomy: Autonomy;
   /** Which plan step a call belongs to, as the server told. */
   steps: Readonly<Record<string, string>>;
   /** How far each workflow is, as the server told. */
@@ -86,6 +97,8 @@ export function opened(chat: OpenChat, messages: readonly Message[], approvals: 
     spent: lastSeq,
     turn: null,
     ending: null,
+    stopped: chat.continuable ? { reason: chat.continuable.reason, role: chat.config.agent_role } : null,
+    autonomy: chat.config.autonomy,
     steps: {},
     runs: {},
   };
@@ -116,9 +129,9 @@ function changed(view: ChatView, event: WireEvent): ChatView {
       if (event.call_id) return { ...view, printed: { ...view.printed, [event.call_id]: extended(view.printed[event.call_id] ?? NOTHING, event) } };
       return { ...view, drafts: withDelta(view.drafts, event) };
     case "turn-started":
-      return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at }, ending: null };
+      return { ...view, state: "running", turn: { id: event.turn_id ?? "", startedAt: event.at }, ending: null, stopped: null };
     case "turn-ended":
-      return { ...view, state: "idle", turn: null, ending: event.reason, drafts: [], printed: {}, approvals: [], decided: {}, question: null };
+      return { ...view, state: "idle", turn: null, ending: event.reason, stopped: stoppedBy(event.reason, view.role), drafts: [], printed: {}, approvals: [], decided: {}, question: null };
     case "permission-request":
       return { ...view, state: "awaiting_approval", approvals: [...without(view.approvals, event.approval.id), event.approval] };
     case "permission-decided":
@@ -156,8 +169,24 @@ function changed(view: ChatView, event: WireEvent): ChatView {
 function withMessage(view: ChatView, message: Message): ChatView {
   const at = view.messages.findLastIndex(({ id }) => id === message.id);
   const messages = at < 0 ? [...view.messages, message] : view.messages.with(at, message);
+  const autonomy = message.role === "system" ? autonomyIn(message) ?? view.autonomy : view.autonomy;
   const drafts = message.role === "user" ? view.drafts : view.drafts.filter(({ turnId }) => turnId !== message.turn_id);
-  return { ...view, messages, drafts };
+  return { ...view, messages, drafts, autonomy };
+}
+
+/** What a recorded change of the autonomy set it to; null for any other message. */
+export function autonomyIn(message: Message): Autonomy | null {
+  const now = text(loose(message.payload)["new_autonomy"]);
+  return now === "ask" || now === "edits" || now === "sandboxed" ? now : null;
+}
+
+function stoppedBy(reason: EndReason, role: string): Stopped | null {
+  return reason === "limit" || reason === "interrupted" || reason === "blocked" ? { reason, role } : null;
+}
+
+/** Where the turn can be continued: it is, in the role that it had. */
+export function continuable(view: ChatView): Stopped | null {
+  return view.state === "idle" && view.stopped?.role === view.role ? view.stopped : null;
 }
 
 function withRun(view: ChatView, run: Run | null): ChatView {

@@ -39,3 +39,13 @@ it("notifies with the tool's name and nothing of the content", () => {
   expect(wordsFor(event("permission-request", 1, { approval: approval({ parameters: { path: "secret.txt" }, resource: "secret.txt" }) }))).toBe("An approval is waiting: create_file");
   expect(wordsFor(event("turn-ended", 1, { reason: "stopped" }))).toBeNull();
 });
+
+it("a plan and a stopped turn count as waiting until the agent works again", () => {
+  const idle = { id: "chat", state: "running", waiting: null, last_seq: 0, config: { agent_role: "planner" } } as unknown as Chat;
+  const planned = withHeard(idle, [event("turn-ended", 1, { reason: "planned", state: "idle" })]);
+  const limited = withHeard(idle, [event("turn-ended", 1, { reason: "limit", state: "idle" })]);
+  expect([planned.waiting, limited.waiting]).toEqual(["plan", "continue"]);
+  expect(waitingFirst([planned], [], (chat) => chat)[0]).toHaveLength(1);
+  expect(withHeard(planned, [event("turn-started", 2, { state: "running" })]).waiting).toBeNull();
+  expect(withHeard(idle, [event("turn-ended", 1, { reason: "answered", state: "idle" })]).waiting).toBeNull();
+});

@@ -4,7 +4,7 @@ import { useMemo, useSyncExternalStore } from "react";
 import { create } from "zustand";
 import { api, given } from "../wire/client";
 import { ALL } from "../wire/hub";
-import { type Chat, type WireEvent, loose, text } from "../wire/nouns";
+import { type Chat, type EndReason, type WireEvent, loose, text } from "../wire/nouns";
 import { link, readHead } from "./live";
 import { notify } from "./notices";
 
@@ -106,16 +106,19 @@ function heard(queries: QueryClient, event: WireEvent): void {
 export function updated(chat: Chat, event: WireEvent): Chat {
   switch (event.type) {
     case "turn-started":
+      return { ...chat, state: event.state, waiting: null, updated_at: event.at };
     case "turn-ended":
+      return { ...chat, state: event.state, waiting: leftBy(event.reason), updated_at: event.at };
     case "permission-request":
+      return { ...chat, state: event.state, waiting: "approval", updated_at: event.at };
     case "question":
-      return { ...chat, state: event.state, updated_at: event.at };
+      return { ...chat, state: event.state, waiting: "question", updated_at: event.at };
     case "question-answered":
-      return { ...chat, state: chat.state === "awaiting_answer" ? "running" : chat.state };
+      return chat.state === "awaiting_answer" ? { ...chat, state: "running", waiting: null } : chat;
     case "permission-decided":
-      return chat.state === "awaiting_approval" && text(loose(event.approval)["state"]) === "allowed" ? { ...chat, state: "running" } : chat;
+      return chat.state === "awaiting_approval" && text(loose(event.approval)["state"]) === "allowed" ? { ...chat, state: "running", waiting: null } : chat;
     case "role-changed":
-      return { ...chat, config: { ...chat.config, agent_role: text(loose(event.role)["new_role"]) } };
+      return { ...chat, waiting: chat.waiting === "continue" ? null : chat.waiting, config: { ...chat.config, agent_role: text(loose(event.role)["new_role"]) } };
     default:
       return chat;
   }
@@ -129,8 +132,14 @@ export function waitingFirst(listed: readonly Chat[], stalled: readonly Chat[], 
   return [[...chats, ...older].filter(waits), chats.filter((chat) => !waits(chat))];
 }
 
-function waits({ state }: Chat): boolean {
-  return state === "awaiting_approval" || state === "awaiting_answer";
+function waits({ waiting, state }: Chat): boolean {
+  return Boolean(waiting) || state.startsWith("awaiting");
+}
+
+/** What an ended turn leaves for the person to do. */
+function leftBy(reason: EndReason): Chat["waiting"] {
+  if (reason === "planned") return "plan";
+  return reason === "limit" || reason === "interrupted" || reason === "blocked" ? "continue" : null;
 }
 
 // --- how the line to the server is

@@ -20,11 +20,11 @@ export function Announcer({ view }: { view: ChatView | null }) {
 
 const ENDINGS: Partial<Record<EndReason, string>> = {
   planned: "A plan is ready.",
-  interrupted: "The agent was interrupted.",
+  interrupted: "The agent was interrupted. You can continue.",
   stopped: "The agent was stopped.",
   failed: "The turn ended early.",
-  limit: "The turn ended early.",
-  blocked: "The plan is blocked: steps are open.",
+  limit: "The turn stopped at a limit. You can continue it.",
+  blocked: "The plan is blocked: steps are open. You can continue.",
 };
 
 export function boundary(before: ChatView, now: ChatView): string | null {

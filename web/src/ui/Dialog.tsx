@@ -2,6 +2,7 @@
 import clsx from "clsx";
 import { X } from "lucide-react";
 import { type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { createPortal } from "react-dom";
 import { IconButton } from "./Button";
 import { Toaster } from "./Toaster";
 
@@ -28,9 +29,11 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
     dialog?.showModal();
     return () => dialog?.close(); // one that is only taken away gives no focus back
   }, []);
-  return (
+  // At the end of the page: a form in it must not stand inside another form, nor what it sends reach that one.
+  return createPortal(
     <dialog
       ref={ref}
+      onSubmit={(event) => event.stopPropagation()}
       aria-labelledby={titleId}
       onClose={onClose}
       onClick={(event) => event.target === event.currentTarget && onClose()}
@@ -51,7 +54,8 @@ function Shown({ title, onClose, children, wide = false, page = false, bare = fa
         <div className={clsx("min-h-0", page ? "flex flex-1 flex-col" : "overflow-y-auto", bare ? "" : "px-5 pt-2 pb-5")}>{children}</div>
       </div>
       <Toaster />
-    </dialog>
+    </dialog>,
+    document.body,
   );
 }
 

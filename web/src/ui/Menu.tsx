@@ -63,9 +63,9 @@ export function MenuChoice({ value, onChoose, children }: { value: string; onCho
   );
 }
 
-export function MenuOption({ value, children, className }: { value: string; children: ReactNode; className?: string }) {
+export function MenuOption({ value, children, className, disabled = false }: { value: string; children: ReactNode; className?: string; disabled?: boolean }) {
   return (
-    <DropdownMenu.RadioItem value={value} className={clsx(ITEM, className)}>
+    <DropdownMenu.RadioItem value={value} disabled={disabled} className={clsx(ITEM, className)}>
       {children}
     </DropdownMenu.RadioItem>
   );

@@ -13,6 +13,8 @@ export const HOTKEYS = {
   newChat: { keys: "Alt+N", does: "Start a new chat" },
   composer: { keys: "/", does: "Write a message" },
   stop: { keys: "Mod+.", does: "Stop the agent" },
+  continue: { keys: "Alt+C", does: "Continue a turn that stopped" },
+  autonomy: { keys: "Alt+M", does: "Choose how much asks" },
   approvals: { keys: "Alt+A", does: "Go to what waits for approval" },
   waiting: { keys: "Alt+W", does: "Go to the next chat that waits" },
   role: { keys: "Alt+R", does: "Choose a role" },

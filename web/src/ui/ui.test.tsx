@@ -29,7 +29,7 @@ it("announces boundaries and no streamed word", () => {
   expect(boundary(running, speaking)).toBeNull();
   expect(boundary(speaking, asking)).toContain("Approval needed: create file hello.txt");
   const ended = (reason: string) => boundary(speaking, reduceAll(speaking, [event("turn-ended", 9, { reason })]));
-  expect([ended("answered"), ended("planned"), ended("interrupted")]).toEqual(["The agent has finished.", "A plan is ready.", "The agent was interrupted."]);
+  expect([ended("answered"), ended("planned"), ended("interrupted")]).toEqual(["The agent has finished.", "A plan is ready.", "The agent was interrupted. You can continue."]);
 });
 
 it("finds commands by all their words, and runs them by keyboard", async () => {

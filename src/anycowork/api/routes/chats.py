@@ -6,11 +6,12 @@ from fastapi import Query, Response
 from pydantic import Field
 
 from anycowork.api.dependencies import ServicesDep
-from anycowork.api.middleware.auth import Reader, Sender
+from anycowork.api.middleware.auth import Decider, Reader, Sender
 from anycowork.api.responses import error_responses, json_response
 from anycowork.api.router import Router
 from anycowork.api.routes.roles import RoleWord, known_role
-from anycowork.api.schemas.chats import ChatList, ChatShape, OpenChat, Stopped
+from anycowork.api.schemas.chats import ChatList, ChatShape, OpenChat, Stopped, TurnStarted
+from anycowork.chats.continuation import continuation_of, waiting_of
 from anycowork.chats.lookup import require_chat
 from anycowork.chats.services import Services
 from anycowork.domain.boundary import Boundary
@@ -78,7 +79,9 @@ async def list_chats(
     state: Annotated[list[ChatState] | None, Query(max_length=10, description=_STATES)] = None,
 ) -> Response:
     chats, following = await services.store.chats_page(limit=limit, cursor=cursor, q=q, states=frozenset(state or ()))
-    return json_response(200, {"contexts": [chat.to_json() for chat in chats], "next": following})
+    turns = await services.store.newest_turns([chat.id for chat in chats])
+    shown = [{**chat.to_json(), "waiting": waiting_of(chat, turns.get(chat.id))} for chat in chats]
+    return json_response(200, {"contexts": shown, "next": following})
 
 
 @routes.get("/context/{chat_id}", response_model=OpenChat, responses=error_responses(404, 422))
@@ -89,7 +92,14 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
         "approvals": [approval.id for approval in approvals],
         "question": question.message_id if question else None,
     }
-    return json_response(200, {**chat.to_json(), "waiting_for": waiting})
+    newest = await services.store.newest_turn(chat_id)
+    stopped = continuation_of(chat, newest)
+    also = {
+        "waiting": waiting_of(chat, newest),
+        "waiting_for": waiting,
+        "continuable": stopped.to_json() if stopped else None,
+    }
+    return json_response(200, {**chat.to_json(), **also})
 
 
 @routes.patch("/context/{chat_id}", response_model=ChatShape, responses=error_responses(404, 409, body=True))
@@ -119,3 +129,14 @@ async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) ->
 async def stop(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Ends the running turn; an idle chat has nothing to stop, which is no error."""
     return json_response(200, {"stopped": await services.chats.stop(principal, chat_id)})
+
+
+@routes.post(
+    "/context/{chat_id}/continue",
+    status_code=202,
+    response_model=TurnStarted,
+    responses=error_responses(404, 409, body=True),
+)
+async def continue_turn(chat_id: str, principal: Decider, services: ServicesDep) -> Response:
+    """Goes on where the last turn stopped: at a limit, by a restart, or with open steps of its plan. The request is not sent again."""
+    return json_response(202, {"turn_id": await services.decisions.continue_turn(principal, chat_id)})

@@ -1,5 +1,7 @@
 """Chats, their messages, and what sending, stopping and switching answer."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from anycowork.api.schemas.base import DescribedSchema, Schema
@@ -24,6 +26,9 @@ class ChatShape(Schema):
     last_seq: int
     created_at: str
     updated_at: str
+    waiting: Literal["approval", "question", "plan", "continue"] | None = Field(
+        None, description="What a person is waited for: an approval, an answer, a plan, or to continue a turn."
+    )
 
 
 class WaitingFor(DescribedSchema):
@@ -31,8 +36,17 @@ class WaitingFor(DescribedSchema):
     question: str | None
 
 
+class ContinuationShape(DescribedSchema):
+    """Why the last turn stopped, where `POST …/continue` takes it up again."""
+
+    turn_id: str
+    reason: Literal["limit", "interrupted", "blocked"]
+    message: str
+
+
 class OpenChat(ChatShape):
     waiting_for: WaitingFor
+    continuable: ContinuationShape | None = Field(description="There if the last turn can be continued.")
 
 
 class ChatList(DescribedSchema):

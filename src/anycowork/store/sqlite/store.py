@@ -120,6 +120,14 @@ class SqliteStore:
         found = turns.current(self._reader, chat_id)
         return None if found is None else self._running.current_state(found)
 
+    async def newest_turn(self, chat_id: str) -> Turn | None:
+        found = turns.newest(self._reader, chat_id)
+        return None if found is None else self._running.current_state(found)
+
+    async def newest_turns(self, chat_ids: Sequence[str]) -> dict[str, Turn]:
+        found = turns.newest_of(self._reader, chat_ids)
+        return {chat_id: self._running.current_state(turn) for chat_id, turn in found.items()}
+
     async def calls(self, turn_id: str) -> list[Call]:
         return calls.of_turn(self._reader, turn_id)
 

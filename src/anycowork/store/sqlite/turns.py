@@ -101,6 +101,24 @@ def current(connection: Connection, chat_id: str) -> Turn | None:
     return None if row is None else _turn(row)
 
 
+def newest(connection: Connection, chat_id: str) -> Turn | None:
+    row = connection.execute(
+        f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? ORDER BY seq DESC LIMIT 1", (chat_id,)
+    ).fetchone()
+    return None if row is None else _turn(row)
+
+
+def newest_of(connection: Connection, chat_ids: Sequence[str]) -> dict[str, Turn]:
+    """The newest turn of each chat that has one, by the chat's id."""
+    marks = ", ".join("?" for _ in chat_ids)
+    rows = connection.execute(
+        f"SELECT {_FIELDS} FROM turns AS one WHERE chat_id IN ({marks})"
+        " AND seq = (SELECT MAX(seq) FROM turns WHERE chat_id = one.chat_id)",
+        chat_ids,
+    )
+    return {turn.chat_id: turn for turn in map(_turn, rows)}
+
+
 def _turn(row: tuple[Any, ...]) -> Turn:  # Any: sqlite's rows have no types
     (
         id_,

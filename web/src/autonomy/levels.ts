@@ -1,0 +1,40 @@
+// The three levels of autonomy: what each lets pass, and when the next one is offered. Pure.
+import { type Autonomy, autonomyIn } from "../state/reduce";
+import { type Message, readToolResult, text } from "../wire/nouns";
+
+export const LEVELS: readonly Autonomy[] = ["ask", "edits", "sandboxed"];
+
+export const WORDS: Record<Autonomy, { title: string; does: string }> = {
+  ask: { title: "Ask", does: "Every change and every command asks you first." },
+  edits: { title: "Edits", does: "File changes pass. Deleting, commands, control files and secrets ask." },
+  sandboxed: { title: "Sandboxed", does: "Commands pass too, in the sandbox and without network." },
+};
+
+export const NOT_HELD = "Not offered: this machine's sandbox level is not full, so nothing holds what a command does.";
+
+const TIMES = 3;
+const EDITS = new Set(["create_file", "update_file", "move_file"]);
+
+/** The level of the person's word that let a call pass; null if it was not the autonomy. */
+export function coveredBy(facts: Record<string, unknown>): string | null {
+  const [kind, level] = text(facts["allowed_by"]).split(":", 2);
+  return kind === "autonomy" && level ? level : null;
+}
+
+/** The level after this one, as far as the machine holds it. */
+export function nextLevel(now: Autonomy, full: boolean): Autonomy {
+  const offered = LEVELS.filter((level) => level !== "sandboxed" || full);
+  return offered[(offered.indexOf(now) + 1) % offered.length] ?? "ask";
+}
+
+/** What would have asked less: the person allowed the same kind three times since the autonomy last changed. */
+export function offeredLevel(messages: readonly Message[], now: Autonomy, full: boolean): Autonomy | null {
+  const changed = messages.findLastIndex((message) => autonomyIn(message) !== null);
+  const allowed = messages.slice(changed + 1).flatMap(({ message_type, payload }) => {
+    const result = message_type === "tool_result" ? readToolResult(payload) : null;
+    return result && text(result.facts["allowed_by"]).startsWith("approval:") ? [result.tool] : [];
+  });
+  if (now === "ask" && allowed.filter((tool) => EDITS.has(tool)).length >= TIMES) return "edits";
+  if (now !== "sandboxed" && full && allowed.filter((tool) => tool === "execute_command").length >= TIMES) return "sandboxed";
+  return null;
+}

@@ -1,0 +1,98 @@
+// Choose a model by a few letters of its name, among those that the connected servers really offer. Loaded when opened.
+import { useQueries } from "@tanstack/react-query";
+import clsx from "clsx";
+import { Check } from "lucide-react";
+import { type KeyboardEvent, useState } from "react";
+import { useProviders } from "../state/queries";
+import { Dialog, wantsFocus } from "../ui/Dialog";
+import { INPUT } from "../ui/Field";
+import { api, given } from "../wire/client";
+import { choicesOf, foundBy } from "./choices";
+
+const SHOWN = 200;
+
+interface Props {
+  model: string;
+  onChoose: (model: string) => void;
+  onClose: () => void;
+}
+
+export default function ModelPicker({ model, onChoose, onClose }: Props) {
+  const { data: providers = [] } = useProviders();
+  const { listed, failed, loading } = useListed(providers.filter(({ kind }) => kind === "openai" || kind === "anthropic").map(({ name }) => name));
+  const [words, setWords] = useState("");
+  const [at, setAt] = useState(0);
+  const found = foundBy(words, choicesOf(providers, listed)).slice(0, SHOWN);
+  const choose = (id: string | undefined) => {
+    if (!id) return;
+    onChoose(id);
+    onClose();
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) setAt(Math.min(Math.max(0, at + step), found.length - 1));
+    else if (event.key === "Enter") choose(found[at]?.id);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <Dialog title="Choose a model" open onClose={onClose}>
+      <input
+        ref={wantsFocus}
+        role="combobox"
+        aria-expanded
+        aria-controls="models-found"
+        aria-activedescendant={found[at] ? `model-${at}` : undefined}
+        aria-label="Search models"
+        placeholder="Search models"
+        value={words}
+        onKeyDown={onKey}
+        onChange={({ target }) => {
+          setWords(target.value);
+          setAt(0);
+        }}
+        className={INPUT}
+      />
+      <ul id="models-found" role="listbox" aria-label="Models" className="mt-2 max-h-[45vh] overflow-y-auto">
+        {found.map(({ id }, index) => (
+          <li
+            key={id}
+            id={`model-${index}`}
+            role="option"
+            aria-selected={id === model}
+            onClick={() => choose(id)}
+            className={clsx("flex min-h-9 cursor-pointer items-center gap-2 rounded-lg px-2.5 py-1.5 text-sm thumb:min-h-11 hover:bg-sunken", index === at && "bg-sunken")}
+          >
+            <span className="min-w-0 flex-1 break-all">{id}</span>
+            {id === model && <Check size={15} aria-label="chosen" className="shrink-0" />}
+          </li>
+        ))}
+      </ul>
+      <p role="status" className="mt-2 text-xs text-ink-3">
+        {found.length === 0 && !loading && "No model has these words in its name. "}
+        {loading && "Asking the servers for their lists… "}
+        {failed.length > 0 && `${failed.join(", ")} did not list its models. `}
+      </p>
+      <a href="#/settings/answers" onClick={onClose} className="text-sm text-ink-2 underline underline-offset-2 hover:text-ink">
+        Connect a model
+      </a>
+    </Dialog>
+  );
+}
+
+/** What each server lists now; one that does not answer is named. */
+function useListed(names: readonly string[]) {
+  const lists = useQueries({
+    queries: names.map((name) => ({
+      queryKey: ["models of", name],
+      queryFn: async () => (await given(api.GET("/providers/{name}/models", { params: { path: { name } } }))).models,
+      staleTime: 60_000,
+      retry: false,
+    })),
+  });
+  return {
+    listed: Object.fromEntries(names.map((name, at) => [name, lists[at]?.data ?? []])),
+    failed: names.filter((_, at) => lists[at]?.isError),
+    loading: lists.some(({ isLoading }) => isLoading),
+  };
+}

@@ -1,0 +1,29 @@
+// The models that can be chosen: what each provider names, and what its server lists. Pure.
+import type { Provider } from "../wire/nouns";
+
+export interface Choice {
+  id: string;
+  provider: string;
+}
+
+/** `listed` are the server's own lists by the provider's name. Each model once, the named ones first. */
+export function choicesOf(providers: readonly Provider[], listed: Readonly<Record<string, readonly string[]>>): Choice[] {
+  return providers.flatMap(({ name, kind, models }) => {
+    if (kind === "guide") return [{ id: name, provider: name }];
+    return [...new Set([...models, ...(listed[name] ?? [])])].map((model) => ({ id: `${name}/${model}`, provider: name }));
+  });
+}
+
+/** Those that have all the words, in any order. */
+export function foundBy(words: string, choices: readonly Choice[]): Choice[] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  return choices.filter(({ id }) => wanted.every((word) => id.toLowerCase().includes(word)));
+}
+
+/** Who answers where a chat names no model. */
+export function defaultModel(providers: readonly Provider[]): string {
+  const standard = providers.find((one) => one.default);
+  if (!standard) return "…";
+  const first = standard.models[0];
+  return first && standard.kind !== "guide" ? `${standard.name}/${first}` : standard.name;
+}

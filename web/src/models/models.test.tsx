@@ -1,0 +1,23 @@
+import { expect, it } from "vitest";
+import type { Provider } from "../wire/nouns";
+import { choicesOf, defaultModel, foundBy } from "./choices";
+
+const providers = [
+  { name: "office", kind: "openai", models: ["small"], default: true },
+  { name: "guide", kind: "guide", models: [], default: false },
+] as unknown as Provider[];
+
+it("offers what is named and what the server lists, each once", () => {
+  const ids = choicesOf(providers, { office: ["small", "large-2"] }).map(({ id }) => id);
+  expect(ids).toEqual(["office/small", "office/large-2", "guide"]);
+});
+
+it("finds a model by parts of its name in any order", () => {
+  const choices = choicesOf(providers, { office: ["large-2"] });
+  expect(foundBy("2 OFFICE", choices).map(({ id }) => id)).toEqual(["office/large-2"]);
+  expect(foundBy("unheard-of", choices)).toEqual([]);
+});
+
+it("names the default where a chat names no model", () => {
+  expect([defaultModel(providers), defaultModel([])]).toEqual(["office/small", "…"]);
+});
