@@ -67,7 +67,7 @@ class ChatClient:
     ) -> None:
         """`shown` are the hashes of what the person was shown, by the approval's id."""
         more: Json = {"note": note} if note else {}
-        hashes = shown if shown and decision != "deny" else {}
+        hashes = shown if shown and not decision.startswith("deny") else {}
         decisions: list[JsonValue] = [
             {"id": one, "decision": decision, **more, **({"disclosure": hashes[one]} if one in hashes else {})}
             for one in approvals
