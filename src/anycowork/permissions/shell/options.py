@@ -72,7 +72,7 @@ def _doubts_about_unknown(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]
 
 @lru_cache(maxsize=1)
 def verbs() -> dict[str, Verb]:
-    table = tomllib.loads((files("anycowork.permissions") / "verbs.toml").read_text("utf-8"))
+    table = tomllib.loads((files("anycowork.permissions.shell") / "verbs.toml").read_text("utf-8"))
     found = dict.fromkeys(table["any"]["names"].split(), Verb(covers_any=True))
     found.update(_verbs_in(table["verbs"]))
     return found
