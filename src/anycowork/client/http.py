@@ -10,6 +10,7 @@ from pydantic import JsonValue, SecretStr
 
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
+from anycowork.domain.principals import EDITOR_HEADER, editor_id
 
 REQUEST_SECONDS = 30.0
 SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is quiet for so long is dead
@@ -34,10 +35,15 @@ class ServerUnreachable(AnyCoworkError):
 class ServerClient:
     """Raises: HouseAnswered, HouseGone; from every call."""
 
-    def __init__(self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(
+        self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS, editor: str | None = None
+    ) -> None:
+        """`editor` is the name of the editor that the requests come from; None for a person."""
         self.url = url.rstrip("/")
         self._request_seconds = request_seconds
         self._headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
+        if editor is not None:
+            self._headers[EDITOR_HEADER] = editor_id(editor)
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)
