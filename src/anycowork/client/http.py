@@ -8,28 +8,14 @@ import aiohttp
 import msgspec
 from pydantic import JsonValue, SecretStr
 
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.client.errors import ServerRefused as ServerRefused
+from anycowork.client.errors import ServerUnreachable as ServerUnreachable
 from anycowork.domain.messages import Json
 from anycowork.domain.principals import EDITOR_HEADER, editor_id
 
 REQUEST_SECONDS = 30.0
 SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is quiet for so long is dead
 RECONNECTS = 3
-
-
-class ServerRefused(AnyCoworkError):
-    """The house answered a request with an error. `specific` is its code, `status` the HTTP status."""
-
-    code = "house_answered"
-
-    def __init__(self, status: int, specific: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.specific = specific
-
-
-class ServerUnreachable(AnyCoworkError):
-    code = "house_gone"
 
 
 class ServerClient:

@@ -352,7 +352,7 @@ class ChatScreen(App[None]):
     def _conversation(self) -> MessageScroll:
         return self.query_one(MessageScroll)
 
-    async def _tried(self, deed: Awaitable[None]) -> bool:
+    async def _tried(self, deed: Awaitable[object]) -> bool:
         """Whether it was done; if not, the person is told why."""
         try:
             await deed
