@@ -86,7 +86,7 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
-    desk: ChatService
+    chats: ChatService
     local: LocalModels
     maintenance: Maintenance
     services: Services
@@ -188,7 +188,7 @@ async def _furnish(
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
     workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
-    desk = ChatService(
+    chats = ChatService(
         chat_lock=chat_lock,
         store=store,
         roles=shared.roles,
@@ -204,7 +204,7 @@ async def _furnish(
     local = local_models(settings, providers, tasks)
     local.offer()
     services = Services(
-        desk=desk,
+        chats=chats,
         decisions=DecisionService(chat_lock=chat_lock, store=store, clock=clock),
         rules=_rule_desk(shared, clock, database),
         rollback=rollback,
@@ -245,7 +245,16 @@ async def _furnish(
     )
     app = create_api(services)
     return RunningServer(
-        shared.live_settings, database, providers, scheduler, desk, local, maintenance, services, app, services.stopping
+        shared.live_settings,
+        database,
+        providers,
+        scheduler,
+        chats,
+        local,
+        maintenance,
+        services,
+        app,
+        services.stopping,
     )
 
 
@@ -394,12 +403,12 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=ModelCaller(
+        model_caller=ModelCaller(
             journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        referrer=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
         clock=clock,
         limits=limits,
     )
