@@ -10,8 +10,8 @@ from pydantic import SecretStr
 from textual.pilot import Pilot
 from textual.widgets import Label, Static
 
+from anycowork.client.chat_client import open_chat_client
 from anycowork.client.http import ServerClient
-from anycowork.tui.chat_client import open_chat_client
 from anycowork.tui.composer import Composer
 from anycowork.tui.docks import Dock
 from anycowork.tui.message_scroll import CardView

@@ -1,4 +1,4 @@
-"""Turns a person's decisions into records and, for "this session" and "always", into standing rules. Pure."""
+"""Turns a person's decisions into records and, for "this session", "always" and "deny always", into standing rules. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import assert_never
@@ -63,10 +63,17 @@ class Settlement:
 
     def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, at: str) -> list[Rule]:
         """Return the person's rule, or else the proposed rules: for the call, and for each network destination."""
-        if decided.decision not in (Decision.ALLOW_SESSION, Decision.ALLOW_ALWAYS):
+        if decided.decision in (Decision.ALLOW_ONCE, Decision.DENY):
             if decided.rule is not None:
-                raise Invalid("A rule is only possible with 'allow_session' or 'allow_always'.", param=f"{at}.rule")
+                raise Invalid(
+                    "A rule is only possible with 'allow_session', 'allow_always' or 'deny_always'.", param=f"{at}.rule"
+                )
             return []
+        if decided.decision is Decision.DENY_ALWAYS:
+            own = _with_deny_effect(decided.rule or _proposed_denial(approval, at))
+            rule = self._rule(chat, by, approval, decided.decision, own, at=at)
+            _require_match(rule, approval, chat, at)
+            return [rule]
         owns = [decided.rule] if decided.rule is not None else _proposed(approval, at)
         made = [self._rule(chat, by, approval, decided.decision, own, at=at) for own in owns]
         if decided.rule is not None:
@@ -74,7 +81,7 @@ class Settlement:
         return made
 
     def _rule(self, chat: Chat, by: str, approval: Approval, decision: Decision, own: DecisionRule, *, at: str) -> Rule:
-        _require_fitting(own, chat, at)
+        _require_fitting(own, decision, chat, at)
         scope = _scope(decision, own)
         wish = NewRule(
             tool=own.tool or approval.tool,
@@ -112,8 +119,21 @@ def _proposed(approval: Approval, at: str) -> list[DecisionRule]:
     return [DecisionRule.model_validate(approval.proposed_rule), *reached]
 
 
-def _require_fitting(own: DecisionRule, chat: Chat, at: str) -> None:
-    if own.effect is not Effect.ALLOW:
+def _proposed_denial(approval: Approval, at: str) -> DecisionRule:
+    if approval.proposed_deny_rule is None:
+        raise Invalid("No rule can name this call, so it can be denied only once; use 'deny'.", param=f"{at}.decision")
+    return DecisionRule.model_validate(approval.proposed_deny_rule)
+
+
+def _with_deny_effect(own: DecisionRule) -> DecisionRule:
+    """A rule that names no effect denies here; one that names another keeps it, and is refused."""
+    return own if "effect" in own.model_fields_set else own.model_copy(update={"effect": Effect.DENY})
+
+
+def _require_fitting(own: DecisionRule, decision: Decision, chat: Chat, at: str) -> None:
+    if decision is Decision.DENY_ALWAYS and own.effect is not Effect.DENY:
+        raise Invalid("Denying a call cannot make a rule that asks or allows.", param=f"{at}.rule.effect")
+    if decision is not Decision.DENY_ALWAYS and own.effect is not Effect.ALLOW:
         raise Invalid(
             "Allowing a call cannot create a rule that asks or denies; add such a rule at /rules.",
             param=f"{at}.rule.effect",
@@ -134,7 +154,7 @@ def _require_match(rule: Rule, approval: Approval, chat: Chat, at: str) -> None:
     touched = resources_at_commit(approval.tool, None, approval.parameters, approval.resource, chat.workspace)
     if touched is None or not matches(rule, touched):
         raise Invalid(
-            f"The rule '{rule.title()}' does not match the call that it should allow ({approval.tool} on {approval.resource[:200]}).",
+            f"The rule '{rule.title()}' does not match the call in question ({approval.tool} on {approval.resource[:200]}).",
             param=f"{at}.rule",
         )
 
@@ -143,7 +163,7 @@ def _state_of(decision: Decision) -> ApprovalState:
     match decision:
         case Decision.ALLOW_ONCE | Decision.ALLOW_SESSION | Decision.ALLOW_ALWAYS:
             return ApprovalState.ALLOWED
-        case Decision.DENY:
+        case Decision.DENY | Decision.DENY_ALWAYS:
             return ApprovalState.DENIED
         case _:
             assert_never(decision)

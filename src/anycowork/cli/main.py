@@ -82,6 +82,18 @@ Examples:
     anycowork chat --continue
 """
 
+ACP_HELP = """Serve an editor over the Agent Client Protocol, on stdin and stdout.
+
+The editor starts it. It joins the running server, or starts one for as long as the editor stays; the chats are on the web page too.
+A session works in the editor's folder, if that lies in a registered one. --workspace registers a folder.
+
+Examples:
+
+\b
+    anycowork acp
+    anycowork acp --workspace ~/projects
+"""
+
 IMPORT_HELP = """Import chats that were stored elsewhere.
 
 Everything readable is kept as it is; anything else is listed, and the exit code is 1. Importing a file twice changes nothing.
@@ -191,6 +203,17 @@ def chat(
 
     flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
     raise typer.Exit(talk(flags, os.environ, cwd=Path.cwd(), role=role, chat_id=chat_id, newest=newest))
+
+
+@app.command(help=ACP_HELP, short_help="Serve an editor (Agent Client Protocol).")
+def acp(context: typer.Context, workspace: Workspace = None, model: Model = None, data_dir: DataDir = None) -> None:
+    from anycowork.acp.sdk import quick_model_building
+
+    with quick_model_building():
+        from anycowork.acp.command import serve_editor
+
+    flags = merge_flags(context, {"workspace": workspace, "model": model, "data_dir": data_dir})
+    raise typer.Exit(serve_editor(flags, os.environ, cwd=Path.cwd()))
 
 
 @app.command("import", help=IMPORT_HELP)

@@ -8,36 +8,28 @@ import aiohttp
 import msgspec
 from pydantic import JsonValue, SecretStr
 
-from anycowork.domain.errors import AnyCoworkError
+from anycowork.client.errors import ServerRefused as ServerRefused
+from anycowork.client.errors import ServerUnreachable as ServerUnreachable
 from anycowork.domain.messages import Json
+from anycowork.domain.principals import EDITOR_HEADER, editor_id
 
 REQUEST_SECONDS = 30.0
 SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is silent for so long is dead
 RECONNECTS = 3
 
 
-class ServerRefused(AnyCoworkError):
-    """The server answered a request with an error. `specific` is its code, `status` the HTTP status."""
-
-    code = "house_answered"
-
-    def __init__(self, status: int, specific: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.specific = specific
-
-
-class ServerUnreachable(AnyCoworkError):
-    code = "house_gone"
-
-
 class ServerClient:
     """Raises: ServerRefused, ServerUnreachable; from every call."""
 
-    def __init__(self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS) -> None:
+    def __init__(
+        self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS, editor: str | None = None
+    ) -> None:
+        """`editor` is the name of the editor that the requests come from; None for a person."""
         self.url = url.rstrip("/")
         self._request_seconds = request_seconds
         self._headers = {"Authorization": f"Bearer {token.get_secret_value()}"}
+        if editor is not None:
+            self._headers[EDITOR_HEADER] = editor_id(editor)
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)

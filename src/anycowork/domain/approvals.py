@@ -14,6 +14,7 @@ class Decision(StrEnum):
     ALLOW_SESSION = "allow_session"
     ALLOW_ALWAYS = "allow_always"
     DENY = "deny"
+    DENY_ALWAYS = "deny_always"
 
 
 class AskWhen(StrEnum):
@@ -73,6 +74,16 @@ class Approval:
         )
         return Disclosure(items, visible(UntrustedText(self.diff)) if self.diff is not None else None)
 
+    @property
+    def proposed_deny_rule(self) -> Json | None:
+        """The rule that `deny_always` makes: the tool on exactly this file, or exactly these words. None where no rule can name the call."""
+        if self.proposed_rule is None:
+            return None
+        is_one_file = self.parameters.get("path") is not None and self.parameters.get("to") is None
+        exact = is_one_file and self.resource.startswith("/") and not any(sign in self.resource for sign in "*?[\\")
+        resource = self.resource if exact else self.proposed_rule.get("resource")
+        return {**self.proposed_rule, "resource": resource, "effect": "deny"}
+
     def to_json(self) -> Json:
         disclosure = self.disclosure
         return {
@@ -86,6 +97,7 @@ class Approval:
             "reasons": list(self.reasons),
             "outside_plan": self.outside_plan,
             "proposed_rule": self.proposed_rule,
+            "proposed_deny_rule": self.proposed_deny_rule,
             "diff": disclosure.content,
             "network": list(self.network),
             "held": self.held,

@@ -53,4 +53,21 @@ class Principal:
             )
 
 
+EDITOR_HEADER = "X-AnyCowork-Editor"
+"""Sent with the owner's token by `anycowork acp`: the request then comes from this editor, with an editor's scopes."""
+_EDITOR_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789._-")
+_LONGEST_EDITOR_NAME = 64
+
+
+def acp_client(name: str) -> Principal:
+    """The editor of this name. It can do less than the person whose token it has: it decides and answers, but manages nothing."""
+    return Principal(id=editor_id(name), kind=PrincipalKind.ACP_CLIENT, name=f"The editor '{editor_id(name)}'")
+
+
+def editor_id(name: str) -> str:
+    """The name as records write it: lower case, other signs than letters, digits, dot, dash and underscore as dashes."""
+    signs = [sign if sign in _EDITOR_SIGNS else "-" for sign in name.strip().lower()[:_LONGEST_EDITOR_NAME]]
+    return "".join(signs).strip("-") or "editor"
+
+
 HOUSE = Principal(id="house", kind=PrincipalKind.WORKER, name="AnyCowork itself")

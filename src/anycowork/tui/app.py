@@ -5,13 +5,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from anycowork.client.chat_client import open_chat_client
 from anycowork.client.connect import ServerAddress, with_server
 from anycowork.client.console import stderr, stdout
 from anycowork.client.http import ServerClient
 from anycowork.config.loading import load_settings
 from anycowork.config.settings import Settings
 from anycowork.domain.errors import AnyCoworkError, Invalid
-from anycowork.tui.chat_client import open_chat_client
 from anycowork.tui.screen import ChatScreen
 
 

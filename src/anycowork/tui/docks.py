@@ -18,11 +18,11 @@ from textual.message import Message
 from textual.widgets import Label, OptionList
 from textual.widgets.option_list import Option
 
+from anycowork.client.chat_client import objects
 from anycowork.client.console import strip_controls
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
 from anycowork.tui.cards import approval_text
-from anycowork.tui.chat_client import objects
 from anycowork.tui.read_through import ReadThrough, disclosed_lines
 
 GUARD_SECONDS = 0.4

@@ -11,11 +11,11 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Footer, Static
 
+from anycowork.client.chat_client import ChatClient
 from anycowork.client.console import strip_controls
 from anycowork.client.http import ServerRefused, ServerUnreachable
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
-from anycowork.tui.chat_client import ChatClient
 from anycowork.tui.chat_state import ChatStatus, disclosed_plan, noun
 from anycowork.tui.composer import Composer
 from anycowork.tui.dialogs import MenuChoice, MenuScreen, TextInputScreen, autonomy_choices
@@ -387,7 +387,7 @@ class ChatScreen(App[None]):
     def _conversation(self) -> MessageScroll:
         return self.query_one(MessageScroll)
 
-    async def _try(self, action: Awaitable[None]) -> bool:
+    async def _try(self, action: Awaitable[object]) -> bool:
         """Tells whether it succeeded; if not, shows the person why."""
         try:
             await action

@@ -325,3 +325,43 @@ async def test_a_contained_command_that_rules_cover_runs_unasked_and_one_more_pa
         assert [r["status"] for r in await chat.results()] == ["ok"]
         assert [a["resource"] for a in await chat.approvals()] == ["command:echo hello; rm -f a.txt"]
         assert (guest.workspace / "a.txt").exists()
+
+
+@proves("APR-1", "APR-2")
+async def test_deny_always_makes_the_deny_rule_that_was_shown(tmp_path: Path) -> None:
+    replies = [create("src/a"), "No.", create("src/a"), "No again.", create("src/b"), "Waiting."]
+    async with live_server(tmp_path, replies=replies) as guest:
+        chat = await guest.chat()
+        await chat.send("create it")
+        (approval,) = await chat.approvals()
+        shown = approval["proposed_deny_rule"]
+        assert (shown["effect"], shown["tool"], shown["resource"]) == ("deny", "create_file", "/src/a")
+        made = (await decide(guest, chat, "deny_always"))["approvals"][0]["rule"]
+        assert (made["effect"], made["resource"], made["scope"]) == ("deny", "/src/a", "workspace")
+        assert (await chat.rest())["state"] == "idle"
+        assert (await chat.results())[0]["status"] == "denied"
+        assert (await chat.send("again"))["state"] == "idle", "the rule decides, nobody is asked"
+        assert (await chat.results())[1]["status"] in ("denied", "refused") and not (guest.workspace / "src/a").exists()
+        assert (await chat.send("another file"))["state"] == "awaiting_approval", "it names that one file only"
+
+
+async def test_deny_always_refuses_a_rule_that_allows_or_misses_the_call(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[create("src/a"), "No."]) as guest:
+        chat = await guest.chat()
+        await chat.send("create it")
+        for rule in ({"resource": "/src/*", "effect": "allow"}, {"resource": "/docs/*"}):
+            await decide(guest, chat, "deny_always", expect=422, rule=rule)
+        await decide(guest, chat, "deny", expect=422, rule={"resource": "/src/*"})
+        assert await rules_of(guest) == [] and len(await chat.approvals()) == 1
+        await decide(guest, chat, "deny_always", rule={"resource": "/src/**"})
+        assert [(rule["effect"], rule["resource"]) for rule in await rules_of(guest)] == [("deny", "/src/**")]
+
+
+async def test_deny_always_is_refused_where_no_rule_can_name_the_call(tmp_path: Path) -> None:
+    async with live_server(tmp_path, replies=[call("execute_command", command="eval ls"), "Done."]) as guest:
+        chat = await guest.chat()
+        await chat.send("run it")
+        (approval,) = await chat.approvals()
+        assert approval["proposed_deny_rule"] is None
+        refused = await decide(guest, chat, "deny_always", expect=422)
+        assert "use 'deny'" in refused["error"]["message"] and len(await chat.approvals()) == 1

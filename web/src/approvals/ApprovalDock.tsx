@@ -38,7 +38,7 @@ export function ApprovalDock({ approvals, onDecide, onMore = NO_MORE }: Props) {
     if (busy || which.length === 0) return;
     setBusy(true);
     setDenying(null);
-    await onDecide(which.map(({ id, disclosure }) => ({ id, decision, ...(note ? { note } : {}), ...(decision !== "deny" && disclosure ? { disclosure: disclosure.hash } : {}) })));
+    await onDecide(which.map(({ id, disclosure }) => ({ id, decision, ...(note ? { note } : {}), ...(!decision.startsWith("deny") && disclosure ? { disclosure: disclosure.hash } : {}) })));
     setBusy(false);
   };
   // What was not shown in full is not allowed: the first press shows all of them, the next allows them.

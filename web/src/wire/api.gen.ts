@@ -2667,6 +2667,13 @@ export interface components {
             proposed_rule: {
                 [key: string]: components["schemas"]["JsonValue"];
             } | null;
+            /**
+             * Proposed Deny Rule
+             * @description The rule that `deny_always` makes; none if there is none.
+             */
+            proposed_deny_rule?: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
             /** Diff */
             diff: string | null;
             /**
@@ -2882,7 +2889,7 @@ export interface components {
          * Decision
          * @enum {string}
          */
-        Decision: "allow_once" | "allow_session" | "allow_always" | "deny";
+        Decision: "allow_once" | "allow_session" | "allow_always" | "deny" | "deny_always";
         /** DecisionRequest */
         DecisionRequest: {
             /** Id */

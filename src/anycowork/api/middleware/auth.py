@@ -20,7 +20,7 @@ from anycowork.api.middleware.allowed_hosts import AllowedHosts
 from anycowork.api.middleware.auth_throttle import AuthThrottle
 from anycowork.chats.services import ClientKeysPort, Sessions
 from anycowork.domain.errors import NotAllowed, Unauthenticated
-from anycowork.domain.principals import Principal, PrincipalKind, Scope
+from anycowork.domain.principals import EDITOR_HEADER, Principal, PrincipalKind, Scope, acp_client
 
 OWNER = Principal(id="owner", kind=PrincipalKind.PERSON, name="The owner of this server")
 CLIENT_KEY_PREFIX = "sk-ac-"
@@ -32,6 +32,7 @@ ONE_MODEL = "/v1/models/"
 SESSION = "/session"
 _COOKIE_SECONDS = 180 * 24 * 3600
 PAGE_KEY_HEADER = b"x-anycowork-page-key"
+_EDITOR_HEADER = EDITOR_HEADER.lower().encode()
 
 
 def new_client_key() -> str:
@@ -105,7 +106,8 @@ class AuthMiddleware:
     async def _identify(self, scope: Asked, cookie: str | None) -> Principal:
         bearer = _bearer(scope)
         if bearer is not None:
-            principal = await self._credentials.holder(bearer)
+            holder = await self._credentials.holder(bearer)
+            principal = _narrowed(scope, holder)
         else:
             principal = self._by_session(scope, cookie)
         if principal is None:
@@ -149,6 +151,12 @@ def _brings_a_code(scope: Asked) -> bool:
 def _is_asset(scope: Asked) -> bool:
     """The same public bytes for everyone: no cookie counts, and the frame that draws diagrams, which has no origin, reads its script."""
     return bool(scope["path"].startswith(_ASSETS) and scope["method"] in ("GET", "HEAD"))
+
+
+def _narrowed(scope: Asked, principal: Principal | None) -> Principal | None:
+    """The owner, or the editor that the owner's request names. The header only ever takes scopes away."""
+    editor = header(scope, _EDITOR_HEADER)
+    return acp_client(editor) if principal is OWNER and editor is not None else principal
 
 
 def _keep_to_passthrough(principal: Principal, path: str) -> None:

@@ -36,6 +36,9 @@ class ApprovalShape(Schema):
     reasons: list[str]
     outside_plan: bool
     proposed_rule: Json | None
+    proposed_deny_rule: Json | None = Field(
+        None, description="The rule that `deny_always` makes; none if there is none."
+    )
     diff: str | None
     network: list[str] = Field(description="Where the call may go over the network, host:port each; empty for nowhere.")
     held: bool = Field(

@@ -2,19 +2,23 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from pydantic import JsonValue
 
-from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
+if TYPE_CHECKING:
+    from anycowork.client.http import ServerClient
+
 MOST_SHOWN = 100  # messages of an existing chat
+MOST_IN_PAGE = 500
 
 
 class ChatClient:
-    def __init__(self, client: ServerClient, chat: Json) -> None:
+    def __init__(self, client: "ServerClient", chat: Json) -> None:
         self._client = client
         self.chat = chat
         self.chat_id = str(chat["id"])
@@ -43,8 +47,19 @@ class ChatClient:
         audit = await self._client.get(f"/context/{self.chat_id}/audit")
         return {str(plan.get("message_id")) for plan in objects(audit, "plans")}
 
-    async def send(self, words: str) -> None:
-        await self._post("messages", {"content": words})
+    async def history(self) -> tuple[list[Json], int]:
+        """Every message from the first, and the number after which events follow them."""
+        page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_IN_PAGE}")
+        found, last = objects(page, "messages"), page.get("last_seq")
+        while isinstance(before := page.get("next"), str):
+            page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_IN_PAGE}&before={before}")
+            found = [*objects(page, "messages"), *found]
+        return found, last if isinstance(last, int) else 0
+
+    async def send(self, words: str, *, images: Sequence[Json] = ()) -> Json:
+        """The ids of the message and of its turn."""
+        more: Json = {"images": [*images]} if images else {}
+        return await self._post("messages", {"content": words, **more})
 
     async def stop(self) -> None:
         await self._post("stop", {})
@@ -63,10 +78,17 @@ class ChatClient:
         """Returns what allowing it grants; reads further pages if not everything was included."""
         known = approval.get("disclosure")
         disclosure: Json = known if isinstance(known, dict) else {}
+        return await self._whole(disclosure, f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure")
+
+    async def plan_disclosure(self, message_id: str) -> Json:
+        """All that approving the plan grants."""
+        path = f"/context/{self.chat_id}/plans/{message_id}/disclosure"
+        return await self._whole(await self._client.get(path), path)
+
+    async def _whole(self, disclosure: Json, path: str) -> Json:
         items, total = objects(disclosure, "items"), disclosure.get("total")
         while isinstance(total, int) and len(items) < total:
-            path = f"/context/{self.chat_id}/approvals/{approval['id']}/disclosure?after={len(items)}"
-            page = objects(await self._client.get(path), "items")
+            page = objects(await self._client.get(f"{path}?after={len(items)}"), "items")
             if not page:
                 break
             items += page
@@ -77,7 +99,7 @@ class ChatClient:
     ) -> None:
         """`shown` maps approval ids to the hashes of what the person was shown."""
         more: Json = {"note": note} if note else {}
-        hashes = shown if shown and decision != "deny" else {}
+        hashes = shown if shown and not decision.startswith("deny") else {}
         decisions: list[JsonValue] = [
             {"id": one, "decision": decision, **more, **({"disclosure": hashes[one]} if one in hashes else {})}
             for one in approvals
@@ -88,10 +110,11 @@ class ChatClient:
         answer: Json = {"value": value} if value is not None else {"custom": custom}
         await self._post(f"questions/{message_id}/answer", answer)
 
-    async def approve(self, message_id: str, steps: JsonValue = None, *, shown: JsonValue = None) -> None:
+    async def approve(self, message_id: str, steps: JsonValue = None, *, shown: JsonValue = None) -> Json:
+        """The id of the turn that carries it out."""
         wanted: Json = {"steps": steps, "disclosure": shown}
         body: Json = {name: value for name, value in wanted.items() if value is not None}
-        await self._post(f"plans/{message_id}/approve", body)
+        return await self._post(f"plans/{message_id}/approve", body)
 
     async def switch(self, role: str, *, confirm: bool) -> None:
         await self._post("mode", {"mode": role, "confirm": confirm})
@@ -116,12 +139,12 @@ class ChatClient:
     async def restore(self, snapshot_id: str, *, dry_run: bool) -> Json:
         return await self._client.post(f"/context/{self.chat_id}/snapshots/{snapshot_id}/restore", {"dry_run": dry_run})
 
-    async def _post(self, path: str, body: Json) -> None:
-        await self._client.post(f"/context/{self.chat_id}/{path}", body)
+    async def _post(self, path: str, body: Json) -> Json:
+        return await self._client.post(f"/context/{self.chat_id}/{path}", body)
 
 
 async def open_chat_client(
-    client: ServerClient, *, workspace: Path, role: str | None, model: str | None, chat_id: str | None, newest: bool
+    client: "ServerClient", *, workspace: Path, role: str | None, model: str | None, chat_id: str | None, newest: bool
 ) -> ChatClient:
     """Opens a new chat, the one of this id, or the newest of the workspace. Raises: Invalid if there is none."""
     await client.post("/workspaces", {"root": str(workspace)})

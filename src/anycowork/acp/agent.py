@@ -1,0 +1,224 @@
+"""The protocol's methods, as editors call them. Each finds its session and hands on; errors become JSON-RPC errors."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any  # Any: what editors may send beside the parameters
+
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.meta import PROTOCOL_VERSION
+from acp.schema import (
+    AgentCapabilities,
+    AuthenticateResponse,
+    AvailableCommandsUpdate,
+    ClientCapabilities,
+    CloseSessionResponse,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+)
+
+from anycowork import __version__
+from anycowork.acp.prompt_content import ContentBlock
+from anycowork.acp.server_link import ServerLink
+from anycowork.acp.session import EditorSession
+from anycowork.acp.session_info import MODEL, available_commands, mode_state, model_options, session_infos
+from anycowork.acp.transport import StdioTransport
+from anycowork.client.chat_client import ChatClient
+from anycowork.client.errors import ServerRefused, ServerUnreachable
+from anycowork.domain.errors import AnyCoworkError
+from anycowork.domain.messages import Json
+
+if TYPE_CHECKING:
+    from anycowork.client.http import ServerClient
+
+INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR, NOT_FOUND = -32600, -32602, -32603, -32002
+_CODES = {
+    400: INVALID_PARAMS,
+    404: NOT_FOUND,
+    413: INVALID_PARAMS,
+    422: INVALID_PARAMS,
+    409: INVALID_REQUEST,
+    403: INVALID_REQUEST,
+}
+
+
+class EditorAgent:
+    """Serves one editor. Its sessions are chats of the server, and share nothing but the connection."""
+
+    def __init__(self, link: ServerLink, transport: StdioTransport) -> None:
+        self._link, self._transport = link, transport
+        self._sessions: dict[str, EditorSession] = {}
+        self._editor_name = "editor"
+        self._editor: Client
+
+    def on_connect(self, conn: Client) -> None:
+        self._editor = conn
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **kwargs: Any,
+    ) -> InitializeResponse:
+        if client_info is not None:
+            self._editor_name = client_info.name
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_info=Implementation(name="anycowork", title="AnyCowork", version=__version__),
+            auth_methods=[],
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(), resume=SessionResumeCapabilities(), close=SessionCloseCapabilities()
+                ),
+            ),
+        )
+
+    async def authenticate(self, method_id: str, **kwargs: Any) -> AuthenticateResponse | None:
+        raise RequestError(
+            INVALID_PARAMS, "There is nothing to authenticate with: the server's token is read from the data folder."
+        )
+
+    async def new_session(self, cwd: str, **kwargs: Any) -> NewSessionResponse:
+        """Raises: RequestError (-32602) if the folder is not under a registered root."""
+        if not cwd.startswith("/"):
+            raise RequestError(INVALID_PARAMS, f"'cwd' must be an absolute path, not '{cwd[:200]}'.")
+        async with self._server() as client:
+            try:
+                chat = await client.post("/context", {"workspace": cwd})
+            except ServerRefused as refused:
+                if refused.specific == "bad_workspace":
+                    raise RequestError(INVALID_PARAMS, f"{refused.message} {_REGISTER}") from None
+                raise
+            session = self._keep(EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat)))
+            self._transport.after_response(lambda: self._announce(client, session))
+            return NewSessionResponse(
+                session_id=session.chat.chat_id,
+                modes=await mode_state(client, session.updates.role),
+                config_options=await model_options(client, chat),
+            )
+
+    async def load_session(self, cwd: str, session_id: str, **kwargs: Any) -> LoadSessionResponse | None:
+        """Sends the whole history before it answers."""
+        async with self._server() as client:
+            session = await self._open(client, session_id)
+            messages, _ = await session.chat.history()
+            for message in messages:
+                for update in session.updates.from_message(message):
+                    await self._editor.session_update(session_id, update)
+            self._transport.after_response(lambda: self._announce(client, session))
+            return LoadSessionResponse(
+                modes=await mode_state(client, session.updates.role),
+                config_options=await model_options(client, session.chat.chat),
+            )
+
+    async def resume_session(self, session_id: str, cwd: str, **kwargs: Any) -> ResumeSessionResponse:
+        """Without the history."""
+        async with self._server() as client:
+            session = await self._open(client, session_id)
+            self._transport.after_response(lambda: self._announce(client, session))
+            return ResumeSessionResponse(
+                modes=await mode_state(client, session.updates.role),
+                config_options=await model_options(client, session.chat.chat),
+            )
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **kwargs: Any
+    ) -> ListSessionsResponse:
+        async with self._server() as client:
+            return await session_infos(client, cwd, cursor)
+
+    async def close_session(self, session_id: str, **kwargs: Any) -> CloseSessionResponse | None:
+        """The chat is kept; its running prompt is cancelled."""
+        session = self._require(session_id)
+        async with self._server():
+            await session.cancel()
+        del self._sessions[session_id]
+        return CloseSessionResponse()
+
+    async def prompt(self, session_id: str, prompt: Sequence[ContentBlock], **kwargs: Any) -> PromptResponse:
+        session = self._require(session_id)
+        async with self._server():
+            return await session.prompt(prompt)
+
+    async def cancel(self, session_id: str, **kwargs: Any) -> None:
+        if session_id in self._sessions:
+            await self._sessions[session_id].cancel()
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **kwargs: Any) -> SetSessionModeResponse | None:
+        session = self._require(session_id)
+        async with self._server():
+            await session.switch(mode_id)
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **kwargs: Any
+    ) -> SetSessionConfigOptionResponse | None:
+        self._require(session_id)
+        if config_id != MODEL or not isinstance(value, str):
+            raise RequestError(
+                INVALID_PARAMS, f"There is no option '{config_id[:100]}' with such a value. Valid: '{MODEL}'."
+            )
+        async with self._server() as client:
+            chat = await client.patch(f"/context/{session_id}", {"model": value})
+            return SetSessionConfigOptionResponse(config_options=await model_options(client, chat) or [])
+
+    # --- sessions
+
+    async def _open(self, client: "ServerClient", session_id: str) -> EditorSession:
+        chat = await client.get(f"/context/{session_id}")
+        return self._keep(EditorSession(ChatClient(client, chat), self._editor, seen=_last_seq(chat)))
+
+    def _keep(self, session: EditorSession) -> EditorSession:
+        self._sessions[session.chat.chat_id] = session
+        return session
+
+    def _require(self, session_id: str) -> EditorSession:
+        if session_id not in self._sessions:
+            raise RequestError(
+                NOT_FOUND, f"There is no open session '{session_id[:100]}'. Load it, or start a new one."
+            )
+        return self._sessions[session_id]
+
+    async def _announce(self, client: "ServerClient", session: EditorSession) -> None:
+        """The commands of a session, once the editor knows its id."""
+        commands = await available_commands(client, session.chat.chat_id)
+        update = AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
+        await self._editor.session_update(session.chat.chat_id, update)
+
+    @asynccontextmanager
+    async def _server(self) -> AsyncIterator["ServerClient"]:
+        """The server's client; what goes wrong with it becomes an error of the protocol."""
+        try:
+            yield await self._link.client(self._editor_name)
+        except ServerRefused as refused:
+            code = _CODES.get(refused.status, INTERNAL_ERROR)
+            raise RequestError(code, refused.message, {"code": refused.specific}) from None
+        except ServerUnreachable as gone:
+            self._link.drop()
+            self._sessions.clear()
+            raise RequestError(INTERNAL_ERROR, f"{gone.message} Load the session again.") from None
+        except AnyCoworkError as error:
+            raise RequestError(INTERNAL_ERROR, error.message, {"code": error.code}) from None
+
+
+_REGISTER = "In the editor's configuration, add `--workspace FOLDER` to the arguments of `anycowork acp`."
+
+
+def _last_seq(chat: Json) -> int:
+    number = chat.get("last_seq")
+    return number if isinstance(number, int) else 0

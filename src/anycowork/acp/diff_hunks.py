@@ -1,0 +1,78 @@
+"""A unified diff as pairs of old and new text, one for each hunk: the form that editors draw. Pure."""
+
+from anycowork.domain.values import value
+
+_NOTHING = "/dev/null"
+
+
+@value
+class DiffHunk:
+    """`old` is None in a file that is new. `line` is where the hunk begins in the new file."""
+
+    path: str
+    old: str | None
+    new: str
+    line: int
+
+
+def diff_hunks(diff: str) -> list[DiffHunk] | None:
+    """The hunks of all files; None if a line of it is no part of a unified diff, so that nothing is left out."""
+    hunks: list[DiffHunk] = []
+    before = after = ""
+    old: list[str] = []
+    new: list[str] = []
+    line, left, last = 0, (0, 0), " "
+
+    def close() -> None:
+        if old or new:
+            path = after if after != _NOTHING else before
+            is_new = before == _NOTHING
+            hunks.append(DiffHunk(path, None if is_new else "".join(old), "".join(new), line))
+        old.clear()
+        new.clear()
+
+    for text in diff.splitlines(keepends=True):
+        sign, rest = text[:1], text[1:]
+        if left != (0, 0) and sign in (" ", "-", "+"):
+            if sign != "+":
+                old.append(rest)
+            if sign != "-":
+                new.append(rest)
+            left = (left[0] - (sign != "+"), left[1] - (sign != "-"))
+            last = sign
+        elif sign == "\\":
+            _without_line_feed(*([] if last == "+" else [old]), *([] if last == "-" else [new]))
+        elif text.startswith("--- "):
+            close()
+            before = _path(rest[3:])
+        elif text.startswith("+++ "):
+            after = _path(rest[3:])
+        elif text.startswith("@@ ") and (counts := _counts(text)) is not None:
+            close()
+            line, left = counts[2], (counts[0], counts[1])
+        else:
+            return None
+    close()
+    return hunks if left == (0, 0) else None
+
+
+def _without_line_feed(*sides: list[str]) -> None:
+    for lines in sides:
+        lines[-1:] = [text.removesuffix("\n") for text in lines[-1:]]
+
+
+def _path(text: str) -> str:
+    """Without the line feed, a time after a tab, and the prefix `a/` or `b/`."""
+    name = text.rstrip("\n").partition("\t")[0]
+    return name if name == _NOTHING else name.removeprefix("a/") if name.startswith("a/") else name.removeprefix("b/")
+
+
+def _counts(header: str) -> tuple[int, int, int] | None:
+    """How many old and new lines follow, and the first new line, of `@@ -1,2 +3,4 @@`."""
+    words = header.split(" ")
+    if len(words) < 4 or not words[1].startswith("-") or not words[2].startswith("+"):
+        return None
+    old, new = words[1][1:].split(","), words[2][1:].split(",")
+    if not all(part.isdecimal() for part in (*old, *new)) or max(len(old), len(new)) > 2:
+        return None
+    return int(old[1]) if len(old) == 2 else 1, int(new[1]) if len(new) == 2 else 1, int(new[0])

@@ -1,0 +1,282 @@
+"""One session of an editor: one chat. A prompt sends a message and follows its turn to the end, over approvals, questions and plans."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextlib import aclosing
+
+from acp.exceptions import RequestError
+from acp.interfaces import Client
+from acp.schema import PromptResponse, StopReason
+
+from anycowork.acp.dialogs import Dialogs, NoAnswer
+from anycowork.acp.permission_requests import (
+    APPROVE,
+    OWN_WORDS,
+    STOP,
+    approval_request,
+    chosen_value,
+    plan_request,
+    question_request,
+)
+from anycowork.acp.prompt_content import ContentBlock, PromptMessageContent, read_prompt
+from anycowork.acp.updates import UpdateBuilder
+from anycowork.client.chat_client import ChatClient, objects
+from anycowork.client.connect import first_error
+from anycowork.client.errors import ServerRefused, ServerUnreachable
+from anycowork.domain.messages import Json
+
+_STOP_REASONS: dict[str, StopReason] = {
+    "answered": "end_turn",
+    "terminated": "end_turn",
+    "asked": "end_turn",
+    "planned": "end_turn",
+    "limit": "max_turn_requests",
+    "stopped": "cancelled",
+}
+_BUSY = -32600
+
+
+class EditorSession:
+    """`seen` is the number of the last event that the editor was sent."""
+
+    def __init__(self, chat: ChatClient, editor: Client, *, seen: int) -> None:
+        config = chat.chat.get("config")
+        self.chat = chat
+        self.workspace = str(chat.chat.get("workspace"))
+        self.updates = UpdateBuilder(self.workspace, str(config.get("agent_role") if isinstance(config, dict) else ""))
+        self._editor = editor
+        self._seen = seen
+        self._leave: asyncio.Future[StopReason] | None = None
+        self._cancelled = False
+        self._fault: str | None = None
+        self._plan: Json | None = None
+
+    async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
+        """Raises: RequestError if a prompt is running already; ServerRefused, ServerUnreachable."""
+        if self._leave is not None:
+            raise RequestError(_BUSY, "A prompt is running in this session. Wait for it, or cancel it.")
+        content = read_prompt(blocks, self.workspace)
+        self._leave, self._cancelled, self._fault, self._plan = (
+            asyncio.get_running_loop().create_future(),
+            False,
+            None,
+            None,
+        )
+        before = self.updates.usage
+        try:
+            reason = await self._prompt(content)
+        finally:
+            self._leave = None
+        if self._fault is not None:
+            raise RequestError(-32603, self._fault)
+        spent = self.updates.usage
+        self.updates.usage = before.model_copy(update={"total_tokens": 0, "input_tokens": 0, "output_tokens": 0})
+        return PromptResponse(stop_reason=reason, usage=spent)
+
+    async def cancel(self) -> None:
+        """Stops the turn of the running prompt. Without one there is nothing to cancel."""
+        if self._leave is None:
+            return
+        self._cancelled = True
+        await self._stop()
+        if self._plan is not None:  # its turn is over already; only the dialog is open
+            self._leave_with("cancelled")
+
+    async def switch(self, role: str) -> None:
+        await self.chat.switch(role, confirm=False)
+        self.updates.role = role
+
+    # --- one prompt
+
+    async def _prompt(self, content: PromptMessageContent) -> StopReason:
+        state = str((await self.chat.again()).get("state"))
+        if state == "running":
+            raise RequestError(
+                _BUSY, "A turn is running in this chat, started elsewhere. Wait for it, or stop it there."
+            )
+        if state == "awaiting_answer":
+            return await self._answer_first(content.text)
+        if state == "awaiting_approval":
+            reason = await self._follow(await self._parked_turn(), approvals=await self.chat.approvals())
+            if reason != "end_turn" or self._fault is not None:
+                return reason
+        sent = await self.chat.send(content.text, images=content.images)
+        self.updates.own.add(str(sent.get("message_id")))
+        return await self._follow(str(sent.get("turn_id")))
+
+    async def _answer_first(self, text: str) -> StopReason:
+        """A question is open: the prompt is its answer, or else the dialog asks once more."""
+        turn_id = await self._parked_turn()
+        messages, _ = await self.chat.messages()
+        asked = [one for one in messages if one.get("message_type") == "question"][-1:]
+        payload = asked[0].get("payload") if asked else None
+        question: Json = {**payload, "message_id": asked[0].get("id")} if isinstance(payload, dict) else {}
+        wanted = text.strip().casefold()
+        for option in objects(question, "options"):
+            if wanted in (str(option.get("label")).casefold(), str(option.get("value")).casefold()):
+                await self.chat.answer(str(question["message_id"]), value=str(option.get("value")))
+                return await self._follow(turn_id)
+        if question.get("allow_custom"):
+            await self.chat.answer(str(question["message_id"]), custom=text)
+            return await self._follow(turn_id)
+        return await self._follow(turn_id, question=question)
+
+    async def _parked_turn(self) -> str:
+        messages, _ = await self.chat.messages()
+        return str(next((one["turn_id"] for one in reversed(messages) if one.get("turn_id")), ""))
+
+    async def _follow(
+        self, turn_id: str, *, approvals: Sequence[Json] = (), question: Json | None = None
+    ) -> StopReason:
+        """To the end of this turn, and of the turns that approved plans start after it."""
+        assert self._leave is not None
+        await self._stop_if_cancelled()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                dialogs = Dialogs(self._editor, self.chat.chat_id, tasks)
+                for approval in approvals:
+                    dialogs.open(str(approval.get("id")), self._decide(dialogs, approval))
+                if question is not None:
+                    dialogs.open(str(question.get("message_id")), self._answer(dialogs, question))
+                following = tasks.create_task(self._follow_events(turn_id, dialogs))
+                await asyncio.wait({following, self._leave}, return_when=asyncio.FIRST_COMPLETED)
+                dialogs.close_all()
+                if self._leave.done():
+                    following.cancel()
+                    return self._leave.result()
+                return following.result()
+        except BaseExceptionGroup as group:
+            raise first_error(group) from None
+
+    async def _follow_events(self, turn_id: str, dialogs: Dialogs) -> StopReason:
+        async with aclosing(self.chat.events(self._seen)) as events:
+            async for event in events:
+                number = event.get("seq")
+                self._seen = number if isinstance(number, int) else self._seen
+                for update in self.updates.from_event(event):
+                    await self._editor.session_update(self.chat.chat_id, update)
+                if event.get("turn_id") == turn_id:
+                    self._attend(event, dialogs)
+                if event.get("type") == "turn-ended" and event.get("turn_id") == turn_id:
+                    following = await self._after_turn(event, dialogs)
+                    if following is None:
+                        return self._ending(event)
+                    turn_id = following
+        raise ServerUnreachable("The event stream ended before the turn did. The chat is kept.")
+
+    def _attend(self, event: Json, dialogs: Dialogs) -> None:
+        """Opens a dialog for what waits, and closes it when it was decided elsewhere."""
+        approval, question, plan = (_noun(event, name) for name in ("approval", "question", "plan"))
+        match event.get("type"):
+            case "permission-request":
+                dialogs.open(str(approval.get("id")), self._decide(dialogs, approval))
+            case "permission-decided":
+                dialogs.close(str(approval.get("id")))
+            case "question":
+                dialogs.open(str(question.get("message_id")), self._answer(dialogs, question))
+            case "question-answered":
+                dialogs.close(str(question.get("message_id")))
+            case "plan-update":
+                self._plan = plan if plan.get("state") == "open" else None
+            case "turn-ended":
+                dialogs.close_all()
+
+    async def _after_turn(self, event: Json, dialogs: Dialogs) -> str | None:
+        """The id of the turn that carries out the plan, if a person approved it just now."""
+        if event.get("reason") != "planned" or self._plan is None or self._cancelled:
+            self._plan = None
+            return None
+        plan, message_id = self._plan, str(self._plan.get("message_id"))
+        disclosure = await self.chat.plan_disclosure(message_id)
+        try:
+            chosen = await dialogs.ask(plan_request(plan, disclosure))
+        except NoAnswer as fault:
+            self._plan = None
+            self._no_answer(fault)
+            return None
+        self._plan = None
+        if chosen != APPROVE:
+            return None
+        started = await self.chat.approve(message_id, shown=disclosure.get("hash"))
+        await self._stop_if_cancelled()
+        return str(started.get("turn_id"))
+
+    # --- what a person is asked
+
+    async def _decide(self, dialogs: Dialogs, approval: Json) -> None:
+        approval_id = str(approval.get("id"))
+        disclosure = await self.chat.whole_disclosure(approval)
+        try:
+            decision = await dialogs.ask(approval_request(approval, disclosure, self.workspace))
+        except NoAnswer as fault:
+            await self._stop_unanswered(fault)
+            return
+        await self._once(self.chat.decide([approval_id], decision, None, {approval_id: str(disclosure.get("hash"))}))
+
+    async def _answer(self, dialogs: Dialogs, question: Json) -> None:
+        request = question_request(question)
+        if request is None:
+            self._leave_with("end_turn")
+            return
+        try:
+            chosen = await dialogs.ask(request)
+        except NoAnswer as fault:
+            await self._stop_unanswered(fault)
+            return
+        if chosen == OWN_WORDS:
+            self._leave_with("end_turn")
+        elif chosen == STOP:
+            await self._stop()
+        elif (picked := chosen_value(question, chosen)) is not None:
+            await self._once(self.chat.answer(str(question.get("message_id")), value=picked))
+
+    async def _once(self, sending: Awaitable[object]) -> None:
+        """Sends a decision. One that was made elsewhere in the meantime stands."""
+        try:
+            await sending
+        except ServerRefused as refused:
+            if refused.status != 409:
+                await self._stop_unanswered(NoAnswer(f"the server refused it: {refused.message}"))
+
+    async def _stop_unanswered(self, fault: NoAnswer) -> None:
+        """No answer is no yes: the turn is stopped, and what waits is withdrawn."""
+        self._no_answer(fault)
+        if not fault.editor_is_gone:
+            await self._stop()
+
+    def _no_answer(self, fault: NoAnswer) -> None:
+        if fault.is_cancelled:
+            self._cancelled = True
+        else:
+            self._fault = (
+                f"Nobody answered the permission dialog ({fault}). Nothing was allowed, and the turn was stopped."
+            )
+
+    async def _stop_if_cancelled(self) -> None:
+        """The editor may cancel while a turn is being started."""
+        if self._cancelled:
+            await self._stop()
+
+    async def _stop(self) -> None:
+        try:
+            await self.chat.stop()
+        except (ServerRefused, ServerUnreachable):
+            self._leave_with("cancelled")
+
+    def _leave_with(self, reason: StopReason) -> None:
+        if self._leave is not None and not self._leave.done():
+            self._leave.set_result(reason)
+
+    def _ending(self, event: Json) -> StopReason:
+        reason = str(event.get("reason"))
+        if self._cancelled:
+            return "cancelled"
+        if reason not in _STOP_REASONS:
+            error = _noun(_noun(event, "turn"), "error")
+            self._fault = self._fault or str(error.get("message") or f"The turn ended: {reason}.")
+        return _STOP_REASONS.get(reason, "end_turn")
+
+
+def _noun(of: Json, name: str) -> Json:
+    found = of.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,203 @@
+"""A chat's events and stored messages as the session updates that an editor draws. No I/O; remembers what was sent already."""
+
+from collections.abc import Sequence
+
+from acp.helpers import text_block, update_agent_message_text, update_agent_thought_text, update_user_message_text
+from acp.schema import (
+    AgentMessageChunk,
+    AgentPlanUpdate,
+    AgentThoughtChunk,
+    ContentToolCallContent,
+    CurrentModeUpdate,
+    PlanEntry,
+    PlanEntryStatus,
+    ToolCallProgress,
+    ToolCallStart,
+    ToolCallStatus,
+    Usage,
+    UserMessageChunk,
+)
+
+from anycowork.acp.markdown import fenced, shown_text
+from anycowork.acp.tool_calls import call_kind, call_locations, call_title, diff_content
+from anycowork.client.chat_client import objects
+from anycowork.domain.messages import Json
+
+SessionUpdate = (
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ToolCallStart
+    | ToolCallProgress
+    | AgentPlanUpdate
+    | CurrentModeUpdate
+)
+
+LONGEST_RESULT = 20_000  # characters of a result that the editor is sent; the chat keeps all of it
+LONGEST_OUTPUT = 6_000  # characters of a running command's output
+_STEP_STATUS: dict[str, PlanEntryStatus] = {"running": "in_progress", "done": "completed", "claimed": "completed"}
+_STEP_NOTES = {"claimed": "not verified", "failed": "failed", "skipped": "skipped"}
+
+
+class UpdateBuilder:
+    """`role` follows the chat's; `own` holds the ids of messages that the editor shows already; `usage` counts one prompt's tokens."""
+
+    def __init__(self, workspace: str, role: str) -> None:
+        self._workspace = workspace
+        self.role = role
+        self.own: set[str] = set()
+        self.usage = Usage(total_tokens=0, input_tokens=0, output_tokens=0)
+        self._sent: dict[tuple[str, bool], int] = {}
+        self._printed: dict[str, str] = {}
+        self._calls: set[str] = set()
+        self._steps: dict[str, Json] = {}
+
+    def from_event(self, event: Json) -> Sequence[SessionUpdate]:
+        match event.get("type"):
+            case "text-delta" | "reasoning-delta" as kind:
+                return self._delta(event, thinking=kind == "reasoning-delta")
+            case "message":
+                return self._message(_noun(event, "message"), live=True)
+            case "tool-call":
+                return [self._call(_noun(event, "tool_call"), running=True)]
+            case "permission-request":
+                approval = _noun(event, "approval")
+                return [self._call({**approval, "id": approval.get("tool_call_id")}, running=False)]
+            case "plan-update":
+                return self._plan(_noun(event, "plan"))
+            case "role-changed":
+                self.role = str(_noun(event, "role").get("new_role"))
+                return [CurrentModeUpdate(session_update="current_mode_update", current_mode_id=self.role)]
+            case "usage":
+                self._count(_noun(event, "usage"))
+        return []
+
+    def from_message(self, message: Json) -> Sequence[SessionUpdate]:
+        """A stored message, for a session that is loaded."""
+        return self._message(message, live=False)
+
+    def _delta(self, event: Json, *, thinking: bool) -> Sequence[SessionUpdate]:
+        where, text, offset = str(event.get("message_id")), str(event.get("text")), event.get("offset")
+        at = offset if isinstance(offset, int) else 0
+        if (call_id := event.get("call_id")) is not None:
+            return self._output(str(call_id), text)
+        new = text[max(0, self._sent.get((where, thinking), 0) - at) :]
+        self._sent[where, thinking] = max(self._sent.get((where, thinking), 0), at + len(text))
+        return [_chunk(new, thinking=thinking)] if new else []
+
+    def _output(self, call_id: str, text: str) -> Sequence[SessionUpdate]:
+        self._printed[call_id] = (self._printed.get(call_id, "") + text)[-LONGEST_OUTPUT:]
+        return [_progress(call_id, content=[_text_content(fenced(shown_text(self._printed[call_id])))])]
+
+    def _message(self, message: Json, *, live: bool) -> Sequence[SessionUpdate]:
+        payload = _noun(message, "payload")
+        match message.get("role"), message.get("message_type"):
+            case "user", "text":
+                hidden = (
+                    "plan_id" in payload or str(message.get("id")) in self.own or (live and "question_id" in payload)
+                )
+                return [] if hidden else [update_user_message_text(str(message.get("content")))]
+            case "assistant", "text" | "review":
+                return self._rest(message)
+            case "assistant", "question":
+                return [*self._thought(message), update_agent_message_text(question_text(payload))]
+            case "assistant" | "user", "plan":
+                return [*self._thought(message), *([] if live else self._plan(payload))]
+            case "assistant", "tool_call":
+                return [*self._thought(message), *([] if live else [self._call(payload, running=False)])]
+            case "tool", "tool_result":
+                return [self._result(payload, str(message.get("content")))]
+        return []
+
+    def _rest(self, message: Json) -> Sequence[SessionUpdate]:
+        """What of the complete message was not streamed."""
+        content, seen = str(message.get("content")), self._sent.pop((str(message.get("id")), False), 0)
+        thoughts = self._thought(message)
+        return [*thoughts, update_agent_message_text(content[seen:])] if content[seen:] else thoughts
+
+    def _thought(self, message: Json) -> Sequence[SessionUpdate]:
+        thought, seen = message.get("reasoning"), self._sent.pop((str(message.get("id")), True), 0)
+        return [update_agent_thought_text(thought[seen:])] if isinstance(thought, str) and thought[seen:] else []
+
+    def _call(self, call: Json, *, running: bool) -> SessionUpdate:
+        call_id, tool, parameters = str(call.get("id")), str(call.get("tool")), _noun(call, "parameters")
+        if call_id in self._calls:
+            return _progress(call_id, status="in_progress" if running else "pending")
+        self._calls.add(call_id)
+        return ToolCallStart(
+            session_update="tool_call",
+            tool_call_id=call_id,
+            title=call_title(tool, parameters),
+            kind=call_kind(tool),
+            status="in_progress" if running else "pending",
+            locations=call_locations(parameters, self._workspace),
+            raw_input=parameters,
+        )
+
+    def _result(self, payload: Json, content: str) -> SessionUpdate:
+        call_id, diff = str(payload.get("tool_call_id")), payload.get("diff")
+        self._printed.pop(call_id, None)
+        text = content if len(content) <= LONGEST_RESULT else f"{content[:LONGEST_RESULT]}\n… (the chat holds the rest)"
+        shown = [_text_content(fenced(shown_text(text)))] if text.strip() else []
+        drawn = diff_content(diff, self._workspace) if isinstance(diff, str) else []
+        status: ToolCallStatus = "completed" if payload.get("status") == "ok" else "failed"
+        known: Json = {name: payload[name] for name in ("status", "error", "facts") if name in payload}
+        return ToolCallProgress(
+            session_update="tool_call_update",
+            tool_call_id=call_id,
+            status=status,
+            content=[*drawn, *shown],
+            raw_output=known,
+        )
+
+    def _plan(self, plan: Json) -> Sequence[SessionUpdate]:
+        """Progress names steps by their ids alone; the editor is always sent the whole plan."""
+        steps = objects(plan, "steps")
+        if any("action" in step for step in steps):
+            self._steps = {str(step.get("id")): step for step in steps}
+        for step in steps:
+            step_id = str(step.get("id"))
+            self._steps[step_id] = {**self._steps.get(step_id, {}), **step}
+        return [AgentPlanUpdate(session_update="plan", entries=[_entry(step) for step in self._steps.values()])]
+
+    def _count(self, usage: Json) -> None:
+        prompt, completion = (n if isinstance(n := usage.get(name), int) else 0 for name in ("prompt", "completion"))
+        self.usage = Usage(
+            total_tokens=self.usage.total_tokens + prompt + completion,
+            input_tokens=self.usage.input_tokens + prompt,
+            output_tokens=self.usage.output_tokens + completion,
+        )
+
+
+def question_text(question: Json) -> str:
+    lines = [shown_text(question.get("question"))]
+    if context := question.get("context"):
+        lines.append(shown_text(context))
+    for option in objects(question, "options"):
+        more = f": {shown_text(option['description'])}" if option.get("description") else ""
+        lines.append(f"- {shown_text(option.get('label'))}{more}")
+    return "\n\n".join(lines[:2]) + "".join(f"\n{line}" for line in lines[2:])
+
+
+def _chunk(text: str, *, thinking: bool) -> SessionUpdate:
+    return update_agent_thought_text(text) if thinking else update_agent_message_text(text)
+
+
+def _progress(call_id: str, **changed: object) -> ToolCallProgress:
+    return ToolCallProgress.model_validate({"session_update": "tool_call_update", "tool_call_id": call_id, **changed})
+
+
+def _text_content(text: str) -> ContentToolCallContent:
+    return ContentToolCallContent(type="content", content=text_block(text))
+
+
+def _entry(step: Json) -> PlanEntry:
+    status = str(step.get("status"))
+    note = f" ({_STEP_NOTES[status]})" if status in _STEP_NOTES else ""
+    content = f"{shown_text(step.get('action', step.get('id')))}{note}"
+    return PlanEntry(content=content, priority="medium", status=_STEP_STATUS.get(status, "pending"))
+
+
+def _noun(of: Json, name: str) -> Json:
+    found = of.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,264 @@
+"""The SDK's own client drives `anycowork acp` as a child process, over a real server and a scripted model."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from acp import RequestError, text_block
+
+from support.cli_process import CommandLine
+from support.editors import PATIENCE, editor_on, new_session
+from support.scripted_model import Hang, Reply, ScriptedModel, call
+from support.spec import proves
+
+PLAN = json.dumps(
+    {
+        "type": "plan",
+        "goal": "Greet",
+        "steps": [
+            {"action": "Write hello.txt", "tools_needed": ["create_file"], "paths": ["hello.txt"]},
+            {"action": "List the folder", "tools_needed": ["list_directory"]},
+        ],
+    }
+)
+QUESTION = json.dumps(
+    {
+        "type": "question",
+        "question": "Which greeting?",
+        "options": [{"label": "Hello", "value": "hello"}, {"label": "Ahoy", "value": "ahoy"}],
+        "allow_custom": True,
+    }
+)
+
+
+def create(path: str, content: str = "hi\n") -> str:
+    return call("create_file", path=path, content=content)
+
+
+@proves("ACP-1", "PER-3")
+async def test_a_plan_is_shown_approved_and_carried_out_with_its_diff(tmp_path: Path) -> None:
+    replies = [Reply(PLAN, reasoning="A greeting."), create("hello.txt"), call("list_directory", path="."), "All done."]
+    async with ScriptedModel(replies) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line, ["approve"]) as editor:
+            session = await new_session(editor, line)
+            await editor.connection.set_session_mode(session_id=session, mode_id="planner")
+            ended = await editor.say(session, "greet")
+            assert ended.stop_reason == "end_turn" and ended.usage is not None and ended.usage.input_tokens > 0
+            ((asked, options),) = editor.dialogs
+            shown = asked.content[0].content.text
+            assert "Write hello.txt" in shown and "create_file" in shown and "file hello.txt" in shown
+            assert [option.kind for option in options] == ["allow_once", "reject_once"]
+            assert (line.workspace / "hello.txt").read_text() == "hi\n"
+            assert editor.text(session, "agent_thought_chunk") == "A greeting."
+            assert editor.text(session).endswith("All done.")
+            modes = [update.current_mode_id for update in editor.of_kind(session, "current_mode_update")]
+            assert modes[-1] == "actor"
+            plans = editor.of_kind(session, "plan")
+            assert [entry.status for entry in plans[0].entries] == ["pending", "pending"]
+            assert [entry.status for entry in plans[-1].entries] == ["completed", "completed"]
+            (start, _) = editor.of_kind(session, "tool_call")
+            assert start.kind == "edit" and start.locations[0].path == str(line.workspace / "hello.txt")
+            results = [one for one in editor.of_kind(session, "tool_call_update") if one.status == "completed"]
+            (diff,) = [piece for piece in results[0].content if piece.type == "diff"]
+            assert (diff.path, diff.old_text, diff.new_text) == (str(line.workspace / "hello.txt"), None, "hi\n")
+
+
+@proves("ACP-1")
+async def test_a_new_session_offers_roles_models_and_workflows(tmp_path: Path) -> None:
+    async with ScriptedModel() as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line) as editor:
+            opened = await editor.connection.new_session(cwd=str(line.workspace), mcp_servers=[])
+            assert opened.modes.current_mode_id == "actor"
+            assert {"planner", "actor", "reviewer"} <= {mode.id for mode in opened.modes.available_modes}
+            (choice,) = opened.config_options
+            assert (choice.id, choice.current_value) == ("model", "openai/scripted")
+            chosen = await editor.connection.set_config_option("model", opened.session_id, "openai/scripted")
+            assert chosen.config_options[0].current_value == "openai/scripted"
+            await editor.wait_until(lambda: "available_commands_update" in editor.kinds(opened.session_id))
+            (commands,) = editor.of_kind(opened.session_id, "available_commands_update")
+            assert "explain_code" in {command.name for command in commands.available_commands}
+
+
+@proves("ACP-1", "APR-1")
+@pytest.mark.parametrize(
+    ("choice", "written", "rules"),
+    [
+        ("allow_once", True, []),
+        ("allow_session", True, [("allow", "session")]),
+        ("allow_always", True, [("allow", "workspace")]),
+        ("deny", False, []),
+        ("deny_always", False, [("deny", "workspace")]),
+    ],
+)
+async def test_each_choice_in_the_dialog_is_the_decision_it_names(
+    tmp_path: Path, choice: str, written: bool, rules: list[tuple[str, str]]
+) -> None:
+    async with ScriptedModel([create("a.txt"), "Then so."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        with line.serving("--workspace", str(line.workspace)) as server:
+            async with editor_on(line, [choice]) as editor:
+                session = await new_session(editor, line)
+                assert (await editor.say(session, "write it")).stop_reason == "end_turn"
+                ((asked, options),) = editor.dialogs
+                kinds = {option.option_id: option.kind for option in options}
+                assert kinds["deny_always"] == "reject_always" and kinds["allow_always"] == "allow_always"
+                assert any(piece.type == "diff" and piece.new_text == "hi\n" for piece in asked.content)
+                assert (line.workspace / "a.txt").exists() is written
+                made = await asyncio.to_thread(server.get, "/rules")
+                assert [(rule["effect"], rule["scope"]) for rule in made["rules"]] == rules
+                seen = await asyncio.to_thread(server.wait_for, session, "permission-decided")
+                assert seen["principal"] == "acp_client:test-editor"
+
+
+@proves("ACP-1")
+async def test_a_rejected_plan_changes_nothing_and_the_session_goes_on(tmp_path: Path) -> None:
+    async with ScriptedModel([PLAN, "As you wish."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line, ["keep_planning"]) as editor:
+            session = await new_session(editor, line)
+            await editor.connection.set_session_mode(session_id=session, mode_id="planner")
+            assert (await editor.say(session, "greet")).stop_reason == "end_turn"
+            assert (await editor.say(session, "never mind")).stop_reason == "end_turn"
+            assert editor.text(session).endswith("As you wish.") and not (line.workspace / "hello.txt").exists()
+
+
+@proves("ACP-1")
+async def test_a_question_is_answered_by_option_or_by_the_next_prompt(tmp_path: Path) -> None:
+    async with ScriptedModel([QUESTION, "Ahoy it is.", QUESTION, "Your words."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line, ["option-1", "own_words"]) as editor:
+            session = await new_session(editor, line)
+            assert (await editor.say(session, "greet")).stop_reason == "end_turn"
+            assert editor.text(session).endswith("Ahoy it is.")
+            assert (await editor.say(session, "again")).stop_reason == "end_turn"
+            assert (await editor.say(session, "Good day")).stop_reason == "end_turn"
+            assert editor.text(session).endswith("Your words.")
+            assert model.requests[-1]["messages"][-1]["content"].strip().endswith("Good day")
+
+
+@proves("ACP-1")
+async def test_cancel_ends_the_prompt_and_a_second_prompt_meanwhile_is_refused(tmp_path: Path) -> None:
+    async with ScriptedModel([Hang("Thinking"), "Back again."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line) as editor:
+            session = await new_session(editor, line)
+            async with asyncio.TaskGroup() as tasks:
+                going = tasks.create_task(editor.say(session, "think"))
+                await editor.wait_until(lambda: "Thinking" in editor.text(session))
+                with pytest.raises(RequestError) as refused:
+                    await editor.say(session, "and this")
+                assert refused.value.code == -32600
+                await editor.connection.cancel(session_id=session)
+                assert (await going).stop_reason == "cancelled"
+            assert (await editor.say(session, "go on")).stop_reason == "end_turn"
+            assert editor.text(session).endswith("Back again.")
+
+
+@proves("ACP-1")
+async def test_cancel_while_a_dialog_is_open_withdraws_the_approval(tmp_path: Path) -> None:
+    async with ScriptedModel([create("a.txt"), "Later."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        never = asyncio.Event()
+        async with editor_on(line, [never.wait]) as editor:
+            session = await new_session(editor, line)
+            async with asyncio.TaskGroup() as tasks:
+                going = tasks.create_task(editor.say(session, "write"))
+                await editor.wait_until(lambda: len(editor.dialogs) == 1)
+                await editor.connection.cancel(session_id=session)
+                assert (await going).stop_reason == "cancelled"
+            assert not (line.workspace / "a.txt").exists()
+            assert (await editor.say(session, "go on")).stop_reason == "end_turn"
+
+
+@proves("ACP-1")
+async def test_two_sessions_work_at_once_and_keep_apart(tmp_path: Path) -> None:
+    def mind(body: dict[str, object]) -> str:
+        return "one here" if "first" in str(body["messages"][-1]) else "two here"  # type: ignore[index]
+
+    async with ScriptedModel(mind=mind) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line) as editor:
+            one, two = await new_session(editor, line), await new_session(editor, line)
+            ended = await asyncio.gather(editor.say(one, "the first"), editor.say(two, "the other"))
+            assert [each.stop_reason for each in ended] == ["end_turn", "end_turn"]
+            assert (editor.text(one), editor.text(two)) == ("one here", "two here")
+
+
+@proves("ACP-1")
+async def test_a_session_is_listed_and_loaded_after_a_restart(tmp_path: Path) -> None:
+    async with ScriptedModel([create("a.txt"), "Written.", "And more."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line, ["allow_once"]) as editor:
+            session = await new_session(editor, line)
+            await editor.say(session, "write it")
+        async with editor_on(line) as editor:
+            listed = await editor.connection.list_sessions(cwd=str(line.workspace))
+            assert [one.session_id for one in listed.sessions] == [session]
+            loaded = await editor.connection.load_session(cwd=str(line.workspace), session_id=session, mcp_servers=[])
+            assert loaded.modes.current_mode_id == "actor"
+            assert editor.text(session, "user_message_chunk") == "write it" and editor.text(session) == "Written."
+            (again,) = editor.of_kind(session, "tool_call")
+            assert again.kind == "edit"
+            assert any(piece.type == "diff" for piece in editor.of_kind(session, "tool_call_update")[-1].content)
+            assert (await editor.say(session, "go on")).stop_reason == "end_turn"
+            assert editor.text(session) == "Written.And more."
+
+
+@proves("ACP-1", "APR-4")
+async def test_what_waited_when_the_editor_was_closed_is_asked_again(tmp_path: Path) -> None:
+    async with ScriptedModel([create("a.txt"), "Written.", "And more."]) as model:
+        line = CommandLine(tmp_path, model.base_url)
+        never = asyncio.Event()
+        async with editor_on(line, [never.wait]) as editor:
+            session = await new_session(editor, line)
+            going = asyncio.ensure_future(editor.say(session, "write it"))
+            await editor.wait_until(lambda: len(editor.dialogs) == 1)
+            going.cancel()
+        assert not (line.workspace / "a.txt").exists()
+        async with editor_on(line, ["allow_once"]) as editor:
+            await editor.connection.resume_session(session_id=session, cwd=str(line.workspace), mcp_servers=[])
+            assert (await editor.say(session, "go on")).stop_reason == "end_turn"
+            assert (line.workspace / "a.txt").exists() and editor.text(session).endswith("And more.")
+
+
+@proves("ACP-1")
+async def test_wrong_parameters_get_their_error_codes(tmp_path: Path) -> None:
+    async with ScriptedModel() as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line, workspace=False) as editor:
+            conn = editor.connection
+            session = "01a1e264-95a6-7000-803f-52c48b5d1d5d"
+
+            async def code(asked: object) -> int:
+                async with asyncio.timeout(PATIENCE):
+                    with pytest.raises(RequestError) as refused:
+                        await asked  # type: ignore[misc]
+                return refused.value.code
+
+            assert await code(conn.new_session(cwd="relative", mcp_servers=[])) == -32602
+            assert await code(conn.new_session(cwd=str(line.workspace), mcp_servers=[])) == -32602, "not registered"
+            assert await code(conn.load_session(cwd="/", session_id=session, mcp_servers=[])) == -32002
+            assert await code(conn.prompt(session_id=session, prompt=[text_block("hi")])) == -32002
+            assert await code(conn.set_session_mode(session_id=session, mode_id="actor")) == -32002
+            assert await code(conn.fork_session(session_id=session, cwd="/", mcp_servers=[])) == -32601
+            assert await code(conn._conn.send_request("session/prompt", {"sessionId": 3})) == -32602
+            assert await code(conn._conn.send_request("session/nonsense", {})) == -32601
+
+
+@proves("ACP-1")
+async def test_an_unknown_role_or_option_is_refused_by_name(tmp_path: Path) -> None:
+    async with ScriptedModel() as model:
+        line = CommandLine(tmp_path, model.base_url)
+        async with editor_on(line) as editor:
+            session = await new_session(editor, line)
+            for asked in (
+                editor.connection.set_session_mode(session_id=session, mode_id="emperor"),
+                editor.connection.set_config_option("colour", session, "red"),
+                editor.connection.prompt(session_id=session, prompt=[]),
+            ):
+                with pytest.raises(RequestError) as refused:
+                    await asked
+                assert refused.value.code == -32602
