@@ -38,10 +38,23 @@ class ToolSpec:
     looks_below: bool = False
     reveals: bool = False
     plugin: str | None = None  # whose it is; None: ours. A stranger's may look at everything that it is shown
+    server: str | None = (
+        None  # the MCP server that offers it. What it does happens outside, so no file of the workspace changes
+    )
 
     @property
     def read_only(self) -> bool:
         return self.permissions <= _READING
+
+    @property
+    def needs_lease(self) -> bool:
+        """Whether a file of the workspace may change: by the tool itself, or by what is committed after it."""
+        return not self.read_only and self.server is None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether third parties wrote it."""
+        return self.plugin is not None or self.server is not None
 
     @property
     def changes_files(self) -> bool:
@@ -49,7 +62,8 @@ class ToolSpec:
 
     @property
     def runs_commands(self) -> bool:
-        return Permission.EXECUTE_COMMANDS in self.permissions
+        """Whether it runs a command that the model wrote. A server's tool needs the permission, and runs none."""
+        return Permission.EXECUTE_COMMANDS in self.permissions and self.server is None
 
 
 class ToolCall(Boundary):

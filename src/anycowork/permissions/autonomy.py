@@ -18,7 +18,7 @@ def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, j
 
     Control files and secrets ask at every level, and so does whatever is risky or cannot be told from a command's words.
     """
-    if autonomy is Autonomy.ASK or spec.plugin is not None or prepared.network:
+    if autonomy is Autonomy.ASK or spec.foreign or prepared.network:
         return False
     if any(is_control_file(path) or looks_secret(path) for path in judged.touched.paths):
         return False

@@ -77,7 +77,7 @@ def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
 def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str) -> AccessedResources:
     if resource.startswith(COMMAND):
         return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
-    looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.plugin is not None
+    looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.foreign
     if not resource.startswith("/"):
         return AccessedResources(tool, other=resource, below=("/",) if looks_below else (), foreign=foreign)
     whole_folder = looks_below or any(other.startswith(f"{resource}/") for other in others)

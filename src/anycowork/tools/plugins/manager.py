@@ -41,12 +41,15 @@ class _Looked:
 class PluginManager:
     """Puts the tools of those that are switched on into the toolbox. `housing` None: this machine has no place for them."""
 
+    source_name = "plugins"
+
     def __init__(self, folder: Path, toolbox: ToolRegistry, housing: PluginRuntime | None, *, timeout: float) -> None:
         self._folder = folder
         self._toolbox = toolbox
         self._housing = housing
         self._timeout = timeout
         self._looked: dict[str, _Looked] = {}
+        self._tools: tuple[PluginTool, ...] = ()
         self._switching = asyncio.Lock()
 
     async def switch_on(self, names: Iterable[str]) -> None:
@@ -59,12 +62,17 @@ class PluginManager:
                 asked = {name: tasks.create_task(self._look(installed[name])) for name in wanted if name in installed}
             looked |= {name: task.result() for name, task in asked.items()}
             every = [tool for one in looked.values() for tool in one.tools]
-            kept, refused = without_clashes(every, {*self._toolbox.own_names, NETWORK})
+            kept, refused = without_clashes(every, {*self._toolbox.taken_names(self.source_name), NETWORK})
             for name, one in looked.items():
                 one.tools = [tool for tool in kept if tool.plugin == name]
                 one.problems += refused.get(name, [])
             self._looked = looked
-            self._toolbox.put_beside(self._tool(installed[tool.plugin], tool) for tool in kept)
+            self._tools = tuple(self._tool(installed[tool.plugin], tool) for tool in kept)
+            self._toolbox.refresh(self)
+
+    def tools(self) -> Sequence[PluginTool]:
+        """The tools of the plugins that are switched on."""
+        return self._tools
 
     def report(self) -> list[Json]:
         """Every plugin that is installed or switched on: its name, whether it is on, how many tools it has, what is wrong. Blocking."""
