@@ -36,6 +36,8 @@ from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
+from anycowork.mcp.manager import McpManager
+from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
@@ -58,6 +60,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
+from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
@@ -89,6 +92,7 @@ class RunningServer:
     desk: ChatService
     local: LocalModels
     maintenance: Maintenance
+    mcp: McpManager
     services: Services
     app: ASGIApp
     stopping: asyncio.Event
@@ -146,6 +150,7 @@ async def start_services(
                     watch.cancel()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
+                await services.mcp.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
@@ -169,6 +174,7 @@ async def _furnish(
     stalls: StallWatch,
 ) -> RunningServer:
     shared = await _share(settings, clock, database, providers, egress)
+    mcp = _mcp_manager(settings, shared, egress, tasks)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -232,6 +238,7 @@ async def _furnish(
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),
         local=local,
+        mcp=mcp,
         upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
         settings=shared.live_settings,
         clock=clock,
@@ -245,7 +252,17 @@ async def _furnish(
     )
     app = create_api(services)
     return RunningServer(
-        shared.live_settings, database, providers, scheduler, desk, local, maintenance, services, app, services.stopping
+        shared.live_settings,
+        database,
+        providers,
+        scheduler,
+        desk,
+        local,
+        maintenance,
+        mcp,
+        services,
+        app,
+        services.stopping,
     )
 
 
@@ -347,6 +364,15 @@ async def _settle_what_was_left(
     left = await asyncio.to_thread(staging.left_behind)  # before a turn that is due begins anew
     await settle_after_crash(database.store, recovery, scheduler)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
+
+
+def _mcp_manager(settings: Settings, shared: _Shared, egress: Egress, tasks: asyncio.TaskGroup) -> McpManager:
+    """Its servers connect in the background; nothing of the SDK is imported where there are none. Raises: StorageFault."""
+    store = McpServerStore(settings.data_dir)
+    launcher = ServerLauncher(shared.contained.sandbox, egress, settings.data_dir)
+    manager = McpManager(shared.toolbox, launcher, tasks, store.save)
+    manager.start(store.load())
+    return manager
 
 
 def _rule_desk(shared: _Shared, clock: Clock, database: Database) -> RuleService:

@@ -16,9 +16,9 @@ _LONGEST = 10_000
 def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
     """That tool on the files' folder, or exactly these words, in this workspace. None if no rule could allow the call.
 
-    For one that names neither, the tool itself.
+    For one that names neither, the tool itself; of an MCP server, the tool as the server describes it now.
     """
-    pattern = _words(touched) if touched.command else EVERYTHING if touched.other else _folder(touched.paths)
+    pattern = _pattern(touched)
     if pattern is None or len(pattern) > _LONGEST:
         return None
     rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace)
@@ -31,6 +31,14 @@ def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
         "scope": rule.scope.value,
         "workspace": workspace,
     }
+
+
+def _pattern(touched: AccessedResources) -> str | None:
+    if touched.command:
+        return _words(touched)
+    if touched.other:
+        return touched.other if touched.unversioned else EVERYTHING
+    return _folder(touched.paths)
 
 
 def _words(touched: AccessedResources) -> str | None:

@@ -11,6 +11,7 @@ from anycowork.permissions.shell.parser import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"
 COMMAND = "command:"
+SERVER = "mcp:"
 
 
 @value
@@ -30,6 +31,13 @@ class AccessedResources:
     reveals: bool = False
     changes_at_once: bool = False
     foreign: bool = False
+
+    @property
+    def unversioned(self) -> str | None:
+        """A server's tool without the mark of what the server said of it; None for everything else."""
+        if self.other is None or not self.other.startswith(SERVER):
+            return None
+        return self.other.rpartition("#")[0]
 
     @property
     def unanalyzable(self) -> str | None:
