@@ -89,7 +89,7 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
-    desk: ChatService
+    chats: ChatService
     local: LocalModels
     maintenance: Maintenance
     mcp: McpManager
@@ -194,7 +194,7 @@ async def _furnish(
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
     workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
-    desk = ChatService(
+    chats = ChatService(
         chat_lock=chat_lock,
         store=store,
         roles=shared.roles,
@@ -210,7 +210,7 @@ async def _furnish(
     local = local_models(settings, providers, tasks)
     local.offer()
     services = Services(
-        desk=desk,
+        chats=chats,
         decisions=DecisionService(chat_lock=chat_lock, store=store, clock=clock),
         rules=_rule_desk(shared, clock, database),
         rollback=rollback,
@@ -256,7 +256,7 @@ async def _furnish(
         database,
         providers,
         scheduler,
-        desk,
+        chats,
         local,
         maintenance,
         mcp,
@@ -420,12 +420,12 @@ def build_agent(
     return Agent(
         journal=journal,
         recorder=recorder,
-        asking=ModelCaller(
+        model_caller=ModelCaller(
             journal=journal, providers=providers, prompts=prompts, hidden=gate.hidden, image_bytes=database.blobs
         ),
         toolrunner=toolrunner,
         checker=PlanChecker(recorder=recorder, toolrunner=toolrunner),
-        referrer=FileMentions(recorder=recorder, toolrunner=toolrunner),
+        file_mentions=FileMentions(recorder=recorder, toolrunner=toolrunner),
         clock=clock,
         limits=limits,
     )

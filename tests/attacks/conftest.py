@@ -2,11 +2,23 @@
 
 import pytest
 
-from support.api_fixtures import client, house, migrated, model, rooms, slept, stranger, token, workspace
+from support.api_fixtures import client, house, migrated, model, services, slept, stranger, token, workspace
 from support.attempts import holds_attempts
 from support.bench_fixtures import bench, layer
 
-__all__ = ["bench", "client", "house", "layer", "migrated", "model", "rooms", "slept", "stranger", "token", "workspace"]
+__all__ = [
+    "bench",
+    "client",
+    "house",
+    "layer",
+    "migrated",
+    "model",
+    "services",
+    "slept",
+    "stranger",
+    "token",
+    "workspace",
+]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -75,7 +75,7 @@ def test_no_rule_for_a_folder_covers_a_control_file(path: str) -> None:
 @proves("PER-3")
 @pytest.mark.parametrize("path", [*map(example, NAMES), *REPORTED])
 def test_no_plan_covers_a_control_file_that_it_does_not_name(path: str) -> None:
-    call = Call("1", "c", "t", "b", 0, "create_file", {})
+    call = Call("1", "c", "t", "b", 0, "create_file", {}, plan_step="1")
     full = f"docs/{path}"
     for pattern in ("docs/", "docs/**", "**", "docs", "docs/*"):
         plan = planned(pattern)

@@ -43,7 +43,7 @@ def hidden(*patterns: str) -> Hidden:
     return RuleIndex(rules).hidden_from(SPECS["execute_command"])
 
 
-def hands(bench: ToolWorkspace, *patterns: str) -> ToolContext:
+def hidden_context(bench: ToolWorkspace, *patterns: str) -> ToolContext:
     return bench.tool_context(hidden=hidden(*(patterns or DENIED)))
 
 
@@ -68,7 +68,7 @@ def furnished(at: Path) -> ToolWorkspace:
 
 
 async def run(bench: ToolWorkspace, command: str, *patterns: str) -> ToolResult:
-    return await bench.call("execute_command", hands(bench, *patterns), command=command)
+    return await bench.call("execute_command", hidden_context(bench, *patterns), command=command)
 
 
 # --- from inside a command

@@ -181,6 +181,7 @@ async def test_every_screen_is_accessible_and_fits(tmp_path, viewport, dark):
     replies = [
         PLAN,
         call("create_file", path="one.txt", content="1\n"),
+        call("create_file", path="two.txt", content="2\n"),
         "All is **well**, see `one.txt`.\n\n```python\nx = 1\n```",
     ]
     async with at_the_page(tmp_path, replies=replies, dark=dark, **({"viewport": viewport} if viewport else {})) as (
@@ -303,10 +304,10 @@ async def test_a_change_is_taken_back_after_a_look_and_the_way_back_is_undone(tm
         await expect(page.get_by_label("What would change", exact=True)).to_contain_text("first")
         assert await violations(page) == []
         await page.get_by_role("button", name="Go back", exact=True).click()
-        await expect(page.get_by_text("Files were taken back to an earlier state")).to_be_visible()
+        await expect(page.get_by_text("Files were restored to an earlier state")).to_be_visible()
         assert not (guest.workspace / "a.txt").exists()
         await page.get_by_role("button", name="Undo").click()
-        await expect(page.get_by_text("Files were taken back to an earlier state")).to_have_count(2)
+        await expect(page.get_by_text("Files were restored to an earlier state")).to_have_count(2)
         assert (guest.workspace / "a.txt").read_text() == "first\n"
 
 

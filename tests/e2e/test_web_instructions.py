@@ -24,7 +24,7 @@ async def test_instructions_are_read_trusted_used_and_asked_for_again_after_a_ch
         assert await violations(page) == []
         await dialog.get_by_role("button", name="Trust this content").click()
         await expect(line).to_be_hidden()
-        await expect(page.get_by_role("note").filter(has_text="is trusted as it is now")).to_be_visible()
+        await expect(page.get_by_role("note").filter(has_text="is trusted with its current content")).to_be_visible()
         assert ((await shown(guest)) or {})["state"] == "trusted"
 
         message = page.get_by_label("Message", exact=True)

@@ -228,8 +228,8 @@ async def test_a_server_killed_after_the_intent_finishes_the_commit_at_its_next_
 CHILD = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from anycowork.workspace import transaction
-from support.live_server import at_home
+from anycowork.sandbox import transaction
+from support.live_server import live_server
 from support.scripted_model import call
 
 def die(*given, **named):
@@ -238,7 +238,7 @@ def die(*given, **named):
 transaction.apply = die
 
 async def main(folder):
-    async with at_home(folder, replies=[call("execute_command", command="echo new > a.txt")]) as guest:
+    async with live_server(folder, replies=[call("execute_command", command="echo new > a.txt")]) as guest:
         chat = await guest.chat()
         await chat.send("run it")
         [pending] = await chat.approvals()
@@ -266,5 +266,5 @@ async def test_a_server_that_ends_while_a_command_runs_drops_its_changes(tmp_pat
         workspace, chat_id = guest.workspace, chat.id
     async with start_services(Settings(data_dir=tmp_path / "data", workspace=workspace), token="t") as house:
         results = [m for m in await house.database.store.history(chat_id) if m.role.value == "tool"]
-    assert len(results) == 1 and "nothing that it had changed was kept" in results[0].content
+    assert len(results) == 1 and "none of its changes was kept" in results[0].content
     assert (workspace / "a.txt").read_text() == "old\n"

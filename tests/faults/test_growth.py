@@ -67,9 +67,9 @@ def _edit(body: str, find: str) -> Callable[[], object]:
 def _planted(text: str, **parameters: str) -> Callable[[], object]:
     def look() -> bool:
         planted = InjectionDetector(TOOLS)
-        planted.take(text)
+        planted.add_text(text)
         call = FoundCall("update_file", dict(parameters), terminate=False, source=json.dumps(parameters))
-        return planted.holds(call)
+        return planted.contains(call)
 
     return look
 

@@ -81,7 +81,7 @@ async def test_a_file_that_is_neither_as_before_nor_as_meant_is_said_to_be_so_an
     )
     assert (server.workspace / "a.txt").read_text() == meanwhile
     [result] = await chat.results()
-    assert result["status"] == "interrupted" and "neither as it was nor as meant" in result["error"]["message"]
+    assert result["status"] == "interrupted" and "neither unchanged nor as intended" in result["error"]["message"]
     await ends_interrupted(chat)
 
 

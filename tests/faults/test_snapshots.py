@@ -125,7 +125,7 @@ async def _settled(folder: Path) -> list[str]:
         assert await house.database.store.unfinished_restores() == []
         assert await house.database.store.verify_chain(CHAT) is None
         told = [message.content for message in await house.database.store.history(CHAT)]
-    return [words.removeprefix("Files were taken back to an earlier state: ").rstrip(".") for words in told]
+    return [words.removeprefix("Files were restored to an earlier state: ").rstrip(".") for words in told]
 
 
 @proves("SNAP-2")

@@ -61,7 +61,7 @@ async def house(tmp_path, workspace, model):
 
 
 @pytest.fixture
-def rooms(house: RunningServer, slept: list[float]) -> Services:
+def services(house: RunningServer, slept: list[float]) -> Services:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 

@@ -1,6 +1,6 @@
 """The real house on a free port, a scripted model behind it, and a guest at its door who speaks HTTP.
 
-`async with at_home(tmp_path, replies=[...]) as guest:` then `chat = await guest.chat(role="planner")`, `await chat.send("…")`.
+`async with live_server(tmp_path, replies=[...]) as guest:` then `chat = await guest.chat(role="planner")`, `await chat.send("…")`.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""One turn: ask the model, read its reply, pass its calls through the door, record what came back, until it rests."""
+"""Runs one turn: call the model, parse its reply, pass its calls through the gate, record the results, until the turn ends."""

@@ -1,4 +1,4 @@
-"""What the door says of a call at this moment: who asks in which role, and what the approved plan has left, are read anew for each."""
+"""Authorizes each call: reads the current role, autonomy and plan budget, and asks the gate."""
 
 from collections.abc import Collection
 
@@ -31,12 +31,12 @@ class CallAuthorizer:
         self._clock = clock
         self._cost_of = cost_of
 
-    async def on(
+    async def authorize(
         self, context: TurnContext, call: Call, *, planned: int = 0, expected: Collection[str] = frozenset()
     ) -> Verdict:
-        """`planned` calls of the plan's budget are taken by others of the batch that will be made before it, for the plan's steps
-        that are `expected` to be finished by then."""
-        in_plan = context.progress if call.held is None else None  # one that has run only waits to be kept
+        """Return the gate's decision, or the error that stops the call. `planned` calls of the plan's budget are used by earlier calls
+        of the batch, for the plan's steps that are `expected` to be finished by then."""
+        in_plan = context.progress if call.held is None else None  # a call with held changes has already run
         if in_plan and (before := in_plan.unfinished_dependencies(call, expected=expected)):
             return not_ready(call, before)
         if copied := self._copied_example(context, call):
@@ -46,17 +46,17 @@ class CallAuthorizer:
                 f"This exact call was made before and failed: {earlier.result.content[:300] if earlier.result else ''}"
             )
         try:
-            standing = await self._standing(context, call, planned)
+            call_context = await self._call_context(context, call, planned)
             if call.held is not None:
-                return await self._gate.admit_held(call, call.held, standing, context.tool_context())
-            return await self._gate.admit(call, standing, context.tool_context())
+                return await self._gate.admit_held(call, call.held, call_context, context.tool_context())
+            return await self._gate.admit(call, call_context, context.tool_context())
         except (Refusal, ModelFault, ToolFault) as error:
             return error
 
     def _copied_example(self, context: TurnContext, call: Call) -> CopiedExample | None:
-        """An example of the prompt is no request: what the person did not name, and is not there, is not touched because of it."""
-        made_by_us = call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
-        if made_by_us or context.system_prompt is None or context.only_reads(call):
+        """Refuse a call that only repeats an example of the prompt: the person did not name the file, and it does not exist."""
+        made_by_server = call.provenance.check or call.provenance.reference or call.provenance.workflow is not None
+        if made_by_server or context.system_prompt is None or context.only_reads(call):
             return None
         example = repeated_example(context.system_prompt, call.tool, call.parameters)
         if (
@@ -70,8 +70,8 @@ class CallAuthorizer:
             f"Not done: '{what[:120]}' is an example from your instructions, and the person did not ask for it. Do what was asked."
         )
 
-    async def _standing(self, context: TurnContext, call: Call, planned: int) -> CallContext:
-        """The role and the autonomy of now are read anew for each call: a switch meanwhile narrows what is still pending."""
+    async def _call_context(self, context: TurnContext, call: Call, planned: int) -> CallContext:
+        """Read the current role and autonomy for each call: a switch in the meantime narrows pending calls."""
         config = await self._store.config_of(call.chat_id) or ChatConfig("")
         now = self._roles.stored(config.agent_role)
         over = (
@@ -85,14 +85,14 @@ class CallAuthorizer:
         )
 
     async def _denied(self, context: TurnContext) -> frozenset[tuple[str, str]]:
-        """The tools and resources that a person denied in this turn and did not allow since."""
+        """Return the tools and resources that a person denied in this turn and has not allowed since."""
         approvals = await self._store.approvals(context.chat.id, pending_only=False)
         decided = [one for one in approvals if one.turn_id == context.turn.id and one.state in _DECIDED]
         newest = {(one.tool, one.resource): one.state for one in decided}
         return frozenset(place for place, state in newest.items() if state is ApprovalState.DENIED)
 
     async def _overdrawn(self, context: TurnContext, budget: Budget, planned: int) -> Overdrawn | None:
-        await context.unwritten.write(self._journal)  # what the last answer cost counts too
+        await context.write_buffer.write(self._journal)  # the cost of the last answer counts too
         used = await self._store.turn_usage(context.chat.id, context.turn.id)
         seconds = context.seconds_at(self._clock.monotonic())
         spent = spent_by(context.calls, seconds=seconds, used=used, cost_of=self._cost_of)

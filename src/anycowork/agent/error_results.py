@@ -1,4 +1,4 @@
-"""The results of calls that the door, a person or a fault ended: what the model and the person read of them. Pure."""
+"""Builds the results of calls that the gate, a person or a fault ended. Pure."""
 
 from dataclasses import replace
 
@@ -7,18 +7,18 @@ from anycowork.domain.tools import Intent, Status, ToolResult
 
 
 def failed_result(error: AnyCoworkError) -> ToolResult:
-    """What the door said instead of letting the call in, as its result."""
+    """Return the gate's error as the result of the call."""
     if isinstance(error, RejectedByUser):
         return ToolResult.failed(error, status=Status.DENIED)
     return ToolResult.failed(error, status=Status.REFUSED if isinstance(error, Refusal) else Status.ERROR)
 
 
 def result_of_held(held: Intent, result: ToolResult) -> ToolResult:
-    """The command did run, so what it said stands before why its changes were not made."""
-    said = held.held.result if held.held else ToolResult(Status.OK, "")
+    """The command did run, so its output comes before the reason why its changes were not made."""
+    ran = held.held.result if held.held else ToolResult(Status.OK, "")
     dropped = " Its changes were dropped." if result.status in (Status.REFUSED, Status.DENIED) else ""
     return replace(
         result,
-        content=f"{said.content}\n{result.content}{dropped}".lstrip("\n"),
-        facts={**said.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
+        content=f"{ran.content}\n{result.content}{dropped}".lstrip("\n"),
+        facts={**ran.facts, "files": [], "dropped": result.error.code if result.error else "not_ended"},
     )

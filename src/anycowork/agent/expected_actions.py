@@ -1,6 +1,6 @@
-"""Whether what a request plainly asks for was done at all, by its verbs and the files it names: a machine's check, never the model's own. Pure.
+"""Checks whether the agent did what a request plainly asks for, by the request's verbs and file names. Pure.
 
-It knows English only and errs on the side of silence: what it does not recognise it does not miss.
+It knows only English, and when in doubt it expects nothing.
 """
 
 import re
@@ -26,7 +26,7 @@ _TRIES = re.compile(r"\b(pass|passes|fail|fails|works?|tests?|runs?)\b", re.I)
 _PLANS = re.compile(r"\s*(please )?plan\b", re.I)
 _ASKS = re.compile(r"\s*(what|where|which|who|why|when|how (many|much|long|often|old|does|do|is|are|was))\b", re.I)
 _HANDS_OFF = re.compile(r"\b(do not|don't|without) chang(e|ing) anything\b|\bchange nothing\b", re.I)
-# A file that is meant to have nothing in it is not told from one that lacks something.
+# An intentionally empty file cannot be distinguished from one without its content.
 _EMPTY = re.compile(r"\bempty\b", re.I)
 _PATH = re.compile(r"(?<![\w/.-])(?:[\w-]+/)*(?:[\w-]{2,}\.[a-zA-Z]|[\w-]\.[a-zA-Z]\w)\w{0,4}(?![\w/(-])")  # not `e.g`
 # A tool or a permission, as plans name them.
@@ -35,7 +35,7 @@ _MAY_CHANGE = {Permission.WRITE_FILES, Permission.CREATE_FILES, Permission.DELET
 
 
 class ExpectedAction(Enum):
-    """What a request can plainly ask for. A change may be made by a command too."""
+    """What a request can plainly ask for. A command may also make a change."""
 
     RUN = auto()
     CHANGE = auto()
@@ -43,27 +43,27 @@ class ExpectedAction(Enum):
 
 
 def asks_only(request: str) -> bool:
-    """A plain question, or words that forbid a change. `Can you …?` asks for a deed."""
+    """Whether the request is a plain question or forbids changes. `Can you …?` asks for an action."""
     return bool(_HANDS_OFF.search(request) or (_ASKS.match(request) and not _CHANGES.search(request)))
 
 
 def not_tried(request: str, *, ran: bool, changed: bool, role: RoleDefinition) -> ExpectedAction | None:
-    """What a word of the request asks for first, where nothing of the kind was done.
+    """Return the first action that the request asks for, if nothing like it was done.
 
-    A question asks for nothing, but that of whoever is there to try things.
+    A question asks for no action, unless the role exists to try things.
     """
     if _TRIES.search(request) and not ran and _only_runs(role):
-        return ExpectedAction.RUN  # whoever is there to try things has not tried, however it was asked
+        return ExpectedAction.RUN  # a role that only runs commands has not run any, however the request was worded
     if _PLANS.match(request) and role.output is OutputFormat.PLAN:
         return ExpectedAction.PLAN
     may_run = Permission.EXECUTE_COMMANDS in role.permissions
-    if _QUESTION.match(request):  # a number is counted by a program, not by a model
+    if _QUESTION.match(request):  # a program should count, not the model
         return ExpectedAction.RUN if _COUNTS.search(request) and not ran and may_run else None
     runs, changes = _RUNS.search(request), None if asks_only(request) else _CHANGES.search(request)
     to_run = runs if not ran and may_run else None
     to_change = changes if not changed and _MAY_CHANGE & role.permissions else None
     if to_run and not (to_change and to_change.start() < to_run.start()):
-        return ExpectedAction.RUN  # "save what it prints": first things first, as the request has them
+        return ExpectedAction.RUN  # "save what it prints": in the order of the request
     return ExpectedAction.CHANGE if to_change else None
 
 
@@ -72,7 +72,7 @@ def _only_runs(role: RoleDefinition) -> bool:
 
 
 def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> ExpectedAction | None:
-    """As `not_tried`, for an approved plan: a change where it needs one, a try where it names commands."""
+    """Like `not_tried`, for an approved plan: expect a change if it needs one, a run if it names commands."""
     writes = any(_WRITES.search(needed) for step in plan.steps for needed in step.tools_needed)
     wanted = any(step.paths or step.commands for step in plan.steps)
     begun = changed or (ran and not writes)
@@ -80,12 +80,12 @@ def not_begun(plan: Plan, *, ran: bool, changed: bool, role: RoleDefinition) -> 
 
 
 def not_made(request: str, is_there: Callable[[str], bool]) -> list[str]:
-    """The files that the request wants made, as far as it names them, and that `is_there` does not find."""
+    """Return the files that the request asks to create by name and that `is_there` does not find."""
     if _QUESTION.match(request) or asks_only(request) or not _MAKES.search(request) or _EMPTY.search(request):
         return []
     return [path for path in paths_in(request) if not is_there(path)]
 
 
 def paths_in(request: str) -> list[str]:
-    """What looks like a file's name or path, each once."""
+    """Return everything that looks like a file name or path, each once."""
     return list(dict.fromkeys(found[0] for found in _PATH.finditer(request)))

@@ -1,5 +1,5 @@
-"""Files that a person names with `@path`: read before the model is asked, by calls like any other. They pass the door, are written
-down, and count as read; what is no readable file is just a word. For a small model a plain name is enough: it calls before it looks."""
+"""Reads files that a person names with `@path` before the model is called. The reads are ordinary calls: they pass the gate, are
+recorded, and count as read; names that are not readable files are ignored. For a small model a plain file name is enough."""
 
 import re
 
@@ -21,7 +21,7 @@ class FileMentions:
         self._toolrunner = toolrunner
 
     async def read_named(self, context: TurnContext) -> None:
-        """At the beginning of a turn; nobody is asked for it. Raises: StorageFault."""
+        """Read the named files at the beginning of a turn, without asking anybody. Raises: StorageFault."""
         if context.turn.steps or context.calls:
             return
         named = mentions_in(context.request())
@@ -30,12 +30,12 @@ class FileMentions:
         for path in named:
             call = self._recorder.own_call(context, READ_WITH, {"path": path}, Provenance(reference=True))
             if await self._toolrunner.passes_unasked(context, call):
-                await self._recorder.own(context, call, reference=True)
+                await self._recorder.record_own_call(context, call, reference=True)
                 await self._toolrunner.run(context)
 
 
 def mentions_in(text: str) -> list[str]:
-    """The paths named in these words, each once, the first ones; a full stop at the end of a sentence is not part of a name."""
+    """Return the first paths named in this text, each once. A full stop at the end of a sentence is not part of a name."""
     if "@" not in text:
         return []
     found = [quoted or bare.rstrip(".-/") for quoted, bare in _REFERENCE.findall(text)]

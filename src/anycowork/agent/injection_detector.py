@@ -1,7 +1,7 @@
-"""Whether a call stands in text that others wrote: a file, a page, a program's output. Whoever planted it there must not steer.
+"""Detects calls that come from untrusted text: a file, a page, a program's output. Such text must not control the agent.
 
-It is looked for as it is spelt, and as what it means: the same call with its keys in another order, spaced, or escaped again and again;
-and as an order in plain words, that names the tool and beside it the target.
+Finds a call as written and by meaning: with keys in another order, other spacing, or escaped several times; and as an instruction
+in plain words that names the tool and, close to it, the target.
 """
 
 import json
@@ -14,17 +14,19 @@ from anycowork.agent.reply_parser import FoundCall
 
 _WORD = re.compile(r"\w+")
 _PATH_LIKE = re.compile(r"[\w./-]+")
-_MOST_WORDS = 64  # words of one command that are looked for in orders; with more, it counts as ordered
-_NEAR = 300  # characters around a tool's name within which an order in plain words names its target
-_MOST_ORDERS = 200  # of one text, kept apart
-_MOST_PLACES = 2_000  # in which one word is looked at in one order
+_MOST_WORDS = 64  # words of one command that are searched for in instructions; with more, it counts as demanded
+_NEAR = 300  # characters around a tool's name in which an instruction may name its target
+_MOST_ORDERS = 200  # instructions of one text that are kept separately
+_MOST_PLACES = 2_000  # occurrences of one word that are checked in one instruction
 _MARK = '"tool"'
-_FIRST_PIECE = 512  # characters in which most objects end, or show that they are none
-_LONGEST_ESCAPE = 16  # characters: of what may be cut in two at the end of a piece
+_FIRST_PIECE = 512  # characters; enough to parse or reject most objects
+_LONGEST_ESCAPE = 16  # characters of an escape that may be cut at the end of a piece
 _DEEPEST = 3  # strings within strings within strings
 _MOST_READ = 4_000_000  # characters parsed of one text
 _ESCAPES = re.compile(r"\\+[nrtbf]?")
-_UNICODE = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")  # from the first of several: each run is gone through once
+_UNICODE = re.compile(
+    r"(?<!\\)\\++u([0-9a-fA-F]{4})"
+)  # starts at the first backslash, so that each run is scanned once
 _OPENS = re.compile(r"\{\s*+\"")  # an object that a call could be
 _ONE_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -32,48 +34,48 @@ _DECODER = json.JSONDecoder(strict=False)  # an unescaped string may hold line b
 
 
 class InjectionDetector:
-    """What was read so far. An order in plain words is one that names one of `tools`."""
+    """Collects the untrusted texts of a turn. An instruction in plain words must name one of `tools`."""
 
     def __init__(self, tools: Iterable[str]) -> None:
-        # A name that is an ordinary word as well ("report") orders nothing where it stands in a sentence.
+        # A tool name that is also an ordinary word ("report") is not an instruction when it appears in a sentence.
         self._tools = frozenset(name for name in tools if "_" in name)
         self._spelt: list[str] = []
         self._meant: set[bytes] = set()
         self._orders: list[str] = []
         self._too_much = False
 
-    def take(self, text: str) -> None:
-        self.take_orders(text)
+    def add_text(self, text: str) -> None:
+        self._add_orders(text)
         if '"' not in text and "\\" not in text:
-            return  # no call is spelt without either
+            return  # every call contains one of these
         bare = _bare(text)
-        if _MARK in bare:  # hardly any result holds the word that every call does
+        if _MARK in bare:  # few results contain this word, which every call has
             self._spelt.append(bare)
         layers = list(_unescaped(text))
         if not any(_MARK in layer for layer in layers):
             return
         for layer in layers:
-            if not self._take_calls(layer):
-                self._too_much = True  # then every call may stand in it
+            if not self._add_calls(layer):
+                self._too_much = True  # then any call may be in it
 
-    def take_orders(self, text: str) -> None:
+    def _add_orders(self, text: str) -> None:
         named = self._tools.intersection(_WORD.findall(text))
-        if not named:  # as nearly always
+        if not named:  # the usual case
             return
         found = [at.span() for at in _WORD.finditer(text) if at[0] in named]
         spans = [(max(0, start - _NEAR), end + _NEAR) for start, end in found]
         self._orders += [text[start:end] for start, end in (spans if len(spans) <= _MOST_ORDERS else _joined(spans))]
 
-    def holds(self, call: FoundCall) -> bool:
+    def contains(self, call: FoundCall) -> bool:
         if self._too_much or (self._meant and _meaning(call.tool, call.parameters) in self._meant):
             return True
-        if self._orders and self._is_ordered(call):
+        if self._orders and self._is_demanded(call):
             return True
         wanted = _bare(call.source) if self._spelt else ""
         return any(wanted in text for text in self._spelt)
 
-    def _is_ordered(self, call: FoundCall) -> bool:
-        """By the tool that the order names, or by a command that does the same to the same file."""
+    def _is_demanded(self, call: FoundCall) -> bool:
+        """Whether an instruction names this tool and target, or the command uses a file that an instruction names."""
         targets = self._targets(call)
         if any(_named_in(order, target) for order in self._orders if call.tool in order for target in targets):
             return True
@@ -82,15 +84,15 @@ class InjectionDetector:
         return len(words) > _MOST_WORDS or any(_named_in(order, word) for order in self._orders for word in words)
 
     def _targets(self, call: FoundCall) -> list[str]:
-        """By the names that our own tools have for it; of another that does something, whatever it is given in words."""
+        """Return the targets of a call: the usual parameters of our tools; for other tools every text parameter."""
         given = [call.parameters.get(name) for name in ("path", "to", "command")]
         if call.tool in self._tools and not any(isinstance(one, str) for one in given):
             given = [*call.parameters.values()]
         targets = [target for one in given if isinstance(one, str) and (target := one.strip("./ "))]
         return targets[:_MOST_WORDS]
 
-    def _take_calls(self, text: str) -> bool:
-        """False if there is more in it than can be looked at."""
+    def _add_calls(self, text: str) -> bool:
+        """Add the calls in this text; return False if it is too long to parse completely."""
         read, at = 0, _OPENS.search(text)
         while at is not None:
             if read > _MOST_READ:
@@ -101,11 +103,11 @@ class InjectionDetector:
                 return False
             read += length
             if value is not None:
-                self._take_value(value)
+                self._add_value(value)
             at = _OPENS.search(text, at.start() + (length if value is not None else 1))
         return True
 
-    def _take_value(self, value: object) -> None:
+    def _add_value(self, value: object) -> None:
         waiting = [value]
         while waiting:
             match waiting.pop():
@@ -119,7 +121,7 @@ class InjectionDetector:
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those that touch as one, so that together they are no longer than the text."""
+    """Merge overlapping spans, so that together they are no longer than the text."""
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and start <= joined[-1][1]:
@@ -130,7 +132,7 @@ def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _named_in(order: str, target: str) -> bool:
-    """As words of their own, not as a part of others; where it is a part of very many, it counts as named."""
+    """Whether the target appears as a whole word. If it is part of very many words, it counts as named."""
     at = order.find(target)
     for _ in range(_MOST_PLACES):
         if at < 0:
@@ -147,15 +149,15 @@ def _goes_on(letter: str) -> bool:
 
 
 def _files_in(command: str) -> set[str]:
-    """What looks like the name of a file: it has a dot, with letters before and after it."""
+    """Return the words that look like file names: with a dot, and letters before and after it."""
     words = (word.lstrip("./").rstrip("./-") for word in _PATH_LIKE.findall(command))
     return {word for word in words if "." in word}
 
 
 def _object_at(text: str, start: int) -> tuple[object, int]:
-    """The JSON object that begins there and its length; None if there is none, and what it took to see that.
+    """Return the JSON object at this position and its length; or None and the number of characters read.
 
-    It is read from a piece of the text: to say where a fault is, the decoder counts all lines before it. Raises: ValueError, RecursionError.
+    Parses only a piece of the text, because the decoder counts all lines before an error. Raises: ValueError, RecursionError.
     """
     size = _FIRST_PIECE
     while True:
@@ -170,15 +172,15 @@ def _object_at(text: str, start: int) -> tuple[object, int]:
 
 
 def _meaning(tool: object, parameters: object) -> bytes:
-    """Whatever the order of its keys, and whether or not it would have ended the turn."""
+    """Return a canonical form of the call: independent of key order and of `terminate`."""
     try:
         return msgspec.json.encode([tool, parameters], order="sorted")
-    except UnicodeEncodeError:  # half of a surrogate pair: no call of ours
+    except UnicodeEncodeError:  # half of a surrogate pair cannot be in a valid call
         return b""
 
 
 def _unescaped(text: str) -> Iterator[str]:
-    """The text, and what it says when it is taken for the inside of a JSON string, of a string within one, …"""
+    """Yield the text, and the text unescaped as the content of a JSON string, of a string within one, …"""
     for _ in range(_DEEPEST + 1):
         yield text
         if "\\" not in text:
@@ -193,7 +195,7 @@ def _letter(found: re.Match[str]) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without white space and backslashes: inside a JSON string the same call stands escaped, perhaps more than once."""
+    """Remove white space and backslashes: inside a JSON string the same call is escaped, perhaps more than once."""
     if "\\" in text:
         text = _whole_pairs(_UNICODE.sub(lambda found: chr(int(found[1], 16)), text))
         text = _ESCAPES.sub("", text)
@@ -201,7 +203,7 @@ def _bare(text: str) -> str:
 
 
 def _whole_pairs(text: str) -> str:
-    """Two halves of a surrogate pair are one character; a half alone stays what it is."""
+    """Join the two halves of each surrogate pair into one character; a single half stays unchanged."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""What a call prints while it runs, for whoever watches. It is shown and not kept: the result will have all of it."""
+"""Streams a call's output while it runs. The output is published but not stored, because the result contains all of it."""
 
 import asyncio
 
@@ -6,11 +6,11 @@ from anycowork.domain.ports import Journal
 from anycowork.domain.tools import Call
 
 EVERY_SECONDS = 0.1
-MOST = 64_000  # characters of one call: a person cannot read more than that as it passes
+MOST = 64_000  # characters of one call: a person cannot read more while it scrolls by
 
 
 class LiveOutput:
-    """Shown under the id of the message that the result becomes: it takes the place of what was shown. End it with `end`."""
+    """Publishes the output under the id of the later result message, which then replaces it. Finish it with `end`."""
 
     def __init__(self, journal: Journal, call: Call, message_id: str) -> None:
         self._journal = journal
@@ -20,13 +20,13 @@ class LiveOutput:
         self._waiting = ""
         self._timer: asyncio.TimerHandle | None = None
 
-    def tell(self, text: str) -> None:
+    def append(self, text: str) -> None:
         self._waiting += text[: MOST - self._shown - len(self._waiting)]
         if self._waiting and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._show)
 
     def end(self) -> None:
-        """What has not been shown by now comes with the result."""
+        """Stop; the rest of the output comes with the result."""
         if self._timer is not None:
             self._timer.cancel()
 

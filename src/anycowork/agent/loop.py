@@ -1,5 +1,5 @@
-"""The loop: model → reply → door → result → model …, until the agent rests. One call of `run` is one segment of a turn:
-it ends with the turn's end, or parked on a person; an answer starts the next segment, which rebuilds itself from the journal."""
+"""The agent loop: model → reply → gate → result → model …, until the turn ends. One call of `run` is one segment of a turn: it ends
+with the turn, or parks it until a person decides; the decision starts the next segment, which is rebuilt from the journal."""
 
 import asyncio
 import logging
@@ -41,68 +41,68 @@ class Agent:
         *,
         journal: Journal,
         recorder: TurnRecorder,
-        asking: ModelCaller,
+        model_caller: ModelCaller,
         toolrunner: ToolRunner,
         checker: PlanChecker,
-        referrer: FileMentions,
+        file_mentions: FileMentions,
         clock: Clock,
         limits: Callable[[], Limits],
     ) -> None:
         self._journal = journal
         self._recorder = recorder
-        self._asking = asking
+        self._model_caller = model_caller
         self.toolrunner = toolrunner
         self._checker = checker
-        self._referrer = referrer
+        self._file_mentions = file_mentions
         self._clock = clock
         self._limits = limits
 
     def with_recorder(self, recorder: TurnRecorder) -> "Agent":
-        """The same agent, whose replies another one writes down."""
+        """Return the same agent with another recorder."""
         changed = copy(self)
         changed._recorder = recorder
         return changed
 
     async def run(self, context: TurnContext) -> None:
-        """Takes the turn to its end, or to where a person must decide.
+        """Run the turn to its end, or until a person must decide.
 
-        Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and whoever keeps it settles it.
+        Raises: LimitReached, ProviderFault, StorageFault, …: then the turn has not ended, and the caller must end it.
         """
         limits = self._limits()
         context.started, context.seconds_before = self._clock.monotonic(), context.turn.seconds
         used = context.turn.seconds - context.turn.seconds_before
         try:
             async with asyncio.timeout(max(0.0, limits.seconds - used)) as context.deadline:
-                await self._take_steps(context, limits)
+                await self._run_steps(context, limits)
         except TimeoutError:
             raise OutOfTime(
                 f"{_worked_on(context)} after {limits.seconds:g} seconds. Send a message to go on."
             ) from None
 
-    async def _take_steps(self, context: TurnContext, limits: Limits) -> None:
+    async def _run_steps(self, context: TurnContext, limits: Limits) -> None:
         try:
-            context.brief = self._asking.is_brief(context)
-            await self._referrer.read_named(context)
+            context.brief = self._model_caller.is_brief(context)
+            await self._file_mentions.read_named(context)
             while await self._step(context, limits):
                 pass
-        finally:  # whatever ended it, a stop too: what was said is written before anybody settles the turn
+        finally:  # also after a stop: buffered changes are written before the caller ends the turn
             await self._recorder.pending(context)
 
     async def _step(self, context: TurnContext, limits: Limits) -> bool:
-        """One iteration; False when the segment is over."""
+        """Run one iteration; return False when the segment is over."""
         if context.open_calls():
             return await self._run_calls(context, limits)
         if context.turn.steps - context.turn.steps_before >= limits.steps:
             raise TooManySteps(f"{_worked_on(context)} after {limits.steps} steps. Send a message to go on.")
         context.turn = replace(context.turn, steps=context.turn.steps + 1)
-        context.listener = ReplyStream(
+        context.reply_stream = ReplyStream(
             journal=self._journal, chat_id=context.chat.id, turn_id=context.turn.id, message_id=self._clock.new_id()
         )
         try:
-            heard = await self._asking.ask(context, context.listener)
+            reply = await self._model_caller.ask(context, context.reply_stream)
         except Runaway as fault:
-            return await self._fault(context, limits, context.listener.heard, fault)
-        return await self._act_on(context, limits, heard)
+            return await self._fault(context, limits, context.reply_stream.reply, fault)
+        return await self._act_on(context, limits, reply)
 
     async def _run_calls(self, context: TurnContext, limits: Limits) -> bool:
         outcome = await self.toolrunner.run(context)
@@ -110,54 +110,54 @@ class Agent:
             return False
         if outcome.terminate:
             return await self._stop(context, limits, None)
-        self._count_anew(context, limits)
+        self._reset_limits(context, limits)
         if outcome.faults:
             self._count_fault(context, limits)
         elif context.turn.faults:
             context.turn = replace(context.turn, faults=0)
         return True
 
-    async def _act_on(self, context: TurnContext, limits: Limits, heard: Reply) -> bool:
-        long = len(heard.text) > _LONG  # reading it must not hold up everybody else
-        match reading := await asyncio.to_thread(self._read, context, heard) if long else self._read(context, heard):
+    async def _act_on(self, context: TurnContext, limits: Limits, reply: Reply) -> bool:
+        long = len(reply.text) > _LONG  # parsing it must not block other turns
+        match reading := await asyncio.to_thread(self._read, context, reply) if long else self._read(context, reply):
             case CallsReply():
                 if isinstance(await self._checker.prove_before(context, reading.calls), CallsParked):
                     return False
-                self._recorder.calls(context, heard, reading)
+                self._recorder.calls(context, reply, reading)
                 return True
             case UnreadableReply(_, problem):
-                return await self._fault(context, limits, heard, MalformedReply(problem))
+                return await self._fault(context, limits, reply, MalformedReply(problem))
             case AnswerReply(text, note):
                 if not_done := self._not_done(context, text):
-                    return await self._fault(context, limits, heard, MalformedReply(not_done))
-                return await self._stop(context, limits, heard, note)
+                    return await self._fault(context, limits, reply, MalformedReply(not_done))
+                return await self._stop(context, limits, reply, note)
             case PlanReply(plan):
-                await self._recorder.plan(context, heard, plan)
+                await self._recorder.plan(context, reply, plan)
             case QuestionReply(question):
-                await self._recorder.question(context, heard, question)
+                await self._recorder.question(context, reply, question)
             case ReviewReply(review):
-                await self._recorder.review(context, heard, review)
+                await self._recorder.review(context, reply, review)
             case _:
                 assert_never(reading)
         return False
 
-    async def _stop(self, context: TurnContext, limits: Limits, heard: Reply | None, note: str | None = None) -> bool:
-        """The model stops: with an answer, or with a call that ends the turn. The turn ends if nothing speaks against it."""
+    async def _stop(self, context: TurnContext, limits: Limits, reply: Reply | None, note: str | None = None) -> bool:
+        """End the turn after an answer or a terminating call, unless a check of the plan objects."""
         objection = await self._checker.objection(context)
         if isinstance(objection, CallsParked):
             return False
         if objection:
-            return await self._fault(context, limits, heard, objection)
+            return await self._fault(context, limits, reply, objection)
         if left := context.progress.unfinished() if context.progress else []:
-            await self._recorder.blocked(context, heard, blocked_by(left))
-        elif heard is None:
+            await self._recorder.blocked(context, reply, blocked_by(left))
+        elif reply is None:
             await self._recorder.end(context, EndReason.TERMINATED)
         else:
-            await self._recorder.answer(context, heard, note)
+            await self._recorder.answer(context, reply, note)
         return False
 
-    def _count_anew(self, context: TurnContext, limits: Limits) -> None:
-        """Each step of a plan has its own limits: they begin again when a step is finished."""
+    def _reset_limits(self, context: TurnContext, limits: Limits) -> None:
+        """Reset the limits when a step of the plan is finished: each step has its own limits."""
         finished = context.progress.count_finished() if context.progress else 0
         if finished <= context.finished_steps:
             return
@@ -167,46 +167,46 @@ class Agent:
         if context.deadline is not None:
             context.deadline.reschedule(asyncio.get_running_loop().time() + limits.seconds)
 
-    def _read(self, context: TurnContext, heard: Reply) -> Reading:
-        if heard.called:
-            return read_called(heard.called, heard.text)
-        return read_reply(heard.text, output=context.role.output, cut_off=heard.cut_off)
+    def _read(self, context: TurnContext, reply: Reply) -> Reading:
+        if reply.called:
+            return read_called(reply.called, reply.text)
+        return read_reply(reply.text, output=context.role.output, cut_off=reply.cut_off)
 
     def _not_done(self, context: TurnContext, text: str) -> str | None:
-        """Why these words are not taken for the end; None if they are. Said once, to a small model twice: then they stand."""
+        """Return why this answer does not end the turn; None if it does. An answer is rejected once, for a small model twice."""
         if not text.strip():
             return "The reply was empty. Answer in words, or call a tool."
         if context.rejected_answers >= (2 if context.brief else 1):
             return None
         failed = context.last_failure()
-        # A command that fails may be just what was to be found out.
+        # A failing command may be exactly what the person wanted to know.
         given_up = context.brief and failed is not None and not context.is_command(failed)
         if failed is not None and (given_up or claims_success(text)):
             context.reject_answer()
-            said = failed.result.content[:300] if failed.result else ""
-            return f"The last step failed ({failed.tool}): {said} It is not done."
+            output = failed.result.content[:300] if failed.result else ""
+            return f"The last step failed ({failed.tool}): {output} It is not done."
         if context.brief and (context.owed() or context.missing()):
             context.reject_answer()
-            missing = "".join(f"'{path}' is not there or empty. " for path in context.missing())
-            return f"That is not all of it. {missing}Asked was: {context.request()}"
+            missing = "".join(f"'{path}' does not exist or is empty. " for path in context.missing())
+            return f"The request is not finished. {missing}The request was: {context.request()}"
         return None
 
-    async def _fault(self, context: TurnContext, limits: Limits, heard: Reply | None, problem: ModelFault) -> bool:
-        log.warning("turn %s: reply not taken (%s): %r", context.turn.id, problem.message, heard.text if heard else "")
-        await self._recorder.fault(context, heard, problem)
+    async def _fault(self, context: TurnContext, limits: Limits, reply: Reply | None, problem: ModelFault) -> bool:
+        log.warning("turn %s: reply rejected (%s): %r", context.turn.id, problem.message, reply.text if reply else "")
+        await self._recorder.fault(context, reply, problem)
         self._count_fault(context, limits)
         return True
 
     def _count_fault(self, context: TurnContext, limits: Limits) -> None:
-        """Raises: TooManyFaults at the last one of a row."""
+        """Count a fault. Raises: TooManyFaults if there were too many in a row."""
         context.turn = replace(context.turn, faults=context.turn.faults + 1)
         if context.turn.faults >= limits.faults:
             raise TooManyFaults(
-                f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. The chat is fine."
+                f"The model's reply could not be used {limits.faults} times in a row, so the turn was ended. You can continue the chat."
             )
 
 
 def _worked_on(context: TurnContext) -> str:
-    """What ended: the turn, or the plan's step that was worked on."""
+    """Return what was ended: the turn, or the current step of the plan."""
     step = context.progress.current() if context.progress else None
     return f"The turn was ended: step {step.id[:80]} of the plan was not finished" if step else "The turn was ended"

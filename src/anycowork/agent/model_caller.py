@@ -1,4 +1,4 @@
-"""Asks the model: builds what it is shown, sets the budget aside before and books what was spent after. Nothing is asked unrecorded."""
+"""Calls the model: builds the prompt, reserves the budget before the call and records the usage after it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,16 +22,16 @@ from anycowork.prompts.tool_selection import A_REQUEST
 from anycowork.prompts.window import Shown, Window
 
 _AT_A_TIME = 100  # messages
-ANSWER_SHARE = 0.25  # of the context is kept free for the answer
+ANSWER_SHARE = 0.25  # of the context is reserved for the answer
 OVERVIEW_FILES = 60
 BRIEF_RESULT = 4_096  # bytes of one result that a small model is shown
 ANOTHER_TEMPERATURE = 0.8
-PATIENCE = 4  # calls that a small model makes before it may say that it cannot do what was asked
+PATIENCE = 4  # calls that a small model must make before it may answer that it cannot do the task
 FILES_HEAD = "[Files in the workspace:"
 
 
 class ModelCaller:
-    """`hidden` says what may not be read in a chat and a workspace."""
+    """`hidden` returns what may not be read in a chat and a workspace."""
 
     def __init__(
         self,
@@ -50,43 +50,43 @@ class ModelCaller:
         self._image_bytes = image_bytes
 
     def is_brief(self, context: TurnContext) -> bool:
-        """Whether the model that will answer is a small one. Raises: NoSuchModel."""
+        """Whether the chat's model is a small one. Raises: NoSuchModel."""
         return self._providers.options(context.chat.config.model_id).brief
 
-    async def ask(self, context: TurnContext, listener: ReplyStream) -> Reply:
-        """Raises: ProviderFault, Runaway."""
+    async def ask(self, context: TurnContext, reply_stream: ReplyStream) -> Reply:
+        """Call the model and stream its reply. Raises: ProviderFault, Runaway."""
         provider, model = self._providers.find(context.chat.config.model_id)
         options = self._providers.options(context.chat.config.model_id)
         name = f"{provider.name}/{model}"
         shown = await self._shown(context, options, ratio=self._ratios.of(name))
         request = self._request(context, model, shown, options)
         if options.images:
-            request = replace(request, image_bytes=await self._seen(context, shown.messages))
-        asked = listener.heard.message_id  # what it costs goes by the name of the answer
+            request = replace(request, image_bytes=await self._image_data(context, shown.messages))
+        asked = reply_stream.reply.message_id  # the usage is recorded under the id of the answer
         reserve = Reserve(asked, context.turn.id, request.purpose, name, shown.tokens)
         pending, announcements = context.take_pending()
         change = Change(context.chat.id, (*pending, reserve, context.turn), announcements)
-        await context.unwritten.write(self._journal, change)
-        heard = await listener.hear(provider, request)
-        if heard.usage and not request.image_bytes:  # what an image weighs says nothing of words
+        await context.write_buffer.write(self._journal, change)
+        reply = await reply_stream.receive(provider, request)
+        if reply.usage and not request.image_bytes:  # image tokens do not help to estimate text
             estimated = shown.tokens / context.window.ratio + self._offered(context, options).tokens
-            self._ratios.learn(name, estimated=estimated, reported=heard.usage.prompt)
-        spend, event = _spent(reserve, heard)
+            self._ratios.learn(name, estimated=estimated, reported=reply.usage.prompt)
+        spend, event = _spent(reserve, reply)
         context.pending.append(spend)
         context.announcements.append(event_factory.usage(context.turn.id, event))
-        return heard
+        return reply
 
     def _request(self, context: TurnContext, model: str, shown: Shown, options: ModelOptions) -> ModelRequest:
-        """A model that goes round in a circle is asked differently, once: being told of it does not help a weak one."""
-        circling = context.repeated_tools()
+        """Build the request. If the model repeats itself, change the request once: telling a weak model about it does not help."""
+        repeated = context.repeated_tools()
         context.brief = options.brief
         return ModelRequest(
             model=model,
             messages=shown.messages,
             purpose="turn",
             max_tokens=options.max_tokens,
-            temperature=ANOTHER_TEMPERATURE if circling else options.temperature,
-            schema=self._schema(context, options, circling),
+            temperature=ANOTHER_TEMPERATURE if repeated else options.temperature,
+            schema=self._schema(context, options, repeated),
             offers=self._offered(context, options).tools,
         )
 
@@ -95,35 +95,39 @@ class ModelCaller:
         return self._prompts.offers(context.role, self._aim(context)) if native else NOT_OFFERED
 
     def _aim(self, context: TurnContext) -> PromptTarget:
-        return PromptTarget.of(context.opening(), self._room(context))
+        return PromptTarget.of(context.opening(), self._prompt_budget(context))
 
-    def _room(self, context: TurnContext) -> int:
-        """Tokens that may be shown."""
+    def _prompt_budget(self, context: TurnContext) -> int:
+        """Return the number of tokens that the prompt may have."""
         return int(self._providers.context_tokens(context.chat.config.model_id) * (1 - ANSWER_SHARE))
 
-    def _schema(self, context: TurnContext, options: ModelOptions, circling: frozenset[str]) -> Json | None:
+    def _schema(self, context: TurnContext, options: ModelOptions, repeated: frozenset[str]) -> Json | None:
         match options.calling:
             case Calling.TEXT | Calling.NATIVE:
                 return None
             case Calling.SCHEMA:
                 if not options.brief:
-                    return self._prompts.replies(context.role, brief=False, without=circling, aim=self._aim(context))
+                    return self._prompts.replies(context.role, brief=False, without=repeated, aim=self._aim(context))
                 without = (
-                    circling
+                    repeated
                     | context.unfit_forms()
                     | (self._prompts.changers() | {OutputFormat.PLAN.value} if context.asks_only() else frozenset())
                 )
                 return self._prompts.replies(
-                    context.role, brief=True, without=without, only=self._due(context), aim=self._aim(context)
+                    context.role,
+                    brief=True,
+                    without=without,
+                    only=self._required_tools(context),
+                    aim=self._aim(context),
                 )
             case _:
                 assert_never(options.calling)
 
-    def _due(self, context: TurnContext) -> frozenset[str]:
-        """The tools of which a small model must call one now: before its first answer, once when its answer was not taken, and as long
-        as nothing was done of what was asked. Whoever could claim a deed would rather claim it."""
+    def _required_tools(self, context: TurnContext) -> frozenset[str]:
+        """Return the tools of which a small model must call one now: before its first answer, once after its answer was rejected, and
+        while nothing of the request was done. Otherwise a small model tends to claim success without acting."""
         pushed, context.must_call = context.must_call, False
-        owed, tools = self._serving(context.owed()), self._prompts.tools(context.role)
+        owed, tools = self._tools_for(context.owed()), self._prompts.tools(context.role)
         if pushed:
             return owed or tools
         if len(context.calls) < PATIENCE and (owed or context.missing()):
@@ -131,8 +135,8 @@ class ModelCaller:
         looks_first = not context.calls and len(context.request().split()) >= A_REQUEST
         return tools if looks_first else frozenset()
 
-    def _serving(self, deed: ExpectedAction | None) -> frozenset[str]:
-        """The tools of which any would do it; a plan is said, not called."""
+    def _tools_for(self, deed: ExpectedAction | None) -> frozenset[str]:
+        """Return the tools that can do this action; a plan needs no tool."""
         match deed:
             case None:
                 return frozenset()
@@ -146,39 +150,39 @@ class ModelCaller:
                 assert_never(deed)
 
     async def _shown(self, context: TurnContext, options: ModelOptions, *, ratio: float) -> Shown:
-        room = self._room(context)
+        room = self._prompt_budget(context)
         if not len(context.window):
             cap = BRIEF_RESULT if options.brief else RESULT_CAP
             context.window = Window(ratio=ratio, result_cap=cap, begins_late=bool(context.beginning))
         for at, message in enumerate(context.history[len(context.window) :], start=1):
             if at % _AT_A_TIME == 0:
-                await asyncio.sleep(0)  # a long chat must not starve the others
+                await asyncio.sleep(0)  # a long chat must not block the others
             one = message if options.images else _with_notes(message)
             if message.id == context.turn.message_id:
                 one = await self._with_files(context, one)
             context.window.add(one)
-        system = await self._told(context, options, room)
+        system = await self._system_prompt(context, options, room)
         return context.window.shown(budget=room - self._offered(context, options).tokens, system=system)
 
     async def _with_files(self, context: TurnContext, request: Message) -> Message:
-        """The turn's own request begins with the workspace's file list: a model that sees it makes the right call at once.
+        """Prepend the workspace's file list to the request of the turn: with it, a model makes the right call at once.
 
-        The files are as they were when the segment began: the same words in every request of it.
+        The list is the one of the segment's start, so that every request of the segment has the same text.
         """
         hidden = await self._hidden(context.chat.id, context.workspace.root)
         files = context.workspace.overview(OVERVIEW_FILES, hidden)
         return replace(request, content=f"{FILES_HEAD}\n{files}]\n\n{request.content}")
 
-    async def _seen(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
-        """The bytes of what is shown, each read once for the segment."""
+    async def _image_data(self, context: TurnContext, messages: Sequence[PromptMessage]) -> Mapping[str, bytes]:
+        """Return the bytes of the shown images; each is read once per segment."""
         wanted = {image.sha256 for said in messages for part in said.parts for image in part.images}
         for hash_ in wanted - context.image_bytes.keys():
             if (data := await self._image_bytes.get(hash_)) is not None:
                 context.image_bytes[hash_] = data
         return {hash_: context.image_bytes[hash_] for hash_ in wanted & context.image_bytes.keys()}
 
-    async def _told(self, context: TurnContext, options: ModelOptions, room: int) -> str:
-        """Read once for the segment, so that every request of it begins with the same bytes."""
+    async def _system_prompt(self, context: TurnContext, options: ModelOptions, room: int) -> str:
+        """Build the system prompt once per segment, so that every request of it begins with the same bytes."""
         if context.system_prompt is None:
             prompt_id = context.chat.config.system_prompt_id
             offered = options.calling is Calling.NATIVE
@@ -190,7 +194,7 @@ class ModelCaller:
 
 
 def _with_notes(message: Message) -> Message:
-    """For a model that cannot see: that there were images, and which."""
+    """Replace the images by notes, for a model without vision."""
     images = images_of(message)
     if not images:
         return message
@@ -198,9 +202,9 @@ def _with_notes(message: Message) -> Message:
     return replace(message, content=f"{message.content}\n\n{notes}", payload=None)
 
 
-def _spent(of: Reserve, heard: Reply) -> tuple[Spend, Json]:
-    usage = heard.usage or UsageChunk(of.tokens, tokens(heard.text) + tokens(heard.reasoning))
-    spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=heard.usage is None)
+def _spent(of: Reserve, reply: Reply) -> tuple[Spend, Json]:
+    usage = reply.usage or UsageChunk(of.tokens, tokens(reply.text) + tokens(reply.reasoning))
+    spend = Spend(of, usage.prompt, usage.completion, usage.cached, usage.reasoning, estimated=reply.usage is None)
     return spend, {
         "prompt": spend.prompt,
         "completion": spend.completion,

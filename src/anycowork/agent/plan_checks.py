@@ -1,5 +1,4 @@
-"""The checks that an approved plan names: the house runs them itself before it takes "done" for done. What a check is worth
-is its exit code, not what the model says of it."""
+"""Runs the checks of an approved plan before the plan counts as done. The exit code of a check decides, not the model's text."""
 
 from collections.abc import Sequence
 
@@ -24,10 +23,10 @@ class PlanChecker:
         self._toolrunner = toolrunner
 
     async def objection(self, context: TurnContext) -> StepsOpen | CallsParked | None:
-        """Runs each check that was not run since the last change. Why the plan is not carried out yet; None if it is, or if the model
-        was told already.
+        """Run each check that was not run since the last change. Return why the plan is not finished yet; None if it is, or if the model
+        was already informed.
 
-        A check that a person would have to be asked for is not run: nobody is disturbed for it, and the plan's audit says so.
+        A check that needs an approval is not run, so that nobody is interrupted; the plan's audit shows it.
         """
         if context.progress is None:
             return None
@@ -35,13 +34,13 @@ class PlanChecker:
         if isinstance(failed, CallsParked):
             return failed
         left = context.progress.unfinished()
-        if failed or (left and not _was_told(context)):
+        if failed or (left and not _was_informed(context)):
             checks = f" A check of the approved plan failed. {' '.join(failed)}" if failed else ""
             return StepsOpen(f"Not done: {_open_steps(left)}.{checks} {_GO_ON}")
         return None
 
     async def prove_before(self, context: TurnContext, calls: Sequence[FoundCall]) -> CallsParked | None:
-        """Runs the checks of steps that these calls depend on, where nothing else is missing."""
+        """Run the checks of the steps that these calls depend on, if nothing else is missing."""
         if context.progress is None:
             return None
         wanted = [self._recorder.own_call(context, one.tool, one.parameters, Provenance()) for one in calls]
@@ -50,7 +49,7 @@ class PlanChecker:
         return outcome if isinstance(outcome, CallsParked) else None
 
     async def _run(self, context: TurnContext, steps: Sequence[PlanStep]) -> list[str] | CallsParked:
-        """What each failed check said."""
+        """Run the checks; return the output of each failed one."""
         failed = []
         for step in steps:
             command: Parameters = {"command": step.check}
@@ -59,7 +58,7 @@ class PlanChecker:
                 if context.progress:
                     context.progress.pass_over(step)
                 continue
-            await self._recorder.own(context, call, check=step.id)
+            await self._recorder.record_own_call(context, call, check=step.id)
             if isinstance(parked := await self._toolrunner.run(context), CallsParked):
                 return parked
             call = context.call(call.id)
@@ -69,7 +68,7 @@ class PlanChecker:
 
 
 def blocked_by(left: Sequence[PlanStep]) -> str:
-    """What the person is told of a plan whose model stopped too early."""
+    """Return the message for the person when the model stopped before the plan was finished."""
     return f"The plan is blocked: {_open_steps(left)}. Send a message to go on, or approve a new plan."
 
 
@@ -77,12 +76,12 @@ def _open_steps(left: Sequence[PlanStep]) -> str:
     named = "; ".join(f"{step.id[:80]} ({step.action[:120]})" for step in left[:_MOST_NAMED])
     more = f"; and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
     if not left:
-        return "the plan is not carried out"
+        return "the plan is not finished"
     return f"{'step' if len(left) == 1 else 'steps'} {named}{more} {'is' if len(left) == 1 else 'are'} open"
 
 
-def _was_told(context: TurnContext) -> bool:
-    """Whether the model was told in this turn, before or after a pause, which steps are open."""
+def _was_informed(context: TurnContext) -> bool:
+    """Whether the model was informed about the open steps in this turn, before or after a pause."""
     return any(m.turn_id == context.turn.id and _names_open_steps(m.payload) for m in reversed(context.history))
 
 
@@ -95,7 +94,7 @@ def _names_open_steps(payload: Json | None) -> bool:
 
 
 def _unproved(context: TurnContext) -> list[PlanStep]:
-    """The steps with a check whose command has not run since something last changed."""
+    """Return the steps with a check that has not run since the last change."""
     ran = set()
     for call in reversed(context.calls):
         if call.result is None or call.result.status is Status.INTERRUPTED:

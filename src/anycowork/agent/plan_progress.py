@@ -1,6 +1,6 @@
-"""How far an approved plan is, by its recorded calls: to which step a call belongs, what a step waits for, and every step's status.
+"""Tracks the progress of an approved plan by its recorded calls: the step of each call, the dependencies, and every step's status.
 
-A step without a check is done when its own work succeeded; one with a check when the check passed after its last change.
+A step without a check is done when its work succeeded; a step with a check is done when the check passed after its last change.
 """
 
 from collections.abc import Collection, Iterable
@@ -20,7 +20,7 @@ _NOT_TRIED = (Status.REFUSED, Status.DENIED)
 
 
 class PlanProgress:
-    """Mutable, like the turn that it belongs to. `calls` are those of the turn so far, oldest first."""
+    """The progress of one plan in one turn; mutable. `calls` are the turn's calls so far, oldest first."""
 
     def __init__(self, plan: Plan, specs: Iterable[ToolSpec], root: str, calls: Iterable[Call] = ()) -> None:
         self.plan = plan
@@ -35,16 +35,16 @@ class PlanProgress:
             if step.check is not None:
                 self._checked_by.setdefault(step.check, []).append(step)
         for call in calls:
-            self.put(self.bound(call) if self._bound_later(call) else call)
-        self._told = self.statuses()
+            self.record(self.bound(call) if self._bound_later(call) else call)
+        self._published = self.statuses()
 
     def bound(self, call: Call) -> Call:
-        """The call with the one step that it belongs to, if there is one."""
+        """Return the call with its plan step set, if it belongs to one."""
         step = self._step_for(call)
         return replace(call, plan_step=step.id) if step else call
 
-    def put(self, call: Call) -> None:
-        """Takes note of a call, or of what became of it."""
+    def record(self, call: Call) -> None:
+        """Record a call, or its new state."""
         step = self._steps.get(call.plan_step or "")
         if step is None:
             return
@@ -53,30 +53,30 @@ class PlanProgress:
         if checked:
             self._checks[str(call.parameters["command"])] = call
         for one in (step, *checked):
-            self._evidence[one.id] = self._judged(one)
+            self._evidence[one.id] = self._evaluate(one)
         if not was_deferred(call):
             self._pass_over(step)
 
-    def news(self, turn: Turn, *calls: Call) -> tuple[NewEvent, ...]:
-        """Takes note of these calls. The event to tell of it, if the status of a step changed since the last one."""
+    def events_for(self, turn: Turn, *calls: Call) -> tuple[NewEvent, ...]:
+        """Record these calls; return a progress event if the status of a step has changed since the last event."""
         for call in calls:
-            self.put(call)
+            self.record(call)
         now = self.statuses()
-        if now == self._told:
+        if now == self._published:
             return ()
-        self._told = now
+        self._published = now
         return (event_factory.plan_progress(turn.plan_id or "", turn.id, plan_status(now, over=False), now),)
 
     def calls_of(self, step_id: str) -> list[Call]:
         return list(self._calls[step_id].values())
 
     def statuses(self, *, over: bool = False, reason: EndReason | None = None) -> StepStatuses:
-        """Every step's status, in the order of the plan. `merge_flags`: the turn has ended, for this reason."""
+        """Return every step's status, in the order of the plan. `over`: the turn has ended, for this reason."""
         now = {step_id: self._status(step_id) for step_id in self._steps}
         return self._at_the_end(now, reason) if over else now
 
     def unfinished(self) -> list[PlanStep]:
-        """The steps that something is still to be done for."""
+        """Return the steps that still need work."""
         return [
             step
             for step in self.plan.steps
@@ -87,28 +87,28 @@ class PlanProgress:
         return sum(self._status(step_id).finished for step_id in self._steps)
 
     def current(self) -> PlanStep | None:
-        """The step that is worked on, or comes next."""
+        """Return the step in progress, or the next one."""
         left = [step for step in self.plan.steps if not self._status(step.id).finished]
         begun = (step for step in left if self._status(step.id) is not StepStatus.OPEN)
         return next(begun, next(iter(left), None))
 
     def unfinished_dependencies(self, call: Call, *, expected: Collection[str] = ()) -> list[PlanStep]:
-        """The steps that must be finished before this call. Those `expected` to be finished before it do not count."""
+        """Return the steps that must be finished before this call, except those `expected` to be finished by then."""
         step = self._steps.get(call.plan_step or "")
         return [] if step is None else [one for one in self._waits_for(step) if one.id not in expected]
 
     def unproved_dependencies(self, call: Call) -> list[PlanStep]:
-        """The steps that this call's step depends on, and that lack nothing but the run of their check."""
+        """Return the dependencies of this call's step that lack only the run of their check."""
         return [step for step in self.unfinished_dependencies(self.bound(call)) if self._lacks_its_check(step)]
 
     def pass_over(self, step: PlanStep) -> None:
-        """Nobody can prove the step now, so the model's word stands for it."""
+        """Accept the step as claimed by the model, because it cannot be proved now."""
         self._passed_over.add(step.id)
 
     # --- which step
 
     def _step_for(self, call: Call) -> PlanStep | None:
-        """The current step first: one that is ready and lacks such a call; then one that had it already; then one that is not ready."""
+        """Find the step of a call: first a ready step that lacks such a call, then a ready step that already had it, then any other."""
         found = self._matcher.candidates(call)
         groups = (found.by_place, found.by_tool)
         for steps in groups:
@@ -118,11 +118,11 @@ class PlanProgress:
             if step := next((step for step in reversed(steps) if not self._blocked(step)), None):
                 return step
         if not self._matcher.changes(call):
-            return None  # reading ahead belongs to no step, and finishes none
+            return None  # reading ahead belongs to no step
         return next((step for steps in groups for step in steps), None)
 
     def _lacks(self, step: PlanStep, call: Call) -> bool:
-        """Whether such a call would bring the step on. What was only read for it does not stand in for a change."""
+        """Whether such a call would advance the step. Reading does not count as a change."""
         calls = [one for one in self._calls[step.id].values() if not was_deferred(one)]
         if call.parameters.get("command") == step.check and step.check is not None:
             return True
@@ -133,7 +133,7 @@ class PlanProgress:
         return self._matcher.changes(call) and not any(_ok(one) and self._matcher.changes(one) for one in calls)
 
     def _bound_later(self, call: Call) -> bool:
-        """Calls of earlier releases name their step only if it granted them: what read, or came to nothing, is matched now."""
+        """Whether to match the call now: earlier releases recorded the step only if it granted the call, not for reads or failures."""
         if call.plan_step is not None or call.provenance.reference:
             return False
         took_effect = call.intent is not None and (call.result is None or call.result.status is Status.INTERRUPTED)
@@ -142,7 +142,7 @@ class PlanProgress:
     # --- what waits for what
 
     def _waits_for(self, step: PlanStep) -> list[PlanStep]:
-        """The unfinished steps with work to do that come before it; those that nothing can prove are looked through."""
+        """Return the unfinished steps that it depends on. A step that cannot be proved is replaced by its own dependencies."""
         found: dict[str, PlanStep] = {}
         seen, ahead = set(step.dependencies), list(step.dependencies)
         while ahead:
@@ -157,14 +157,14 @@ class PlanProgress:
         return list(reversed(found.values()))
 
     def _blocked(self, step: PlanStep) -> bool:
-        """A call that is under way for a dependency comes first by itself."""
+        """Whether a dependency is unfinished and has no call in progress; a call in progress will finish first anyway."""
         return any(not self._under_way(one) for one in self._waits_for(step))
 
     def _under_way(self, step: PlanStep) -> bool:
         return any(call.result is None for call in self._calls[step.id].values())
 
     def _pass_over(self, step: PlanStep) -> None:
-        """Whoever goes on with a step says that those before it are done, where nothing can prove it."""
+        """Accept the unprovable dependencies of a step as claimed, because the model continues with this step."""
         ahead = list(step.dependencies)
         while ahead:
             one = self._steps[ahead.pop()]
@@ -177,11 +177,13 @@ class PlanProgress:
     def _status(self, step_id: str) -> StepStatus:
         found, step = self._evidence[step_id], self._steps[step_id]
         if found is StepStatus.RUNNING and self._under_way(step):
-            return StepStatus.OPEN if self._waits_for(step) else found  # a call that comes too early starts nothing
+            return (
+                StepStatus.OPEN if self._waits_for(step) else found
+            )  # a call that comes too early does not start the step
         may_be_claimed = found in (StepStatus.OPEN, StepStatus.RUNNING) and step_id in self._passed_over
         return StepStatus.CLAIMED if may_be_claimed else found
 
-    def _judged(self, step: PlanStep) -> StepStatus:
+    def _evaluate(self, step: PlanStep) -> StepStatus:
         calls = list(self._calls[step.id].values())
         settled = [call for call in calls if call.result is not None and not was_deferred(call)]
         if any(call.result is None for call in calls):
@@ -197,7 +199,7 @@ class PlanProgress:
         return StepStatus.DONE if step.check is None else StepStatus.RUNNING
 
     def _proof(self, step: PlanStep, settled: list[Call]) -> Call | None:
-        """The newest run of its check, unless the step changed something after it."""
+        """Return the newest run of its check, unless the step changed something after it."""
         proof = self._checks.get(step.check) if step.check is not None else None
         changed = [call.ordinal for call in settled if _ok(call) and call.intent is not None and call.intent.paths]
         return proof if proof is not None and max(changed, default=-1) < proof.ordinal else None
@@ -209,13 +211,13 @@ class PlanProgress:
         return self._worked_unproved(step) or (only_its_check and self._evidence[step.id] is StepStatus.OPEN)
 
     def _worked_unproved(self, step: PlanStep) -> bool:
-        """Its work succeeded, and its check has not been run since."""
+        """Whether its work succeeded and its check has not been run since."""
         if step.check is None or self._evidence[step.id] is not StepStatus.RUNNING or self._under_way(step):
             return False
         return any(_ok(call) and self._matcher.completes(step, call) for call in self._calls[step.id].values())
 
     def _at_the_end(self, now: StepStatuses, reason: EndReason | None) -> StepStatuses:
-        """Nothing runs any more. What nothing could prove is claimed by a turn that ended well; what could not start is skipped."""
+        """Return the final statuses. Unprovable steps are claimed if the turn ended well; steps that could not start are skipped."""
         ended: dict[str, StepStatus] = {}
         well = reason in _ENDED_WELL
         for step in self.plan.steps:
@@ -234,7 +236,7 @@ class PlanProgress:
 
 
 def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[NewEvent, ...]:
-    """The event that tells how the plan of an ended turn stands; none if it had no plan."""
+    """Return the event with the final state of the plan of an ended turn; nothing if it had no plan."""
     if progress is None or turn.plan_id is None:
         return ()
     steps = progress.statuses(over=True, reason=turn.reason)
@@ -242,7 +244,7 @@ def plan_ended(turn: Turn, progress: PlanProgress | None) -> tuple[NewEvent, ...
 
 
 def not_ready(call: Call, before: list[PlanStep]) -> StepNotReady:
-    """What the model is told of a call that came too early."""
+    """Return the error for a call whose step is not ready."""
     named = ", ".join(f"step {step.id[:80]} ({step.action[:120]})" for step in before[:5])
     return StepNotReady(
         f"Not done: this call belongs to step {(call.plan_step or '')[:80]} of the approved plan, which comes after {named}. "
@@ -255,7 +257,7 @@ def _is_check(call: Call, step: PlanStep) -> bool:
 
 
 def was_deferred(call: Call) -> bool:
-    """Whether it was not made because its step was not ready."""
+    """Whether the call was not made because its step was not ready."""
     return call.result is not None and call.result.error is not None and call.result.error.code == StepNotReady.code
 
 

@@ -1,4 +1,4 @@
-"""What a model's reply means. Pure: text in, one of a closed set of readings out; it never raises and loses no content."""
+"""Parses a model's reply. Pure: text in, one of a closed set of readings out; it never raises and loses no content."""
 
 import json
 import re
@@ -19,11 +19,11 @@ from anycowork.domain.tools import Parameters, ToolCall
 from anycowork.domain.values import replace, value
 
 MAX_CALLS = 20
-_CANDIDATES = 200  # objects looked at in one reply; a reply with more is prose about JSON
-_MOST_READ = 4 * LONGEST_REPLY  # characters gone through to find them
+_CANDIDATES = 200  # objects examined in one reply; a reply with more is prose about JSON
+_MOST_READ = 4 * LONGEST_REPLY  # characters scanned to find them
 _TOO_DEEP = f"the call is nested deeper than {MAX_DEPTH} levels; flatten it"
 _FENCE = re.compile(r"^[ \t]*```[\w-]*[ \t]*$", re.MULTILINE)
-# Words, not a template: a weak model executes the placeholders of a template.
+# A description, not a template: a weak model copies the placeholders of a template.
 _FORMAT = 'an object with exactly the keys "tool" (text), "parameters" (object) and "terminate" (true or false)'
 
 
@@ -36,7 +36,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 @value
 class AnswerReply:
-    """`note` says why a plan in it is none."""
+    """An answer in text. `note` explains why a plan in it is not valid."""
 
     text: str
     note: str | None = None
@@ -44,7 +44,7 @@ class AnswerReply:
 
 @value
 class FoundCall:
-    """A call in its strict form. `source` is the call as it stood in the reply."""
+    """A call in its strict form. `source` is the call as written in the reply."""
 
     tool: str
     parameters: Parameters
@@ -54,8 +54,8 @@ class FoundCall:
 
 @value
 class CallsReply:
-    """`prose` is what stood around the calls; `whole` if nothing did, or if they came `apart` from it, where no quoted text can come from.
-    `dropped` says why later calls were not taken."""
+    """`prose` is the text around the calls; `whole` if there is none, or if the calls came `apart` (natively), so that they cannot be
+    quoted text. `dropped` explains why later calls were ignored."""
 
     calls: tuple[FoundCall, ...]
     prose: str
@@ -87,7 +87,7 @@ class ReviewReply:
 
 @value
 class UnreadableReply:
-    """A call was meant and could not be read; `problem` says precisely why."""
+    """A call that could not be parsed; `problem` says precisely why."""
 
     text: str
     problem: str
@@ -104,7 +104,7 @@ class _Found:
 
 
 def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: bool = False) -> Reading:
-    """`cut_off` says that the provider stopped the answer for its length."""
+    """Parse a reply. `cut_off`: the provider stopped the answer because of its length."""
     if only := _only_call(text):
         return only
     objects = _objects_in(text)
@@ -122,7 +122,7 @@ def read_reply(text: str, *, output: OutputFormat = OutputFormat.TEXT, cut_off: 
 
 
 def read_called(called: Sequence[str], prose: str) -> Reading:
-    """Calls that a provider gave apart from the words, each in the strict form as far as it could be brought into it."""
+    """Parse native calls, which the provider sent apart from the text, each in the strict form if possible."""
     read = read_reply("\n".join(called))
     if isinstance(read, CallsReply):
         return replace(read, prose=prose.strip(), apart=True)
@@ -134,7 +134,7 @@ def read_called(called: Sequence[str], prose: str) -> Reading:
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`ToolCall` for a decoder that reads and checks in one pass, and does not say what is wrong."""
+    """`ToolCall` for a decoder that parses and validates in one pass, without error details."""
 
     tool: str
     parameters: dict[str, Any]  # any JSON: the decoder cannot make anything else
@@ -145,7 +145,7 @@ _STRICT = msgspec.json.Decoder(_Strict)
 
 
 def _only_call(text: str) -> CallsReply | None:
-    """A reply that is one good call and nothing else, as nearly always. None says nothing: then it is read the long way."""
+    """Parse a reply that is exactly one valid call, the usual case. None means: use the full parser."""
     if not text.startswith("{"):
         return None
     try:
@@ -166,7 +166,7 @@ def _calls(text: str, attempts: list[_Found]) -> Reading:
             problem = read
             break
         if len(good) == MAX_CALLS:
-            problem = f"at most {MAX_CALLS} calls are taken from one reply; call the others again."
+            problem = f"at most {MAX_CALLS} calls are accepted from one reply; make the other calls again."
             break
         good.append(FoundCall(read.tool, read.parameters, read.terminate, text[found.start : found.end]))
     if not good:
@@ -207,7 +207,7 @@ def _document(value: Json, text: str, output: OutputFormat) -> Reading | None:
 
 
 def _objects_in(text: str) -> list[_Found]:
-    """The outermost JSON objects in the text, in order, fenced or not."""
+    """Return the outermost JSON objects in the text, in order, fenced or not."""
     found: list[_Found] = []
     at, read = text.find("{"), 0
     for _ in range(_CANDIDATES):
@@ -226,8 +226,8 @@ def _objects_in(text: str) -> list[_Found]:
 
 
 def _is_call_attempt(value: Json, *, alone: bool) -> bool:
-    """An object with a tool in it, or one that is the whole reply and has all but that. In running prose one that has neither
-    parameters nor terminate is only data."""
+    """Whether the object is meant as a call: it has a tool, or it is the whole reply and lacks only the tool. In prose, an object with
+    neither parameters nor terminate is only data."""
     if "steps" in value:
         return False
     if "tool" not in value:
@@ -240,7 +240,7 @@ def _is_whole(text: str, found: _Found) -> bool:
 
 
 def _prose_around(text: str, objects: list[_Found]) -> str:
-    """What is left of the reply without the calls, their fences, and the commas and brackets of a list of calls."""
+    """Return the reply without the calls, their fences, and the commas and brackets of a list of calls."""
     kept, at = [], 0
     for found in objects:
         kept.append(text[at : found.start])
@@ -251,7 +251,7 @@ def _prose_around(text: str, objects: list[_Found]) -> str:
 
 
 def _broken_call(text: str, *, cut_off: bool) -> str | None:
-    """Why the reply, which begins like a call, is none; None if it does not begin like one."""
+    """Return why a reply that begins like a call is not valid; None if it does not begin like a call."""
     body = _FENCE.sub("", text).strip()
     if not body.startswith(("{", "[{")) or not re.match(r'[\[{\s]*["\']?tool\b', body):
         return None
@@ -266,7 +266,7 @@ def _broken_call(text: str, *, cut_off: bool) -> str | None:
     return f"the call is not {_FORMAT}."
 
 
-# Bounded, since it is asked again with every piece that comes: what has more blanks in front is shown, and read all the same.
+# Bounded, because it runs for every new piece of text; lines with more leading blanks are shown, and still parsed at the end.
 _MAY_BEGIN = re.compile(r"(?m)^[ \t]{0,200}(?=`|\{|\[)|(?<=[^\w])(?=\{)")
 _HOLD = re.compile(
     r"(```[\w-]{0,40}\s{0,40})?[\[\s]{0,40}\{\s{0,40}"
@@ -276,7 +276,7 @@ _HOLD = re.compile(
 
 
 def safe_to_show(text: str, shown: int = 0) -> int:
-    """How much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
+    """Return how much of a reply may be shown while it streams: up to where a call, plan, question or review may begin."""
     for start in _MAY_BEGIN.finditer(text, shown):
         if _HOLD.match(text, start.end()):
             return start.start()
@@ -294,5 +294,5 @@ _FAILURE = re.compile(
 
 
 def claims_success(text: str) -> bool:
-    """The words say that it is done, and do not say that anything failed."""
+    """Whether the text claims success and mentions no failure."""
     return bool(_SUCCESS.search(text)) and not _FAILURE.search(text)

@@ -1,4 +1,4 @@
-"""Hears one answer: streams it to the readers as it comes, thinking apart from words, and stops it when it runs away."""
+"""Receives one reply: publishes it while it streams, separates reasoning from text, and stops it if it is too long or repeats itself."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _AT_A_TIME = 16  # chunks
 
 @dataclass(slots=True)
 class Reply:
-    """What has been heard so far. `shown` characters of the text have been published as deltas."""
+    """The reply received so far. `shown` characters of the text have been published as deltas."""
 
     message_id: str
     text: str = ""
@@ -35,11 +35,11 @@ class Reply:
     shown: int = 0
     usage: UsageChunk | None = None
     finish: str | None = None
-    called: list[str] = field(default_factory=list)  # calls that came apart from the words
+    called: list[str] = field(default_factory=list)  # native calls
 
     @property
     def was_shown(self) -> bool:
-        """Readers have seen some of it."""
+        """Whether some of it has been published."""
         return bool(self.shown or self.reasoning)
 
     @property
@@ -48,7 +48,7 @@ class Reply:
 
 
 class ReplyStream:
-    """One answer of one model, in one turn. Raises what the provider raises, and Runaway."""
+    """Streams one reply of a model in one turn. Raises the provider's errors, and Runaway."""
 
     def __init__(self, *, journal: Journal, chat_id: str, turn_id: str, message_id: str) -> None:
         self._journal = journal
@@ -56,71 +56,73 @@ class ReplyStream:
         self._turn_id = turn_id
         self._splitter = ThinkSplitter()
         self._looked_at = 0
-        self.heard = Reply(message_id)
+        self.reply = Reply(message_id)
 
-    async def hear(self, provider: Provider, request: ModelRequest) -> Reply:
+    async def receive(self, provider: Provider, request: ModelRequest) -> Reply:
         chunks = 0
         async for chunk in provider.answer(request):
             match chunk:
                 case TextChunk(text) | ReasoningChunk(text) if len(text) > LONGEST_REPLY:
-                    raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Answer shortly.")
+                    raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
                 case TextChunk(text):
-                    self._take(self._splitter.feed(text))
+                    self._append(self._splitter.feed(text))
                 case ReasoningChunk(text):
-                    self._take([ThinkPiece(thinking=True, text=text)])
+                    self._append([ThinkPiece(thinking=True, text=text)])
                 case CallChunk(text):
-                    self._take_call(text)
+                    self._append_call(text)
                 case UsageChunk():
-                    self.heard.usage = chunk
+                    self.reply.usage = chunk
                 case Finished(reason):
-                    self.heard.finish = reason
+                    self.reply.finish = reason
                 case _:
                     assert_never(chunk)
             chunks += 1
             if chunks % _AT_A_TIME == 0:
                 await asyncio.sleep(0)  # a provider that never waits must not starve stop and the other chats
         if rest := self._splitter.flush():
-            self._take(rest)
-        return self.heard
+            self._append(rest)
+        return self.reply
 
     def show_rest(self) -> None:
-        """The reply turned out to be words for a person: what was held back is shown too."""
-        self._say(EventType.TEXT_DELTA, self.heard.shown, self.heard.text[self.heard.shown :])
-        self.heard.shown = len(self.heard.text)
+        """Publish the text that was held back, because the reply is an answer for a person."""
+        self._say(EventType.TEXT_DELTA, self.reply.shown, self.reply.text[self.reply.shown :])
+        self.reply.shown = len(self.reply.text)
 
-    def _take_call(self, text: str) -> None:
-        self.heard.called.append(text)
-        if sum(map(len, self.heard.called)) > LONGEST_REPLY + _FORM * len(self.heard.called):
+    def _append_call(self, text: str) -> None:
+        self.reply.called.append(text)
+        if sum(map(len, self.reply.called)) > LONGEST_REPLY + _FORM * len(self.reply.called):
             raise Runaway(f"The calls were stopped at {LONGEST_REPLY} characters. Make a shorter call.")
 
-    def _take(self, pieces: list[ThinkPiece]) -> None:
-        heard = self.heard
+    def _append(self, pieces: list[ThinkPiece]) -> None:
+        reply = self.reply
         if thought := "".join(piece.text for piece in pieces if piece.thinking):
-            self._say(EventType.REASONING_DELTA, len(heard.reasoning), thought)
-            heard.reasoning += thought
-        heard.text += "".join(piece.text for piece in pieces if not piece.thinking)
-        safe = safe_to_show(heard.text, heard.shown)
-        self._say(EventType.TEXT_DELTA, heard.shown, heard.text[heard.shown : safe])
-        heard.shown = max(heard.shown, safe)
+            self._say(EventType.REASONING_DELTA, len(reply.reasoning), thought)
+            reply.reasoning += thought
+        reply.text += "".join(piece.text for piece in pieces if not piece.thinking)
+        safe = safe_to_show(reply.text, reply.shown)
+        self._say(EventType.TEXT_DELTA, reply.shown, reply.text[reply.shown : safe])
+        reply.shown = max(reply.shown, safe)
         self._stop_if_running_away()
 
     def _say(self, kind: EventType, offset: int, text: str) -> None:
         if text:
-            self._journal.say(self._chat_id, self._turn_id, self.heard.message_id, kind, offset, text)
+            self._journal.say(self._chat_id, self._turn_id, self.reply.message_id, kind, offset, text)
 
     def _stop_if_running_away(self) -> None:
-        length = len(self.heard.text) + len(self.heard.reasoning)
+        length = len(self.reply.text) + len(self.reply.reasoning)
         if length > LONGEST_REPLY:
-            raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Answer shortly.")
+            raise Runaway(f"The reply was stopped at {LONGEST_REPLY} characters. Keep the answer short.")
         if length - self._looked_at < _TAIL:
             return
         self._looked_at = length
-        if repeats_itself(self.heard.text) or repeats_itself(self.heard.reasoning):
-            raise Runaway("The reply was stopped because it repeated itself. Answer shortly, and say each thing once.")
+        if repeats_itself(self.reply.text) or repeats_itself(self.reply.reasoning):
+            raise Runaway(
+                "The reply was stopped because it repeated itself. Keep the answer short, and say each thing once."
+            )
 
 
 def repeats_itself(text: str) -> bool:
-    """The end of the text is one passage of at most `_TAIL` characters, with letters in it, said over and over."""
+    """Whether the text ends with many repetitions of one passage of at most `_TAIL` characters that contains letters."""
     end = text[-_TAIL * _REPEATS :]
     if len(end) < _TAIL * _REPEATS:
         return False

@@ -12,14 +12,14 @@ class ThinkPiece:
 
 
 class ThinkSplitter:
-    """Feed it text; it gives pieces back as soon as they cannot be part of a tag."""
+    """Splits streamed text; returns pieces as soon as they cannot be part of a tag."""
 
     def __init__(self) -> None:
         self._held = ""
         self._thinking = False
 
     def feed(self, text: str) -> list[ThinkPiece]:
-        if not self._held and "<" not in text:  # as nearly always
+        if not self._held and "<" not in text:  # the usual case
             return [ThinkPiece(self._thinking, text)] if text else []
         held, start = self._held + text, 0
         pieces: list[ThinkPiece] = []
@@ -33,7 +33,7 @@ class ThinkSplitter:
         return [piece for piece in pieces if piece.text]
 
     def flush(self) -> list[ThinkPiece]:
-        """What is still held at the end of the stream."""
+        """Return the text that is still held at the end of the stream."""
         rest, self._held = self._held, ""
         return [ThinkPiece(self._thinking, rest)] if rest else []
 
@@ -43,5 +43,5 @@ class ThinkSplitter:
 
 
 def _tag_start_at_end(text: str, tag: str) -> int:
-    """How many characters at the end of the text may be the beginning of the tag."""
+    """Return how many characters at the end of the text may be the beginning of the tag."""
     return next((n for n in range(min(len(tag) - 1, len(text)), 0, -1) if text.endswith(tag[:n])), 0)

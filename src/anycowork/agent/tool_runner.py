@@ -1,5 +1,5 @@
-"""Runs the calls of one reply: asks for all of them at once, then does them in order, reads side by side.
-Each passes the door, is written down, and only then takes effect."""
+"""Runs the calls of one reply: requests all approvals at once, then runs the calls in order, reads in parallel.
+Each call passes the gate and is recorded before it takes effect."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -35,12 +35,12 @@ from anycowork.permissions.roles import RoleRegistry
 
 @value
 class CallsParked:
-    """The calls wait for a person; the segment ends here."""
+    """The calls wait for a person; the segment ends."""
 
 
 @value
 class CallsDone:
-    """`terminate` if a call that succeeded was meant to end the turn; `faults` counts calls that the model got wrong."""
+    """`terminate`: a successful call ends the turn; `faults` counts invalid calls of the model."""
 
     terminate: bool
     faults: int
@@ -62,7 +62,7 @@ class ToolRunner:
     ) -> None:
         self._gate = gate
         self.hidden = gate.hidden
-        self._verdicts = CallAuthorizer(
+        self._authorizer = CallAuthorizer(
             gate=gate, journal=journal, store=store, roles=roles, clock=clock, cost_of=cost_of
         )
         self._journal = journal
@@ -73,29 +73,29 @@ class ToolRunner:
         self._clock = clock
 
     async def run(self, context: TurnContext) -> CallsParked | CallsDone:
-        """Takes every open call of the turn to its result, or parks the turn on what a person must decide first."""
+        """Run every open call of the turn, or park the turn until a person has decided."""
         batch = context.open_calls()
         if len(batch) == 1 and self._only_reads(batch[0]):
-            return await self._take_one_read(context, batch[0])
-        await context.unwritten.write(self._journal)
-        if await self._ask_for_all(context, batch):
+            return await self._run_single_read(context, batch[0])
+        await context.write_buffer.write(self._journal)
+        if await self._request_approvals(context, batch):
             return CallsParked()
         batch = context.open_calls()
         for group in _side_by_side(batch, self._only_reads):
-            verdicts = await self._take_all(context, group)
+            verdicts = await self._run_group(context, group)
             if any(verdicts):
                 return CallsParked()
         return _done([context.call(call.id) for call in batch])
 
     async def passes_unasked(self, context: TurnContext, call: Call) -> bool:
-        """Whether the door would let it in now without asking anybody."""
-        return isinstance(await self._verdicts.on(context, call), Admitted)
+        """Whether the gate would admit the call now without asking anybody."""
+        return isinstance(await self._authorizer.authorize(context, call), Admitted)
 
-    async def _take_one_read(self, context: TurnContext, call: Call) -> CallsParked | CallsDone:
-        """It has no effect to settle, so call and result are written with what follows at once: the next question's budget, or the end."""
-        verdict = await self._verdicts.on(context, call)
+    async def _run_single_read(self, context: TurnContext, call: Call) -> CallsParked | CallsDone:
+        """Run a single read. It has no effect to settle, so call and result are written together with the next change."""
+        verdict = await self._authorizer.authorize(context, call)
         if isinstance(verdict, MustAsk):
-            await context.unwritten.write(self._journal)
+            await context.write_buffer.write(self._journal)
             await self._park(context, [verdict.approval])
             return CallsParked()
         result = (
@@ -105,18 +105,18 @@ class ToolRunner:
         )
         settled, message, event = self._settled(context, call, result)
         context.pending += (settled, message)
-        context.announcements += (event, *context.plan_news(settled))
-        context.put(settled)
+        context.announcements += (event, *context.plan_events(settled))
+        context.update_call(settled)
         context.history.append(message)
         return _done([settled])
 
-    async def _ask_for_all(self, context: TurnContext, batch: list[Call]) -> bool:
-        """One card for the whole batch: every call that must be asked is asked before any of them runs."""
+    async def _request_approvals(self, context: TurnContext, batch: list[Call]) -> bool:
+        """Request all approvals of the batch at once, before any call runs; return whether the turn is parked."""
         approvals: list[Approval] = []
         planned = 0
         expected: set[str] = set()
         for call in batch:
-            verdict = await self._verdicts.on(context, call, planned=planned, expected=expected)
+            verdict = await self._authorizer.authorize(context, call, planned=planned, expected=expected)
             if call.plan_step is not None:
                 expected.add(call.plan_step)
             planned += isinstance(verdict, Admitted) and verdict.plan_step is not None
@@ -128,25 +128,25 @@ class ToolRunner:
             await self._park(context, approvals)
         return bool(approvals)
 
-    async def _take_all(self, context: TurnContext, group: list[Call]) -> list[MustAsk | None]:
+    async def _run_group(self, context: TurnContext, group: list[Call]) -> list[MustAsk | None]:
         if len(group) == 1:
-            return [await self._take(context, group[0])]
+            return [await self._run_call(context, group[0])]
         try:
             async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(self._take(context, call)) for call in group]
+                running = [tasks.create_task(self._run_call(context, call)) for call in group]
         except ExceptionGroup as several:
             raise several.exceptions[0] from several
         return [task.result() for task in running]
 
-    async def _take(self, context: TurnContext, call: Call) -> MustAsk | None:
-        """One call to its result. What changes files holds the workspace's lease from the last look to the recorded result."""
+    async def _run_call(self, context: TurnContext, call: Call) -> MustAsk | None:
+        """Run one call. A call that changes files holds the workspace's lease from the last check to the recorded result."""
         if not self._needs_lease(call):
-            return await self._take_now(context, call, epoch=None)
+            return await self._run_now(context, call, epoch=None)
         async with self._workspaces.writing(context.workspace.root) as epoch:
-            return await self._take_now(context, call, epoch=epoch)
+            return await self._run_now(context, call, epoch=epoch)
 
-    async def _take_now(self, context: TurnContext, call: Call, *, epoch: int | None) -> MustAsk | None:
-        verdict = await self._verdicts.on(context, call)
+    async def _run_now(self, context: TurnContext, call: Call, *, epoch: int | None) -> MustAsk | None:
+        verdict = await self._authorizer.authorize(context, call)
         if isinstance(verdict, MustAsk):
             await self._park(context, [verdict.approval])
             return verdict
@@ -165,7 +165,7 @@ class ToolRunner:
             await self._settle(context, call, ToolResult.failed(error))
             return None
         try:
-            if call.held is None:  # else it is not run again: its commit is written down by itself
+            if call.held is None:  # held changes are only committed, and the commit records its own intent
                 await self._intend(context, call, verdict, epoch, before)
         except RejectedByUser as denied:
             await self._settle(context, call, failed_result(denied))
@@ -175,7 +175,9 @@ class ToolRunner:
         message_id = self._clock.new_id()
         live = LiveOutput(self._journal, call, message_id)
         try:
-            result = await self._effect(context, verdict, call, intend=intend, hold=waiting.append, progress=live.tell)
+            result = await self._effect(
+                context, verdict, call, intend=intend, hold=waiting.append, progress=live.append
+            )
         finally:
             live.end()
         if waiting:
@@ -187,9 +189,9 @@ class ToolRunner:
         return None
 
     async def _wait(self, context: TurnContext, call: Call) -> MustAsk | None:
-        """The call has run and its changes wait: the turn is parked on a person's word, unless the house says no by itself."""
-        context.put(call)
-        verdict = await self._verdicts.on(context, call)
+        """Park a call that has run and whose changes wait for a person, unless the gate refuses them."""
+        context.update_call(call)
+        verdict = await self._authorizer.authorize(context, call)
         if isinstance(verdict, MustAsk):
             await self._park(context, [verdict.approval])
             return verdict
@@ -198,13 +200,13 @@ class ToolRunner:
         return None
 
     async def _images(self, context: TurnContext, call: Call, paths: Sequence[str]) -> list[Snapshot]:
-        """What the call is about to change, kept so that it can be undone; nothing if it names no files."""
+        """Save what the call is about to change, for undo; nothing if it names no files."""
         return [await self._snapshots.before(call, context.workspace, tuple(paths))] if paths else []
 
     async def _intend(
         self, context: TurnContext, call: Call, admitted: Admitted, epoch: int | None, before: list[Snapshot]
     ) -> None:
-        """Write it down, then do it: durable before the effect, with what is there and what shall be there."""
+        """Record the intent before the effect: the state before, and the intended state."""
         step = call.plan_step or admitted.plan_step
         intended = replace(call, state=CallState.INTENT, intent=admitted.prepared.intent, plan_step=step)
         await self._make_durable(context, intended, epoch, before)
@@ -212,7 +214,7 @@ class ToolRunner:
     def _commit_intent(
         self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot]
     ) -> Callable[[Intent], Awaitable[None]]:
-        """For a tool that learns only while it runs what it will change: the same promises, made then."""
+        """Return the `intend` callback for a tool that learns only while running what it will change."""
 
         async def intend(intent: Intent) -> None:
             intended = replace(context.call(call_id), state=CallState.INTENT, intent=intent)
@@ -229,10 +231,10 @@ class ToolRunner:
         if context.call(intended.id).state is CallState.ASKING:
             required.append(
                 RequireNoDenial(intended.id)
-            )  # the last word, in the transaction that comes before the effect
+            )  # the last check, in the transaction directly before the effect
         events = tuple(event_factory.snapshot(each) for each in taken)
         await self._journal.write(Change(intended.chat_id, (*required, intended, *taken), events))
-        context.put(intended)
+        context.update_call(intended)
 
     async def _effect(
         self,
@@ -244,18 +246,18 @@ class ToolRunner:
         hold: Callable[[Intent], None] | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> ToolResult:
-        if intend is None and not admitted.tool.spec.read_only:  # it was taken for a read, before a plugin came or went
+        if intend is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
             return ToolResult.failed(_tools_changed())
         named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
         tool_context = context.tool_context(
-            admitted.permissions, intend=intend, named=named, hidden=admitted.judged.hidden
+            admitted.permissions, intend=intend, named=named, hidden=admitted.policy.hidden
         )
         if hold is not None:
             tool_context = replace(
                 tool_context,
                 progress=progress,
-                named_network=admitted.judged.named_literally,
-                weigh=lambda changes: self._gate.weigh(
+                named_network=admitted.policy.named_literally,
+                check_changes=lambda changes: self._gate.check_changes(
                     call, changes, context.workspace.root, autonomy=admitted.autonomy
                 ),
                 hold=hold,
@@ -278,14 +280,14 @@ class ToolRunner:
         *,
         message_id: str | None = None,
     ) -> None:
-        """Result, message, snapshot and events in one transaction. What waited for this call waits no longer."""
+        """Write result, message, snapshots and events in one transaction."""
         if call.held is not None:
             result = result_of_held(call.held, result)
             await asyncio.to_thread(self._workspaces.let_go, call.held, keep=False)
         settled, message, event = self._settled(context, call, result, message_id)
-        events = (event, *(event_factory.snapshot(each) for each in taken), *context.plan_news(settled))
+        events = (event, *(event_factory.snapshot(each) for each in taken), *context.plan_events(settled))
         await self._journal.write(Change(call.chat_id, (settled, message, *taken), events))
-        context.put(settled)
+        context.update_call(settled)
         context.history.append(message)
 
     def _settled(
@@ -298,7 +300,7 @@ class ToolRunner:
         return settled, message, event_factory.tool_result(settled, result)
 
     async def _park(self, context: TurnContext, approvals: list[Approval]) -> None:
-        """The approvals, the turn at rest and the chat's state become durable together."""
+        """Write the approvals, the parked turn and the chat's state in one transaction."""
         asked = {approval.tool_call_id: approval for approval in approvals}
         known = {approval.id for approval in await self._store.approvals(context.chat.id)}
         new = [approval for approval in approvals if approval.id not in known]
@@ -311,7 +313,7 @@ class ToolRunner:
             Change(context.chat.id, tuple(writes), tuple(event_factory.permission_request(a) for a in new))
         )
         for call in calls:
-            context.put(call)
+            context.update_call(call)
 
     def _only_reads(self, call: Call) -> bool:
         tool = self._toolbox.find(call.tool)
@@ -337,7 +339,7 @@ def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, 
 
 
 def _side_by_side(calls: list[Call], reads: Callable[[Call], bool]) -> Iterator[list[Call]]:
-    """Neighbouring reads for one step of a plan, or for none, form one group; every other call is a group of its own."""
+    """Group adjacent reads of the same plan step, or of none; every other call is a separate group."""
     for (only_reads, _), group in groupby(calls, key=lambda call: (reads(call), call.plan_step)):
         if only_reads:
             yield list(group)
@@ -350,17 +352,17 @@ def _done(settled: list[Call]) -> CallsDone:
 
 
 def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
-    """Whether the step that covers a call names a file by its own name."""
+    """Return a predicate: whether the step that covers a call names a file exactly."""
     patterns = [path for step in plan.steps if step.id == step_id for path in step.paths]
     return lambda path: any(names_file(pattern, path) for pattern in patterns)
 
 
 def _tools_changed() -> StateChanged:
-    return StateChanged("The tools changed at that very moment. Make the call again.")
+    return StateChanged("The tools changed at the same time. Make the call again.")
 
 
 def _terminates(call: Call) -> bool:
-    """Only a call that succeeded ends a turn: after a failed step nothing is done."""
+    """Whether the call ends the turn: only a successful call can."""
     return call.terminate and call.result is not None and call.result.status is Status.OK
 
 

@@ -1,4 +1,4 @@
-"""A turn as it stands: read from the journal at the start of each segment, and kept up to date while the segment runs."""
+"""The state of a running turn: read from the journal at the start of each segment, and updated while the segment runs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -27,34 +27,34 @@ from anycowork.prompts.window import Window
 
 _SHORT_FILE = 1_500  # characters
 _EMPTY = sha256().hexdigest()
-_CIRCLE = 12  # calls: a model that comes back to one within so many goes round
+_CIRCLE = 12  # calls: a model that repeats one of the last so many is going in circles
 
 
 @dataclass(slots=True)
 class TurnContext:
-    """Mutable on purpose, and owned by one segment: everything in it is also in the journal, or will be with the next thing written."""
+    """Mutable, and owned by one segment. Everything in it is also in the journal, or will be with the next write."""
 
     chat: Chat
     turn: Turn
     role: RoleDefinition
     workspace: Workspace
     toolbox: Toolbox
-    history: list[Message]  # of a long chat its end
+    history: list[Message]  # of a long chat only the newest messages
     calls: list[Call]
     progress: PlanProgress | None = None
-    beginning: Sequence[Message] = ()  # of the chat, where `history` is only its end
+    beginning: Sequence[Message] = ()  # of the chat, if `history` holds only its end
     system_prompt: str | None = None
-    listener: ReplyStream | None = None
-    rejected_answers: int = 0  # how often an answer was not taken for the end
-    must_call: bool = False  # a small model's answer was not taken: next it can only call
-    brief: bool = False  # the model that answers is a small one
+    reply_stream: ReplyStream | None = None
+    rejected_answers: int = 0  # how often an answer was rejected
+    must_call: bool = False  # a small model's answer was rejected: its next reply must be a call
+    brief: bool = False  # the model is a small one
     started: float = 0.0
     seconds_before: float = 0.0
     deadline: asyncio.Timeout | None = None
-    finished_steps: int = 0  # of the plan, when its limits last began anew
+    finished_steps: int = 0  # of the plan, when its limits were last reset
     pending: list[Write] = field(default_factory=list)
     announcements: list[NewEvent] = field(default_factory=list)
-    unwritten: WriteBuffer = field(default_factory=WriteBuffer)
+    write_buffer: WriteBuffer = field(default_factory=WriteBuffer)
     window: Window = field(default_factory=Window)
     image_bytes: dict[str, bytes] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
@@ -73,70 +73,70 @@ class TurnContext:
         known, self.calls = self.calls, []
         self.issue(known)
         said = [m.content for m in self.history if m.turn_id == self.turn.id and m.role is Speaker.USER]
-        self._user_text = "\n".join(said)  # nobody else speaks while the segment runs
+        self._user_text = "\n".join(said)  # no other user message can arrive while the segment runs
         self.finished_steps = self.progress.count_finished() if self.progress else 0
 
     def reject_answer(self) -> None:
-        """An answer was not taken for the end: a small model can only call next."""
+        """Count a rejected answer; a small model must call a tool next."""
         self.rejected_answers += 1
         self.must_call = True
 
     @property
     def plan(self) -> Plan | None:
-        """The approved plan that the turn carries out."""
+        """The approved plan that the turn executes."""
         return self.progress.plan if self.progress else None
 
     def bound(self, call: Call) -> Call:
-        """The call with the step of the plan that it belongs to; calls after it in the same reply know of it."""
+        """Return the call with its plan step set; it is recorded, so that later calls of the same reply take it into account."""
         if self.progress is None:
             return call
         bound = self.progress.bound(call)
-        self.progress.put(bound)
+        self.progress.record(bound)
         return bound
 
-    def plan_news(self, *calls: Call) -> tuple[NewEvent, ...]:
-        """The event to tell of these calls, if the status of a step of the plan changed with them."""
-        return self.progress.news(self.turn, *calls) if self.progress else ()
+    def plan_events(self, *calls: Call) -> tuple[NewEvent, ...]:
+        """Return a progress event if these calls changed the status of a plan step."""
+        return self.progress.events_for(self.turn, *calls) if self.progress else ()
 
     def take_pending(self) -> tuple[tuple[Write, ...], tuple[NewEvent, ...]]:
-        """What is part of the next change: what an answer cost, or what a read brought."""
+        """Return and clear the writes and events for the next change: the usage of an answer, or the result of a read."""
         writes, drafts = tuple(self.pending), tuple(self.announcements)
         self.pending, self.announcements = [], []
         return writes, drafts
 
     def request(self) -> str:
-        """The words that began the turn."""
+        """Return the message that started the turn."""
         return next((m.content for m in reversed(self.history) if m.id == self.turn.message_id), "")
 
     def opening(self) -> str:
-        """The words that began the chat: they choose among tools that are too many, and stay the same in every turn."""
+        """Return the message that started the chat. It selects the tools if there are too many, and is the same in every turn."""
         if self._opening is None:
             self._opening = opening_request(self.beginning or self.history)
         return self._opening
 
     def seconds_at(self, now: float) -> float:
-        """Time at work in this turn; waiting for a person is not in it."""
+        """Return the working time of this turn, without waiting for a person."""
         return self.seconds_before + now - self.started
 
     def issue(self, calls: Iterable[Call]) -> None:
-        """These calls follow those that are known."""
+        """Append newly issued calls."""
         for call in calls:
             self._places[call.id] = len(self.calls)
             self.calls.append(call)
-            self.put(call)
+            self.update_call(call)
 
     def open_calls(self) -> list[Call]:
-        """In the order they were issued."""
+        """Return the open calls in the order in which they were issued."""
         return list(self._open.values())
 
     def last_failure(self) -> Call | None:
-        """The newest call of the turn, if it went wrong."""
+        """Return the newest settled call of the turn, if it failed."""
         last = next((call for call in reversed(self.calls) if call.state is CallState.SETTLED), None)
         failed = last is not None and last.result is not None and last.result.status is Status.ERROR
         return last if failed else None
 
-    def put(self, call: Call) -> None:
-        """In the place of the call as it was known."""
+    def update_call(self, call: Call) -> None:
+        """Replace the known state of the call."""
         self.calls[self._places[call.id]] = call
         if call.state is CallState.SETTLED:
             self._open.pop(call.id, None)
@@ -155,7 +155,8 @@ class TurnContext:
         named: Callable[[str], bool] = names_nothing,
         hidden: Hidden = NOTHING_HIDDEN,
     ) -> ToolContext:
-        """What was read in this turn, with the hash it had then, and the words the user gave. Without `permissions`, the role's."""
+        """Return the context for a tool: the files read in this turn with their hashes, and the user's text. `permissions` defaults to
+        the role's."""
         return ToolContext(
             self.workspace,
             self.role.permissions if permissions is None else permissions,
@@ -168,7 +169,7 @@ class TurnContext:
         )
 
     def _learn(self, call: Call) -> None:
-        """What a settled call tells of the files, and of what was refused."""
+        """Remember which files a settled call read or wrote, and whether it was refused."""
         if call.result is None:
             return
         if call.result.status in (Status.REFUSED, Status.DENIED) and not _was_a_repeat(call):
@@ -188,19 +189,21 @@ class TurnContext:
         if facts.get("whole") is True and isinstance(seen, str):
             self._read[path] = seen
         elif isinstance(after, str) and (path in self._read or facts.get("before") is None):
-            self._read[path] = after  # whoever knew the file and changed it, or made it, knows what is in it
+            self._read[path] = after  # the content of a file that was read and changed, or created, is known
 
     def occurs_in_result(self, call: FoundCall) -> bool:
-        """The same call occurs in an earlier tool result, however it is spelt there: someone may have planted it."""
+        """Whether the same call occurs in an earlier tool result, in any spelling: someone may have planted it."""
         for message in self.history[self._looked_through :]:
-            if message.message_type is MessageType.TOOL_RESULT and not _our_own_words(message):
-                self._results.take(shown_result(message).content)  # what no model is shown steers none
+            if message.message_type is MessageType.TOOL_RESULT and not _is_server_message(message):
+                self._results.add_text(
+                    shown_result(message).content
+                )  # text that the model was not shown cannot influence it
         self._looked_through = len(self.history)
-        return self._results.holds(call)
+        return self._results.contains(call)
 
     def earlier_failure(self, call: Call) -> Call | None:
-        """The same call made before in this turn, if it failed for good or nothing has succeeded since. A step of a workflow is none:
-        whoever wrote it there meant it to be made again."""
+        """Return the same call made earlier in this turn, if it was refused or nothing has succeeded since. Workflow steps are exempt,
+        because their author wants them repeated."""
         if call.provenance.workflow is not None:
             return None
         for earlier in reversed(self.calls):
@@ -223,7 +226,7 @@ class TurnContext:
         return tool is not None and tool.spec.runs_commands
 
     def owed(self) -> ExpectedAction | None:
-        """What the request asks for, where nothing of the kind was done in the turn."""
+        """Return the action that the request asks for, if nothing like it was done in the turn."""
         ran = any(map(self.is_command, self.calls))
         changed = any(_changed(call) for call in self.calls)
         if self.plan:
@@ -231,7 +234,7 @@ class TurnContext:
         return not_tried(self._user_text, ran=ran, changed=changed, role=self.role)
 
     def missing(self) -> list[str]:
-        """Files that the request names to be made, and that are not there, or there with nothing in them."""
+        """Return the files that the request asks to create and that do not exist or are empty."""
         may = self.plan is None and Permission.CREATE_FILES in self.role.permissions
         return not_made(self._user_text, self._is_there) if may else []
 
@@ -239,7 +242,7 @@ class TurnContext:
         try:
             return self.workspace.file_hash(path) not in (None, _EMPTY)
         except AnyCoworkError:
-            return True  # nothing that could be asked for here
+            return True  # not a file of this workspace
 
     def has_file(self, path: str) -> bool:
         try:
@@ -248,16 +251,16 @@ class TurnContext:
             return False
 
     def all_requests(self) -> str:
-        """All that a person said in this chat."""
+        """Return all messages of the person in this chat."""
         return "\n".join(message.content for message in self.history if message.role is Speaker.USER)
 
     def asks_only(self) -> bool:
-        """The person wants to know something, and nothing changed."""
+        """Whether the person only asks a question and wants no changes."""
         return self.plan is None and asks_only(self._user_text)
 
     def unfit_forms(self) -> frozenset[str]:
-        """How a small model must not change a file now. It rewrites a short file well, and does not find the pieces of one;
-        of a long one it forgets most."""
+        """Return the call forms that a small model must not use now. It rewrites a short file well but fails to quote parts of it;
+        of a long file it forgets most."""
         seen = [
             call.result.content for call in self.calls if call.tool == "read_file" and _succeeded(call) and call.result
         ]
@@ -266,14 +269,14 @@ class TurnContext:
         return frozenset({"update_file.edits" if len(max(seen, key=len)) <= _SHORT_FILE else "update_file.content"})
 
     def repeated_tools(self) -> frozenset[str]:
-        """The tools called since something last changed, if the newest call was made before among these; empty if the turn moves on."""
+        """Return the tools called since the last change, if the newest call is a repetition; empty if the turn makes progress."""
         since: list[Call] = []
         for call in reversed(self.calls[-_CIRCLE:]):
             if call.intent is not None and _succeeded(call):
                 break
             if call.result is not None:
                 since.append(call)
-        if not since or not (_was_a_repeat(since[0]) or _comes_again(since)):
+        if not since or not (_was_a_repeat(since[0]) or _is_repeated(since)):
             return frozenset()
         return frozenset(call.tool for call in since)
 
@@ -286,9 +289,9 @@ def _succeeded(call: Call) -> bool:
     return call.result is not None and call.result.status is Status.OK
 
 
-def _our_own_words(message: Message) -> bool:
-    """A refusal names the call that it refuses, an objection of the house quotes only what was looked at before, and who is told that
-    a file exists is told which tool to use instead, and whoever is too early which step comes first: no file or program speaks in these."""
+def _is_server_message(message: Message) -> bool:
+    """Whether the result was written by the server, not by a file or program: a refusal, an objection, a hint that a file exists or
+    that another step comes first. Such texts name calls, but nobody could have planted them."""
     match message.payload:
         case {"status": Status.REFUSED | Status.DENIED} | {"tool_call_id": None}:
             return True
@@ -299,17 +302,17 @@ def _our_own_words(message: Message) -> bool:
 
 
 def _changed(call: Call) -> bool:
-    """It changed something; a command that ran well may have changed nothing."""
+    """Whether the call changed something. A successful command may have changed nothing."""
     if not _succeeded(call) or call.result is None or call.intent is None:
         return False
     return call.intent.command is None or bool(call.result.facts.get("changed"))
 
 
-def _comes_again(calls: list[Call]) -> bool:
-    """The first of them was made before, among the others."""
+def _is_repeated(calls: list[Call]) -> bool:
+    """Whether the first of these calls also occurs among the others."""
     first = calls[0]
     if [call.parameters for call in calls].count(first.parameters) == 1:
-        return False  # as nearly always
+        return False  # the usual case
     return any(call.tool == first.tool and call.parameters == first.parameters for call in calls[1:])
 
 

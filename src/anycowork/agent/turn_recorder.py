@@ -1,4 +1,4 @@
-"""What came of a reply, written down: message, event, usage and the turn's new state in one transaction."""
+"""Records the outcome of a reply: message, event, usage and the turn's new state in one transaction."""
 
 import msgspec
 from pydantic import JsonValue
@@ -33,21 +33,23 @@ class TurnRecorder:
 
     # --- replies that end the turn
 
-    async def answer(self, context: TurnContext, heard: Reply, note: str | None = None) -> None:
-        """`note` is what the person should know of it, said after it."""
-        if context.listener:
-            context.listener.show_rest()
-        notes = [self._house_says(context, note, None)] if note else []
-        await self.end(context, EndReason.ANSWERED, self._said(context, heard), *notes)
+    async def answer(self, context: TurnContext, reply: Reply, note: str | None = None) -> None:
+        """Record an answer and end the turn. `note` is shown to the person after it."""
+        if context.reply_stream:
+            context.reply_stream.show_rest()
+        notes = [self._system_message(context, note, None)] if note else []
+        await self.end(context, EndReason.ANSWERED, self._reply_message(context, reply), *notes)
 
-    async def plan(self, context: TurnContext, heard: Reply, plan: Plan) -> None:
-        message = self._said(context, heard, MessageType.PLAN, plan.to_json())
+    async def plan(self, context: TurnContext, reply: Reply, plan: Plan) -> None:
+        message = self._reply_message(context, reply, MessageType.PLAN, plan.to_json())
         row = PlanRow(message.id, context.chat.id, PlanState.OPEN)
         event = event_factory.plan_update(message.id, context.turn.id, plan, PlanStatus.OPEN)
         await self.end(context, EndReason.PLANNED, message, also=(row,), events=(event,))
 
-    async def review(self, context: TurnContext, heard: Reply, review: Review) -> None:
-        await self.end(context, EndReason.ANSWERED, self._said(context, heard, MessageType.REVIEW, review.to_json()))
+    async def review(self, context: TurnContext, reply: Reply, review: Review) -> None:
+        await self.end(
+            context, EndReason.ANSWERED, self._reply_message(context, reply, MessageType.REVIEW, review.to_json())
+        )
 
     async def end(
         self,
@@ -57,80 +59,80 @@ class TurnRecorder:
         also: tuple[Write, ...] = (),
         events: tuple[NewEvent, ...] = (),
     ) -> None:
-        """Exactly one end: the last message, the turn's end and the chat's idleness become true together."""
+        """End the turn: write the last messages, the turn's end and the idle chat in one transaction."""
         context.turn = replace(context.turn, state=TurnState.ENDED, reason=reason, seconds=self._seconds(context))
-        told = (*events, *plan_ended(context.turn, context.progress), event_factory.turn_ended(context.turn))
-        await self._write(context, *messages, *also, context.turn, SetChat(state=ChatState.IDLE), events=told)
+        end_events = (*events, *plan_ended(context.turn, context.progress), event_factory.turn_ended(context.turn))
+        await self._write(context, *messages, *also, context.turn, SetChat(state=ChatState.IDLE), events=end_events)
 
-    async def blocked(self, context: TurnContext, heard: Reply | None, said: str) -> None:
-        """The model stopped for good while steps of the plan are open: its words, then ours, which name the steps."""
-        if context.listener:
-            context.listener.show_rest()
-        words = [self._said(context, heard)] if heard and heard.text.strip() else []
+    async def blocked(self, context: TurnContext, reply: Reply | None, said: str) -> None:
+        """End a turn whose model stopped while steps of the plan are open: write its answer, then a note that names the steps."""
+        if context.reply_stream:
+            context.reply_stream.show_rest()
+        words = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
         payload: Json = {"error": event_factory.error_json(StepsOpen(said))}
-        await self.end(context, EndReason.BLOCKED, *words, self._house_says(context, said, payload))
+        await self.end(context, EndReason.BLOCKED, *words, self._system_message(context, said, payload))
 
     # --- replies after which the turn goes on
 
-    async def question(self, context: TurnContext, heard: Reply, question: Question) -> None:
-        """The turn rests; the answer takes it up again."""
-        message = self._said(context, heard, MessageType.QUESTION, question.to_json())
+    async def question(self, context: TurnContext, reply: Reply, question: Question) -> None:
+        """Park the turn; the answer resumes it."""
+        message = self._reply_message(context, reply, MessageType.QUESTION, question.to_json())
         context.turn = replace(context.turn, state=TurnState.PARKED, seconds=self._seconds(context))
         row = QuestionRow(message.id, context.chat.id, context.turn.id)
         waiting = SetChat(state=ChatState.AWAITING_ANSWER)
         await self._write(context, message, row, context.turn, waiting, events=(event_factory.question(message),))
 
-    def calls(self, context: TurnContext, heard: Reply, found: CallsReply) -> None:
-        """They are written with what the tool runner writes first: before anything is done, or with what a read brought."""
+    def calls(self, context: TurnContext, reply: Reply, found: CallsReply) -> None:
+        """Issue the calls. They are written with the tool runner's first change, before anything takes effect."""
         batch_id = self._clock.new_id()
         calls = [context.bound(self._call(context, found, batch_id, at)) for at in range(len(found.calls))]
-        messages = [self._call_message(context, call, heard if at == 0 else None) for at, call in enumerate(calls)]
-        prose = [replace(self._said(context, heard), content=found.prose)] if found.prose else []
+        messages = [self._call_message(context, call, reply if at == 0 else None) for at, call in enumerate(calls)]
+        prose = [replace(self._reply_message(context, reply), content=found.prose)] if found.prose else []
         if prose:
             messages[0] = replace(messages[0], reasoning=None)
         note = (
             [self._note(context, MalformedReply(f"Not every call was taken: {found.dropped}"))] if found.dropped else []
         )
-        events = (*(event_factory.tool_call(call) for call in calls), *context.plan_news())
-        context.unwritten.keep(self._journal, self._change(context, (*prose, *messages, *note, *calls), events))
+        events = (*(event_factory.tool_call(call) for call in calls), *context.plan_events())
+        context.write_buffer.keep(self._journal, self._change(context, (*prose, *messages, *note, *calls), events))
         context.issue(calls)
 
-    async def own(self, context: TurnContext, call: Call, **marks: JsonValue) -> None:
-        """A call of the house's own, marked as such. What the model said last is not written yet: it may be the answer."""
+    async def record_own_call(self, context: TurnContext, call: Call, **marks: JsonValue) -> None:
+        """Record a call that the server makes itself. The model's last reply is not written yet: it may be the answer."""
         message = self._call_message(context, call, None)
         message = replace(message, payload={**(message.payload or {}), **marks})
         pending, announcements = context.take_pending()
-        events = (*announcements, event_factory.tool_call(call), *context.plan_news(call))
-        await context.unwritten.write(self._journal, Change(context.chat.id, (*pending, message, call), events))
+        events = (*announcements, event_factory.tool_call(call), *context.plan_events(call))
+        await context.write_buffer.write(self._journal, Change(context.chat.id, (*pending, message, call), events))
         context.history.append(message)
         context.issue([call])
 
-    async def fault(self, context: TurnContext, heard: Reply | None, problem: ModelFault) -> None:
-        """What the model said, and what is wrong with it, for the model to read."""
-        said = [self._said(context, heard)] if heard and heard.text.strip() else []
+    async def fault(self, context: TurnContext, reply: Reply | None, problem: ModelFault) -> None:
+        """Record a faulty reply and the problem, for the model to read."""
+        said = [self._reply_message(context, reply)] if reply and reply.text.strip() else []
         await self._write(context, *said, self._note(context, problem), context.turn)
 
     async def pending(self, context: TurnContext) -> None:
-        """What waited for the next thing written, when nothing more will be."""
+        """Write what was pending, when nothing else will be written."""
         if context.pending:
             await self._write(context)
-        await context.unwritten.write(self._journal)
+        await context.write_buffer.write(self._journal)
 
     # --- the parts
 
-    def _said(
-        self, context: TurnContext, heard: Reply, kind: MessageType = MessageType.TEXT, payload: Json | None = None
+    def _reply_message(
+        self, context: TurnContext, reply: Reply, kind: MessageType = MessageType.TEXT, payload: Json | None = None
     ) -> Message:
         return Message(
-            id=heard.message_id,
+            id=reply.message_id,
             chat_id=context.chat.id,
             role=Speaker.ASSISTANT,
-            content=heard.text,
+            content=reply.text,
             message_type=kind,
             payload=payload,
             agent_role=context.role.name,
             turn_id=context.turn.id,
-            reasoning=heard.reasoning or None,
+            reasoning=reply.reasoning or None,
             created_at=self._clock.now(),
         )
 
@@ -160,7 +162,7 @@ class TurnRecorder:
         *,
         step: str | None = None,
     ) -> Call:
-        """A call that the house makes itself, for the role of the turn; not issued yet."""
+        """Build a call that the server makes itself, in the role of the turn; it is not issued yet."""
         return Call(
             id=self._clock.new_id(),
             chat_id=context.chat.id,
@@ -175,7 +177,7 @@ class TurnRecorder:
             plan_step=step,
         )
 
-    def _call_message(self, context: TurnContext, call: Call, heard: Reply | None) -> Message:
+    def _call_message(self, context: TurnContext, call: Call, reply: Reply | None) -> Message:
         payload = event_factory.call_json(call)
         return Message(
             id=self._clock.new_id(),
@@ -186,12 +188,12 @@ class TurnRecorder:
             payload=payload,
             agent_role=context.role.name,
             turn_id=call.turn_id,
-            reasoning=(heard.reasoning or None) if heard else None,
+            reasoning=(reply.reasoning or None) if reply else None,
             created_at=self._clock.now(),
         )
 
     def _note(self, context: TurnContext, problem: ModelFault) -> Message:
-        """Shown to the model as the result of its reply, and to the person as what went wrong."""
+        """Build a message that tells the model and the person what was wrong with the reply."""
         payload: Json = {
             "tool_call_id": None,
             "tool": "reply",
@@ -199,10 +201,12 @@ class TurnRecorder:
             "error": event_factory.error_json(problem),
         }
         return replace(
-            self._house_says(context, problem.message, payload), role=Speaker.TOOL, message_type=MessageType.TOOL_RESULT
+            self._system_message(context, problem.message, payload),
+            role=Speaker.TOOL,
+            message_type=MessageType.TOOL_RESULT,
         )
 
-    def _house_says(self, context: TurnContext, text: str, payload: Json | None) -> Message:
+    def _system_message(self, context: TurnContext, text: str, payload: Json | None) -> Message:
         return Message(
             id=self._clock.new_id(),
             chat_id=context.chat.id,
@@ -218,18 +222,18 @@ class TurnRecorder:
         return context.seconds_at(self._clock.monotonic())
 
     async def _write(self, context: TurnContext, *writes: Write, events: tuple[NewEvent, ...] = ()) -> None:
-        await context.unwritten.write(self._journal, self._change(context, writes, events))
+        await context.write_buffer.write(self._journal, self._change(context, writes, events))
 
     def _change(self, context: TurnContext, writes: tuple[Write, ...], events: tuple[NewEvent, ...]) -> Change:
-        """With it what was pending, and all that readers saw of the answer gives way to the message."""
+        """Build the change, including pending writes; the published deltas of the reply are replaced by its message."""
         pending, announcements = context.take_pending()
-        heard = context.listener.heard if context.listener else None
-        compact = (Compact(heard.message_id),) if heard and heard.was_shown else ()
-        context.listener = None
+        reply = context.reply_stream.reply if context.reply_stream else None
+        compact = (Compact(reply.message_id),) if reply and reply.was_shown else ()
+        context.reply_stream = None
         context.history += [write for write in writes if type(write) is Message]
         return Change(context.chat.id, (*pending, *writes, *compact), (*announcements, *events))
 
 
 def _strict_form(payload: Json) -> str:
-    """The call as the strict format has it, without our id."""
+    """Return the call in the strict form, without our id."""
     return msgspec.json.encode({key: payload[key] for key in ("tool", "parameters", "terminate")}).decode()

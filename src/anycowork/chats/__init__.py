@@ -1,1 +1,1 @@
-"""The front desk: send, switch role, decide, answer, approve, stop. One running turn per chat; what a crash left is settled here."""
+"""Services for people's requests: send, switch role, decide, answer, approve, stop. One running turn per chat; recovery after a crash."""

@@ -1,4 +1,4 @@
-"""One wish at a time per chat: whoever is let in reads the chat as it is, writes down what becomes true, and sets the turn going."""
+"""Serialises requests per chat: lock, re-read, commit, start the turn."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from anycowork.domain.principals import Principal
 
 
 class ChatLock:
-    """Shared by the desks through which a chat is changed. `write`, `begin`, `take_up` and `stop` are for whoever is `alone`."""
+    """Shared by the services that change chats. Call `write`, `begin`, `resume` and `stop` only inside `exclusive`."""
 
     def __init__(self, *, journal: Journal, store: Store, scheduler: TurnScheduler) -> None:
         self._journal = journal
@@ -27,13 +27,13 @@ class ChatLock:
 
     @asynccontextmanager
     async def exclusive(self, chat_id: str) -> AsyncIterator[Chat]:
-        """Nothing in here waits for a model or a person. Raises: NotFound."""
+        """Hold the chat's lock and yield the current chat. Never wait for a model or a person inside. Raises: NotFound."""
         await require_chat(self._store, chat_id)
         async with self._locks.setdefault(chat_id, asyncio.Lock()):
             yield await require_chat(self._store, chat_id)
 
     def forget(self, chat_id: str) -> None:
-        """The chat is gone."""
+        """Drop the lock of a deleted chat."""
         self._locks.pop(chat_id, None)
 
     async def write(
@@ -44,19 +44,19 @@ class ChatLock:
     async def begin(
         self, principal: Principal, chat: Chat, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()
     ) -> None:
-        """A turn and what it begins with become durable together; then it starts. Raises: TurnAlreadyRunning unless the chat is idle."""
+        """Write the turn and its first records in one transaction, then start it. Raises: TurnAlreadyRunning unless the chat is idle."""
         started = replace(event_factory.turn_started(turn), cause=turn.message_id)
         await self.write(principal, chat.id, require_idle(chat), *writes, turn, events=(*events, started))
         self._scheduler.start(turn)
 
     async def resume(self, principal: Principal, turn: Turn, *writes: Write, events: tuple[NewEvent, ...]) -> None:
-        """What a person said and that the turn's next segment is due become durable together; then it starts."""
+        """Write the person's decision and the due turn in one transaction, then start the turn's next segment."""
         due = replace(turn, state=TurnState.DUE)
         await self.write(principal, turn.chat_id, *writes, due, SetChat(ChatState.RUNNING), events=events)
         self._scheduler.start(due)
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
-        """False if there was nothing to stop."""
+        """Stop the current turn; return False if there was nothing to stop."""
         turn = await self._store.current_turn(chat_id)
         if turn is None:
             return False

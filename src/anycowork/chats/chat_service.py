@@ -1,5 +1,5 @@
-"""The front desk: chats are opened, changed and removed here, messages sent, turns stopped, roles switched.
-Each wish is checked, written down, and only then set going; what a person decides is `deciding.py`."""
+"""Opens, changes and removes chats, sends messages, stops turns and switches roles.
+Each request is checked and recorded before it takes effect. `decision_service.py` handles people's decisions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from anycowork.workflows.workflow_service import RunOrder, WorkflowService
 
 @value
 class SentMessage:
-    """`run_id` if a workflow was started; its run is the turn."""
+    """A sent message and its turn. `run_id` is set if a workflow was started; the run is the turn."""
 
     message_id: str
     turn_id: str
@@ -42,8 +42,8 @@ class SwitchedRole:
 
 
 class ChatService:
-    """`find_workspace` turns a wish (a path, or None for the default) into a folder that a person registered, or raises BadWorkspace.
-    `removed` is told of every chat that was deleted; `holds_commands` says that the sandbox's level is `full`."""
+    """`find_workspace` maps a path (None: the default) to a registered folder, or raises BadWorkspace.
+    `removed` is called for every deleted chat; `holds_commands`: the sandbox's level is `full`."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ChatService:
         await self._require_prompt(system_prompt_id)
         root = await self._find_workspace(workspace)
         now = self._clock.now()
-        # A chat keeps its model: a new default is for new chats. While none is connected it waits for the first.
+        # A chat keeps its model: a new default is only for new chats. If none is connected, the first one will be used.
         config = ChatConfig(definition.name, model or self._providers.lasting_id(), system_prompt_id)
         chat = Chat(self._clock.new_id(), title or NEW_CHAT, root, config, created_at=now, updated_at=now)
         await self._chat_lock.write(principal, chat.id, AddChat(chat, principal.label()))
@@ -107,7 +107,7 @@ class ChatService:
         system_prompt_id: str | None = None,
         autonomy: Autonomy | None = None,
     ) -> Chat:
-        """Raises: NoSuchModel, Invalid, Conflict if the sandbox cannot hold what the autonomy would let pass."""
+        """Change the chat's settings. Raises: NoSuchModel, Invalid, Conflict if the autonomy needs a sandbox that is not available."""
         principal.require(Scope.SEND)
         self._require_autonomy(principal, autonomy)
         self._require_model(model)
@@ -128,14 +128,14 @@ class ChatService:
         principal.require(Scope.DECIDE)
         if autonomy is Autonomy.SANDBOXED and not self._holds_commands:
             raise Conflict(
-                "'sandboxed' is not offered: this machine's sandbox level is not 'full', so nothing holds what a command does. "
-                "'anycowork doctor' says what is missing. Choose 'edits' or 'ask'."
+                "'sandboxed' is not available: this machine's sandbox level is not 'full', so commands are not contained. "
+                "'anycowork doctor' shows what is missing. Choose 'edits' or 'ask'."
             )
 
     async def remove_chat(self, principal: Principal, chat_id: str) -> None:
         principal.require(Scope.SEND)
         async with self._chat_lock.exclusive(chat_id):
-            busy = TurnAlreadyRunning("This chat is at work. Stop it before you delete it.")
+            busy = TurnAlreadyRunning("This chat is running. Stop it before you delete it.")
             await self._chat_lock.write(principal, chat_id, RequireState(IDLE, busy), RemoveChat())
         self._chat_lock.forget(chat_id)
         self._removed()
@@ -145,22 +145,22 @@ class ChatService:
     async def send(
         self, principal: Principal, chat_id: str, content: str, images: Sequence[GivenImage] = ()
     ) -> SentMessage:
-        """The message and the turn are durable when this returns, and the turn is on its way.
+        """Send a message and start its turn. Both are durable when this returns.
 
-        `/name …` runs that workflow; two slashes at the start stand for one, and nothing is run. Raises: Invalid, TooLarge.
+        `/name …` runs that workflow; two slashes at the start mean one slash, and no workflow runs. Raises: Invalid, TooLarge.
         """
         principal.require(Scope.SEND)
         if not content.strip():
-            raise Invalid("An empty message says nothing; write what you want done.", param="content")
+            raise Invalid("The message is empty; write what you want done.", param="content")
         known = recognise(images)
         if content.startswith("/") and not content.startswith("//"):
             if images:
-                raise Invalid("A workflow takes no images. Send them in a message of their own.", param="images")
+                raise Invalid("A workflow accepts no images. Send them in a separate message.", param="images")
             return await self._run(principal, chat_id, partial(self._workflows.order_typed, content))
         content = content.removeprefix("/")
         async with self._chat_lock.exclusive(chat_id) as chat:
             turn_id = self._clock.new_id()
-            payload = await self._kept(chat, images, known)
+            payload = await self._store_images(chat, images, known)
             message = self._draft.message(chat, Speaker.USER, content, payload=payload, turn_id=turn_id)
             turn = self._draft.turn(chat, principal, message_id=message.id, turn_id=turn_id, role=chat.role)
             title = title_from(content) if chat.title == NEW_CHAT else None
@@ -170,18 +170,18 @@ class ChatService:
     async def execute(
         self, principal: Principal, chat_id: str, name: str, given: Mapping[str, JsonValue]
     ) -> SentMessage:
-        """Runs a workflow as a turn of this chat, in the chat's own role. Raises: as `WorkflowService.order`."""
+        """Run a workflow as a turn of this chat, in the chat's role. Raises: as `WorkflowService.order`."""
         principal.require(Scope.SEND)
         return await self._run(principal, chat_id, partial(self._workflows.order, name, given))
 
     async def stop(self, principal: Principal, chat_id: str) -> bool:
-        """False if there was nothing to stop."""
+        """Stop the current turn; return False if there was nothing to stop."""
         principal.require(Scope.SEND)
         async with self._chat_lock.exclusive(chat_id):
             return await self._chat_lock.stop(principal, chat_id)
 
     async def switch_role(self, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> SwitchedRole:
-        """Raises: NeedsConfirmation while the chat is not idle; confirmed, what runs is stopped first."""
+        """Switch the chat's role. Raises: NeedsConfirmation while the chat is not idle; with `confirm` the turn is stopped first."""
         principal.require(Scope.DECIDE)
         new = self._roles.require(role).name
         async with self._chat_lock.exclusive(chat_id) as chat:
@@ -203,7 +203,7 @@ class ChatService:
     async def _run(
         self, principal: Principal, chat_id: str, order_for: Callable[..., Awaitable[RunOrder]]
     ) -> SentMessage:
-        """What is run is fixed here, before the turn begins: a file that changes later changes nothing of it."""
+        """Fix the run's steps before the turn begins: later changes of the file do not affect it."""
         async with self._chat_lock.exclusive(chat_id) as chat:
             order = await order_for(workspace=chat.workspace, role=self._roles.stored(chat.role))
             run, message = self._draft.run(chat, order)
@@ -212,8 +212,8 @@ class ChatService:
             await self._chat_lock.begin(principal, chat, turn, message, run, SetChat(ChatState.RUNNING, title=title))
         return SentMessage(message.id, turn.id, run.id)
 
-    async def _kept(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json | None:
-        """The bytes are durable before the message that names them; a chat that is at work takes none."""
+    async def _store_images(self, chat: Chat, images: Sequence[GivenImage], known: Sequence[Image]) -> Json | None:
+        """Store the images before the message that names them; a running chat accepts none."""
         if not images:
             return None
         if chat.state not in IDLE:

@@ -1,4 +1,4 @@
-"""The decision desk: what waits for a person (approvals, questions, plans) is decided, answered and approved here, and by nobody else."""
+"""Handles the decisions of people: approvals, answers to questions, and approvals of plans."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class DecisionService:
     async def decide(
         self, principal: Principal, chat_id: str, decisions: Sequence[DecidedApproval]
     ) -> Mapping[str, Sequence[Rule]]:
-        """All of them or none, with the rules that they make, by the approval's id. When nothing is left open, the turn goes on."""
+        """Apply all decisions or none; return the rules that they create, by approval id. If nothing is pending, the turn continues."""
         principal.require(Scope.DECIDE)
         async with self._chat_lock.exclusive(chat_id) as chat:
             pending = {approval.id: approval for approval in await self._store.approvals(chat_id)}
@@ -52,7 +52,7 @@ class DecisionService:
     async def answer(
         self, principal: Principal, chat_id: str, message_id: str, *, value: str | None, custom: str | None
     ) -> str:
-        """The id of the turn that goes on with it. Raises: AlreadyAnswered, Invalid."""
+        """Answer a question; return the id of the turn that continues. Raises: AlreadyAnswered, Invalid."""
         principal.require(Scope.DECIDE)
         async with self._chat_lock.exclusive(chat_id) as chat:
             row, asked = await self._store.question(message_id), await self._store.message(chat_id, message_id)
@@ -61,7 +61,7 @@ class DecisionService:
                 raise NotFound("question", message_id)
             turn = await self._store.turn(row.turn_id)
             if row.state is not QuestionState.OPEN or turn is None or turn.state is not TurnState.PARKED:
-                raise AlreadyAnswered(f"This question is {row.state.value} already.")
+                raise AlreadyAnswered(f"This question is already {row.state.value}.")
             words = question.answer_text(value=value, custom=custom)
             given: Json = {"question_id": message_id, "value": value, "custom": custom}
             answered = QuestionState.ANSWERED
@@ -77,9 +77,9 @@ class DecisionService:
         return turn.id
 
     async def propose_plan(self, principal: Principal, chat_id: str, plan: Json, request: str | None = None) -> str:
-        """A plan that a person wrote; it stands open like an agent's and supersedes the last one. `request` is said before it."""
+        """Record a plan written by a person. It is open like an agent's plan and supersedes the last one. `request` is sent before it."""
         principal.require(Scope.SEND)
-        read = await asyncio.to_thread(proposed_plan, plan)  # one of hostile size must not hold up everybody else
+        read = await asyncio.to_thread(proposed_plan, plan)  # a huge plan must not block other requests
         async with self._chat_lock.exclusive(chat_id) as chat:
             shown = read.to_json()
             words = read.goal or "A plan"
@@ -95,7 +95,7 @@ class DecisionService:
     async def approve_plan(
         self, principal: Principal, chat_id: str, message_id: str, *, edits: PlanEdits = AS_SHOWN
     ) -> str:
-        """Switches to actor and starts exactly the approved text; only a person approves. The id of its turn."""
+        """Switch to actor and start the approved plan; return the id of its turn. Only a person may approve."""
         principal.require(Scope.DECIDE)
         async with self._chat_lock.exclusive(chat_id) as chat:
             row, shown = await self._store.plan(message_id), await self._store.message(chat_id, message_id)
@@ -117,9 +117,9 @@ class DecisionService:
         return turn_id
 
     async def _not_pending(self, chat_id: str, approval_id: str) -> NoReturn:
-        """Raises, always: AlreadyDecided if it was pending once in this chat, else NotFound."""
+        """Always raises: AlreadyDecided if the approval belongs to this chat, else NotFound."""
         everything = await self._store.approvals(chat_id, pending_only=False)
         decided = next((approval for approval in everything if approval.id == approval_id), None)
         if decided is None:
             raise NotFound("approval", approval_id)
-        raise AlreadyDecided(f"This approval is {decided.state.value} already.")
+        raise AlreadyDecided(f"This approval is already {decided.state.value}.")

@@ -1,4 +1,4 @@
-"""What a person's decisions become: the recorded answers and, for "this session" and "always", the standing rules they make. Pure."""
+"""Turns a person's decisions into records and, for "this session" and "always", into standing rules. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import assert_never
@@ -20,7 +20,7 @@ from anycowork.permissions.rules import check_pattern, matches
 
 @value
 class DecidedApproval:
-    """What a person said of one approval. `rule` is their own, in place of the proposed one; `disclosure` the hash of what they were shown."""
+    """A person's decision on one approval. `rule` replaces the proposed rule; `disclosure` is the hash of what the person was shown."""
 
     id: str
     decision: Decision
@@ -31,7 +31,7 @@ class DecidedApproval:
 
 @value
 class Settled:
-    """Written as one change, so that no rule ever stands without the decision that made it."""
+    """The writes of one change, so that no rule exists without the decision that created it."""
 
     writes: tuple[Write, ...]
     events: tuple[NewEvent, ...]
@@ -45,7 +45,7 @@ class Settlement:
     def __call__(
         self, chat: Chat, principal: Principal, decisions: Sequence[DecidedApproval], pending: Mapping[str, Approval]
     ) -> Settled:
-        """Raises: Invalid, naming the decision at fault; NotAsShown."""
+        """Settle the decisions. Raises: Invalid, naming the invalid decision; NotAsShown."""
         writes: list[Write] = []
         events: list[NewEvent] = []
         rules: dict[str, Sequence[Rule]] = {}
@@ -62,10 +62,10 @@ class Settlement:
         return Settled(tuple(writes), tuple(events), rules)
 
     def _rules(self, chat: Chat, by: str, approval: Approval, decided: DecidedApproval, *, at: str) -> list[Rule]:
-        """The person's own, or else the proposed ones: for the call, and for each place it goes to."""
+        """Return the person's rule, or else the proposed rules: for the call, and for each network destination."""
         if decided.decision not in (Decision.ALLOW_SESSION, Decision.ALLOW_ALWAYS):
             if decided.rule is not None:
-                raise Invalid("A rule comes with 'allow_session' or 'allow_always' only.", param=f"{at}.rule")
+                raise Invalid("A rule is only possible with 'allow_session' or 'allow_always'.", param=f"{at}.rule")
             return []
         owns = [decided.rule] if decided.rule is not None else _proposed(approval, at)
         made = [self._rule(chat, by, approval, decided.decision, own, at=at) for own in owns]
@@ -105,7 +105,7 @@ def each_once(decisions: Sequence[DecidedApproval]) -> Sequence[DecidedApproval]
 def _proposed(approval: Approval, at: str) -> list[DecisionRule]:
     if approval.proposed_rule is None:
         raise Invalid(
-            "No rule can allow this call again, since what it does cannot be told from its words; use 'allow_once'.",
+            "No rule can allow this call again, because its effect cannot be determined from its text; use 'allow_once'.",
             param=f"{at}.decision",
         )
     reached = [DecisionRule(tool=NETWORK, resource=destination) for destination in approval.network]
@@ -115,12 +115,13 @@ def _proposed(approval: Approval, at: str) -> list[DecisionRule]:
 def _require_fitting(own: DecisionRule, chat: Chat, at: str) -> None:
     if own.effect is not Effect.ALLOW:
         raise Invalid(
-            "Allowing a call cannot make a rule that asks or denies; add that at /rules.", param=f"{at}.rule.effect"
+            "Allowing a call cannot create a rule that asks or denies; add such a rule at /rules.",
+            param=f"{at}.rule.effect",
         )
     if own.context_id not in (None, chat.id):
-        raise Invalid("The rule names another chat than the one that asked.", param=f"{at}.rule.context_id")
+        raise Invalid("The rule names a different chat from the one that asked.", param=f"{at}.rule.context_id")
     if own.workspace not in (None, chat.workspace):
-        raise Invalid("The rule names another workspace than this chat's.", param=f"{at}.rule.workspace")
+        raise Invalid("The rule names a different workspace from this chat's.", param=f"{at}.rule.workspace")
 
 
 def _scope(decision: Decision, own: DecisionRule) -> RuleScope:
@@ -133,7 +134,7 @@ def _require_match(rule: Rule, approval: Approval, chat: Chat, at: str) -> None:
     touched = resources_at_commit(approval.tool, None, approval.parameters, approval.resource, chat.workspace)
     if touched is None or not matches(rule, touched):
         raise Invalid(
-            f"The rule '{rule.title()}' does not match the call that it shall allow ({approval.tool} on {approval.resource[:200]}).",
+            f"The rule '{rule.title()}' does not match the call that it should allow ({approval.tool} on {approval.resource[:200]}).",
             param=f"{at}.rule",
         )
 

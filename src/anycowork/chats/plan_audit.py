@@ -1,5 +1,5 @@
-"""Plan against actual: for each approved plan, what every step meant and what was done for it, and what was done outside it.
-Told from the recorded calls alone; no word of a model counts."""
+"""Compares each approved plan with what was actually done, step by step, and lists what was done outside the plan.
+Based on recorded tool calls, not on what the model says."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ Reads = Callable[[Call], bool]
 
 @value
 class Span:
-    """When a call was asked for, and when its result was written."""
+    """When a call was requested, and when its result was written."""
 
     began: str = ""
     ended: str | None = None
@@ -43,13 +43,13 @@ class PlanAudit:
         self._cost_of = cost_of
 
     async def of_chat(self, chat_id: str) -> list[Json]:
-        """Oldest plan first. Raises: NotFound."""
+        """Return the audits of all approved plans, oldest first. Raises: NotFound."""
         chat = await require_chat(self._store, chat_id)
         plans = await self._store.approved_plans(chat_id)
         spans = _spans(await self._store.history(chat_id)) if plans else {}
-        return [told for row in plans if (told := await self._told(row, chat, spans))]
+        return [audit for row in plans if (audit := await self._audit(row, chat, spans))]
 
-    async def _told(self, row: PlanRow, chat: Chat, spans: Mapping[str, Span]) -> Json | None:
+    async def _audit(self, row: PlanRow, chat: Chat, spans: Mapping[str, Span]) -> Json | None:
         turn = await self._store.turn(row.turn_id or "")
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace) if turn else None
         if turn is None or progress is None:
@@ -77,7 +77,7 @@ class PlanAudit:
 def compare(
     progress: PlanProgress, turn: Turn, calls: Sequence[Call], spans: Mapping[str, Span], *, reads: Reads
 ) -> Json:
-    """Each call stands under the step it belongs to. What changed something for no step is `unplanned`; what only read for none is a number."""
+    """List each call under its step. Changes outside all steps are `unplanned`; reads outside all steps are only counted."""
     statuses = progress.statuses(over=turn.state is TurnState.ENDED, reason=turn.reason)
     served = {step.id: progress.calls_of(step.id) for step in progress.plan.steps}
     known = {call.id for of_step in served.values() for call in of_step}
@@ -141,7 +141,7 @@ def _resource(call: Call) -> str:
 
 
 def _places(call: Call) -> tuple[str, ...]:
-    """What it changed, by its intent; what it read, by its words."""
+    """Return the paths that the call changed, from its intent, or read, from its parameters."""
     if call.intent and call.intent.paths:
         return tuple(item.path for item in call.intent.paths)
     path = call.parameters.get("path")

@@ -1,4 +1,4 @@
-"""The nouns that the desk writes down: messages, turns, role switches, and the words for what cannot be done now."""
+"""Builds the records that the services write: messages, turns, role switches."""
 
 from anycowork.domain import event_factory
 from anycowork.domain.chats import Autonomy, Chat, ChatState, Turn
@@ -48,13 +48,13 @@ class RecordFactory:
         )
 
     def run(self, chat: Chat, order: RunOrder) -> tuple[Run, Message]:
-        """A workflow's run, and the message that orders it: the words that would order it again."""
+        """Build a workflow run, and the message that starts it, as the user would type it."""
         run = Run(self.clock.new_id(), chat.id, order.workflow, order.steps, order.needs, order.content_hash)
         payload: Json = {"workflow": run.to_json()}
         return run, self.message(chat, Speaker.USER, order.typed, payload=payload, turn_id=run.id)
 
     def switch(self, principal: Principal, chat: Chat, new: str) -> tuple[tuple[Message, ...], tuple[NewEvent, ...]]:
-        """The switch as a message of its own in the history, and its event; nothing if the role stays."""
+        """Build the message and the event of a role switch; nothing if the role stays."""
         if new == chat.role:
             return (), ()
         words = f"Role switched from {chat.role} to {new}."
@@ -63,7 +63,7 @@ class RecordFactory:
         return (message,), (event_factory.role_changed(chat.role, new, principal.label()),)
 
     def autonomy(self, chat: Chat, new: Autonomy) -> tuple[Message, ...]:
-        """The change as a message of its own in the history, which readers are sent and the audit chain covers; nothing if it stays."""
+        """Build the message of an autonomy change, so that it is in the history and the audit chain; nothing if it stays."""
         old = chat.config.autonomy
         if new is old:
             return ()
@@ -75,12 +75,12 @@ def require_idle(chat: Chat) -> RequireState:
     waiting = {
         ChatState.AWAITING_APPROVAL: "waits for your decision on a tool call",
         ChatState.AWAITING_ANSWER: "waits for your answer to a question",
-    }.get(chat.state, "is at work")
+    }.get(chat.state, "is running")
     return RequireState(IDLE, TurnAlreadyRunning(f"This chat {waiting}. Wait until it is idle, or stop it first."))
 
 
 def title_from(content: str) -> str:
-    """Titles are derived without a model: the first line, cut at a word."""
+    """Derive a title without a model: the first line, cut at a word."""
     line = next((line.strip() for line in content.splitlines() if line.strip()), NEW_CHAT)
     if len(line) <= TITLE_LENGTH:
         return line

@@ -1,4 +1,4 @@
-"""The rollback desk: going back to a snapshot, looking first if wished. A restore is a recorded change, and can be undone like one."""
+"""Restores snapshots, optionally as a dry run. A restore is a recorded change and can be undone like any other."""
 
 import logging
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class RollbackRequest:
 
 @value
 class RollbackResult:
-    """`outlook` is what was seen before; `done` is what was done, for a dry run what would be."""
+    """`outlook` is the preview; `done` is what was restored, or for a dry run what would be."""
 
     done: Restored
     outlook: Outlook
@@ -98,7 +98,7 @@ class RollbackService:
         return await self._rows.snapshots_page(chat_id, before=before, limit=limit)
 
     async def difference(self, chat_id: str, snapshot_id: str) -> tuple[str, list[FileDifference]]:
-        """What the snapshot's change did, from before to after. Raises: NotFound, SnapshotPruned."""
+        """Return the difference that the snapshot's change made. Raises: NotFound, SnapshotPruned."""
         await require_chat(self._store, chat_id)
         change = await self._rows.change_of(await self._snapshot(chat_id, snapshot_id))
         if change is None or change.after is None:
@@ -109,7 +109,7 @@ class RollbackService:
     async def restore(
         self, principal: Principal, chat_id: str, snapshot_id: str, wish: RollbackRequest
     ) -> RollbackResult:
-        """Back to the state at that snapshot. What another chat changed since is a conflict until `overwrite` names it.
+        """Restore the state of that snapshot. A later change of another chat is a conflict unless `overwrite` names the path.
 
         Raises: NotFound, SnapshotPruned, SnapshotDamaged, TurnAlreadyRunning, Invalid, BadWorkspace; RestoreConflict, NoRoom and
         NotKept (then nothing was changed).
@@ -132,9 +132,9 @@ class RollbackService:
         return RollbackResult(done, outlook, undo_snapshot=before.id)
 
     async def settle_after_crash(self) -> None:
-        """A restore that was begun is finished; what someone changed since is left alone and told.
+        """Finish interrupted restores; files that someone changed since are left unchanged and reported.
 
-        One that cannot be finished now (a full disk, a damaged content) holds nobody up: it is tried again at the next start.
+        A restore that cannot be finished now (full disk, damaged content) blocks nothing: the next start tries again.
         """
         for before, meant in await self._rows.unfinished_restores():
             chat = await self._store.chat(before.chat_id)
@@ -174,7 +174,7 @@ class RollbackService:
     async def _begin(
         self, principal: Principal, chat: Chat, snapshot: Snapshot, outlook: Outlook, workspace: Workspace, epoch: int
     ) -> Snapshot:
-        """What is there now is kept, and what shall be there is written down, before anything is touched."""
+        """Save the current state and record the intended state before anything is changed."""
         cause = Restore(self._clock.new_id(), chat.id, snapshot.id)
         before = await self._snapshots.before(cause, workspace, [undo.path for undo in outlook.undos])
         meant = self._snapshots.meant(before, outlook.undos)
@@ -189,7 +189,7 @@ class RollbackService:
         told = RollbackResult(done, Outlook((), {}), before.id).to_json()
         payload: Json = {"restore": {"snapshot": before.restores, **{key: told[key] for key in _RECORDED}}}
         message = self._draft.message(chat, Speaker.SYSTEM, _words(done), payload=payload)
-        # Without images of what is there now it still counts as finished: trying again would not see more.
+        # Without images of the current state it still counts as finished: a retry would not read more.
         after = after or replace(before, id=self._clock.new_id(), moment=SnapshotMoment.AFTER, images=())
         change = Change(
             chat.id, (after, message), (event_factory.snapshot(after),), principal=principal, cause=before.restores
@@ -202,7 +202,7 @@ class RollbackService:
             raise NotFound("snapshot", snapshot_id)
         if snapshot.pruned:
             raise SnapshotPruned(
-                f"The content of snapshot '{snapshot_id}' was pruned to make room for newer ones. Choose a newer one,"
+                f"The content of snapshot '{snapshot_id}' was pruned to make space for newer ones. Choose a newer one,"
                 " and raise 'snapshot_quota_bytes' to keep them longer."
             )
         return snapshot
@@ -252,8 +252,8 @@ def _told(before: Snapshot, after: Snapshot) -> list[FileDifference]:
 def _words(done: Restored) -> str:
     parts = [f"{len(done.restored)} restored", f"{len(done.deleted)} deleted"]
     if done.kept:
-        parts.append(f"{len(done.kept)} folders kept because they hold other files")
+        parts.append(f"{len(done.kept)} folders kept because they contain other files")
     if done.conflicts:
         first, reason = min(done.conflicts.items())
-        parts.append(f"{len(done.conflicts)} left alone ('{shown_path(first)}': {reason.rstrip('.')})")
-    return f"Files were taken back to an earlier state: {', '.join(parts)}."
+        parts.append(f"{len(done.conflicts)} left unchanged ('{shown_path(first)}': {reason.rstrip('.')})")
+    return f"Files were restored to an earlier state: {', '.join(parts)}."

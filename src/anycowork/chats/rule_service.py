@@ -1,4 +1,4 @@
-"""The desk for standing rules: written, listed, changed and revoked by a person, explained for one call, previewed on past ones."""
+"""Manages standing rules: add, list, change and revoke them, explain the decision for one call, preview a rule on past calls."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -23,7 +23,7 @@ MOST_SHOWN = 100
 
 @value
 class StandingRule:
-    """A rule that holds, and what the person should know about it."""
+    """A rule, and warnings for the person."""
 
     rule: Rule
     warnings: Sequence[str]
@@ -31,7 +31,7 @@ class StandingRule:
 
 @value
 class PreviewedCall:
-    """A past call that the rule matches: what is decided now, and what would be with it."""
+    """A past call that the rule matches: the current decision, and the decision with the rule."""
 
     call: Call
     resource: str
@@ -68,7 +68,7 @@ class RuleService:
         self._workspaces = workspaces
         self._clock = clock
         self._find_workspace = find_workspace
-        self._judge = PolicyEvaluator(rules)
+        self._policy = PolicyEvaluator(rules)
 
     async def all(self, principal: Principal) -> Sequence[Rule]:
         principal.require(Scope.MANAGE)
@@ -97,14 +97,14 @@ class RuleService:
         principal.require(Scope.MANAGE)
         await self._rules.remove(rule_id)
 
-    # --- looking ahead, without running anything
+    # --- previews, without running anything
 
     async def explain(
         self, principal: Principal, tool: str, parameters: Parameters, chat_id: str | None
     ) -> RuleDecision:
-        """What would be decided if the agent of this chat made the call now; without a chat, that of one opened now.
+        """Explain what would be decided if the agent of this chat made the call now; without a chat, in a new chat.
 
-        Raises: NotFound, BadWorkspace; Invalid for a call that is none.
+        Raises: NotFound, BadWorkspace; Invalid for an invalid call.
         """
         principal.require(Scope.MANAGE)
         chat = await require_chat(self._store, chat_id) if chat_id is not None else None
@@ -112,27 +112,27 @@ class RuleService:
         role = self._roles.stored(chat.role if chat else Role.ACTOR)
         own_id = chat.id if chat else ""
         call = Call(self._clock.new_id(), own_id, "", "", 0, tool, parameters, role_at_issue=role.name)
-        standing = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role)
+        context = CallContext(Turn("", own_id, role.name, principal.label(), ""), role, role)
         tool_context = ToolContext(self._workspaces.open(workspace), role.permissions)
         try:
-            return await self._gate.explain(call, standing, tool_context)
-        except UnknownTool:  # its words name every tool there is, for the model alone
+            return await self._gate.explain(call, context, tool_context)
+        except UnknownTool:  # its message lists every tool, which is meant only for the model
             raise Invalid(f"There is no tool '{tool[:80]}'.", param="call.tool") from None
         except ModelFault as fault:
             raise Invalid(fault.message, param="call") from None
         except Refusal as refusal:
             return RuleDecision(Effect.DENY, None, refusal.message)
         except ToolFault as fault:
-            return await self._by_words(call, role, workspace, fault)
+            return await self._decide_by_parameters(call, role, workspace, fault)
 
     async def preview(self, principal: Principal, wish: NewRule) -> RulePreview:
-        """Which of the newest past calls the rule would have had a say in. Raises: Invalid, BadWorkspace."""
+        """Return the newest past calls that the rule matches. Raises: Invalid, BadWorkspace."""
         principal.require(Scope.MANAGE)
         written = await self._draft(principal, wish)
         rule = written.rule
         past = await self._store.past_calls(chat_id=rule.chat_id, workspace=rule.workspace, limit=MOST_LOOKED_AT)
-        foreseen = [seen for item in past if (seen := await self._foresee(rule, item)) is not None]
-        return RulePreview(foreseen[:MOST_SHOWN], len(foreseen), len(past), written.warnings)
+        previewed = [seen for item in past if (seen := await self._preview_call(rule, item)) is not None]
+        return RulePreview(previewed[:MOST_SHOWN], len(previewed), len(past), written.warnings)
 
     # --- the parts
 
@@ -142,21 +142,23 @@ class RuleService:
             wish = wish.model_copy(update={"workspace": await self._find_workspace(wish.workspace)})
         rule = new_rule(wish, rule_id=self._clock.new_id(), created_by=principal.label(), at=now)
         if rule.chat_id is not None and await self._store.chat(rule.chat_id) is None:
-            raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could hold in.", param="context_id")
+            raise Invalid(f"There is no chat '{rule.chat_id[:80]}' that the rule could apply to.", param="context_id")
         return StandingRule(rule, check_pattern(rule))
 
-    async def _by_words(self, call: Call, role: RoleDefinition, workspace: str, fault: ToolFault) -> RuleDecision:
-        """The call could not even be prepared; the rules still have their say about what it names."""
+    async def _decide_by_parameters(
+        self, call: Call, role: RoleDefinition, workspace: str, fault: ToolFault
+    ) -> RuleDecision:
+        """Decide by the call's parameters alone, because the call could not be prepared."""
         tool = self._toolbox.find(call.tool)
         touched = resources_at_commit(call.tool, tool.spec, call.parameters, None, workspace) if tool else None
         if touched is None or tool is None:
             return RuleDecision(Effect.ASK, None, fault.message)
-        decided = (await self._judge.decide(call, tool.spec, touched, workspace, role)).decided
+        decided = (await self._policy.decide(call, tool.spec, touched, workspace, role)).decided
         return RuleDecision(
-            decided.effect, decided.rule, f"{decided.why} As things are it would fail, though: {fault.message}"
+            decided.effect, decided.rule, f"{decided.why} But the call would currently fail: {fault.message}"
         )
 
-    async def _foresee(self, rule: Rule, past: PastCall) -> PreviewedCall | None:
+    async def _preview_call(self, rule: Rule, past: PastCall) -> PreviewedCall | None:
         call, tool = past.call, self._toolbox.find(past.call.tool)
         if tool is None:
             return None

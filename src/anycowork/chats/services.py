@@ -1,4 +1,4 @@
-"""Everything the API stands on, in one object that `app.py` fills. Adapters are known here by Protocols alone."""
+"""The container of all services that the API uses; `app.py` fills it. Adapters appear here only as Protocols."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -29,20 +29,20 @@ from anycowork.workflows.workflow_service import WorkflowService
 
 
 class ReadStore(Store, Protocol):
-    """The store's reads, and the pages that only readers from outside need."""
+    """The store's reads, and the pages that only API clients need."""
 
     async def chats_page(
         self, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState]
     ) -> tuple[list[Chat], str | None]:
-        """Newest first, and the cursor for the page beyond. Raises: Invalid for a cursor that is none."""
+        """Return chats, newest first, and the cursor of the next page. Raises: Invalid for an invalid cursor."""
 
     async def messages_page(
         self, chat_id: str, *, after: str | None = None, before: str | None = None, limit: int
     ) -> MessagePage:
-        """Raises: Invalid for a cursor that is none."""
+        """Return one page of messages. Raises: Invalid for an invalid cursor."""
 
     async def chat_usage(self, chat_id: str) -> ChatUsage:
-        """What the chat has used so far; nothing if there is no such chat."""
+        """Return the usage of the chat; empty if there is no such chat."""
 
     async def chain_end(self, chat_id: str) -> ChainEnd | None:
         """None if there is no such chat."""
@@ -65,14 +65,14 @@ class KeyHolder(Protocol):
 
 
 class ClientKeysPort(Protocol):
-    """Client keys, known by the hash of their words alone."""
+    """Client keys, stored only as hashes."""
 
     async def find(self, key_hash: str) -> Principal | None:
         """None if there is no such key, or it was revoked."""
 
     async def all(self) -> Sequence[KeyHolder]: ...
     async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
-        """When it was added."""
+        """Add a key; return when it was added."""
 
     async def revoke(self, principal_id: str) -> bool:
         """False if there is no such key."""
@@ -91,7 +91,7 @@ class Sessions(Protocol):
     cookie_name: str
 
     def offer(self, seconds: float = ...) -> tuple[str, Session]:
-        """A one-time code, and the session that begins when it is redeemed."""
+        """Return a one-time code, and the session that begins when it is redeemed."""
 
     async def redeem(self, code: str) -> Session | None:
         """None if the code is unknown, expired or used."""
@@ -102,21 +102,21 @@ class Sessions(Protocol):
 
 
 class KeyLedger(Protocol):
-    """What client keys used, day by day."""
+    """The use of client keys, per day."""
 
     async def account(self, key_id: str, date: str) -> Account:
-        """Read once; from then on the one who counts has the truth."""
+        """Return the key's account. It is read once; from then on the account in memory is authoritative."""
 
     def changed(self, day: Day) -> None:
-        """Made durable soon, in a group. Nobody waits for it."""
+        """Schedule the day for writing, in a batch. The caller does not wait."""
 
     async def day(self, key_id: str, date: str) -> Day: ...
     async def totals(self) -> Mapping[str, Day]:
-        """All days of each key added up. What was changed is durable when this returns."""
+        """Return the sum of all days of each key. Pending changes are durable when this returns."""
 
 
 class RememberedAnswer(Protocol):
-    """What an Idempotency-Key was used for; without a status the request was begun and never finished."""
+    """The stored request of an Idempotency-Key; without a status the request was started and never finished."""
 
     @property
     def path(self) -> str: ...
@@ -130,11 +130,11 @@ class RememberedAnswer(Protocol):
 
 class IdempotencyPort(Protocol):
     async def begin(self, principal: str, key: str, *, path: str, body_hash: str) -> RememberedAnswer | None:
-        """None: the key was free and is now taken, durably. Otherwise what it was used for."""
+        """Claim the key durably and return None, or return its earlier request."""
 
     async def finish(self, principal: str, key: str, *, status: int, response: bytes) -> None: ...
     async def abandon(self, principal: str, key: str) -> None:
-        """The request came to nothing: the key may be used again."""
+        """Release the key of a request that had no effect."""
 
 
 class RegisteredRoot(Protocol):
@@ -149,11 +149,11 @@ class WorkspaceRootsPort(Protocol):
 
     async def all(self) -> Sequence[RegisteredRoot]: ...
     async def register(self, root: str, *, registered_by: str) -> str:
-        """The folder's real path. Raises: BadWorkspace."""
+        """Register a folder; return its real path. Raises: BadWorkspace."""
 
 
 class TrustedFilePort(Protocol):
-    """One file of a workspace that is used only once a person trusted its content."""
+    """A file of a workspace that is used only after a person has trusted its content."""
 
     @property
     def kind(self) -> str: ...
@@ -171,7 +171,7 @@ class TrustedFilesPort(Protocol):
 
 
 class EventStreamsPort(Protocol):
-    """Server-sent events as bytes, for ever; whoever reads them closes them."""
+    """Endless streams of server-sent events as bytes; the reader closes them."""
 
     def follow(self, chat_id: str, *, after: int) -> AsyncGenerator[bytes, None]: ...
     def follow_all(self, *, after: int | None) -> AsyncGenerator[bytes, None]:
@@ -179,11 +179,11 @@ class EventStreamsPort(Protocol):
 
 
 class SettingsPort(Protocol):
-    """Settings as they may be shown, and the way to change them."""
+    """Shows and changes the settings."""
 
     async def shown(self) -> Json: ...
     def cost(self, used: ModelUsage) -> float | None:
-        """In US dollars; None where no price is known."""
+        """Return the cost in US dollars; None if no price is known."""
 
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
         """Raises: Invalid."""
@@ -192,11 +192,11 @@ class SettingsPort(Protocol):
 class ProvidersPort(Protocol):
     def describe(self) -> Sequence[Json]: ...
     def context_tokens(self, model_id: str | None) -> int:
-        """How many tokens the model can be shown. Raises: NoSuchModel."""
+        """Return the size of the model's context window in tokens. Raises: NoSuchModel."""
 
 
 class Connections(Protocol):
-    """Model servers as a person connects them. Keys go in and never come out."""
+    """Manages connections to model servers. Keys can be set but never read."""
 
     def presets(self) -> Sequence[Json]: ...
     async def connect(self, entry: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
@@ -216,11 +216,11 @@ class Connections(Protocol):
 
 
 class LocalModelsPort(Protocol):
-    """The local models: what is here, what is on its way, and how to get or remove one."""
+    """Lists, downloads and removes local models."""
 
     def shown(self) -> Json: ...
     def pull(self, name: str) -> Json:
-        """Begins in the background. Raises: NotFound, Conflict, Invalid."""
+        """Start a download in the background. Raises: NotFound, Conflict, Invalid."""
 
     async def cancel(self, name: str) -> Json:
         """Raises: NotFound."""
@@ -250,54 +250,54 @@ class McpServersPort(Protocol):
 
 
 class LiveAnswerPort(Protocol):
-    """A provider's answer on its way: its head is there, its body comes."""
+    """A provider's response whose head has arrived and whose body is streaming."""
 
     @property
     def status(self) -> int: ...
     @property
     def headers(self) -> Iterable[tuple[bytes, bytes]]: ...
     def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The body's bytes as they arrive. Raises: ProviderFault."""
+        """Yield the body's bytes as they arrive. Raises: ProviderFault."""
 
     def used(self, expected: Used, *, in_full: bool = False) -> Used:
-        """What it used so far, by its own word or by estimate; `in_full`: else all that was expected."""
+        """Return the use so far, as reported or estimated; with `in_full`, an unreported use counts as all that was expected."""
 
     async def aclose(self) -> None:
-        """Whoever asked closes; before the end, this ends the provider's work too."""
+        """Close the response; before its end, this also stops the provider's work."""
 
 
 class UpstreamPort(Protocol):
-    """The way to one provider."""
+    """Sends requests to one provider."""
 
     async def post(self, path: str, body: bytes, headers: Sequence[tuple[bytes, bytes]]) -> LiveAnswerPort:
-        """With the provider's key, and the body as it is. Raises: ProviderFault."""
+        """Send the unchanged body with the provider's key. Raises: ProviderFault."""
 
     @property
     def bound_field(self) -> str:
-        """The field by which a chat completion bounds its answer there."""
+        """The provider's field for the maximum length of a chat completion."""
 
     def price(self, model: str | None) -> Price | None:
-        """None if this provider's prices are not known."""
+        """Return the model's price; None if this provider's prices are not known."""
 
 
 class UpstreamsPort(Protocol):
-    """Where the passthrough leads. Models go by the providers' own ids."""
+    """The targets of the passthrough. Models have the providers' own ids."""
 
     def find(self, model: str | None) -> UpstreamPort | None:
-        """The provider that lists this very id, else the default one; None if there is no provider at all."""
+        """Return the provider that lists exactly this id, else the default one; None if there is no provider."""
 
     def any_prices(self) -> bool:
-        """Whether a price is known of any model."""
+        """Whether the price of any model is known."""
 
     async def models(self) -> Sequence[Json]:
-        """What the providers list, in their own words; empty if there are none. Raises: ProviderFault."""
+        """Return the models as the providers list them; empty if there are none. Raises: ProviderFault."""
 
 
 @value
 class Services:
-    """`stopping` is set when the server is asked to end: streams finish and readiness turns false."""
+    """The services container. `stopping` is set when the server shuts down: streams finish and readiness becomes false."""
 
-    desk: ChatService
+    chats: ChatService
     decisions: DecisionService
     rules: RuleService
     rollback: RollbackService

@@ -1,4 +1,4 @@
-"""The desk for trust: a person says that a file which came with a folder may be used as it is. Reading the file is no one's here."""
+"""Lets a person trust a file of a workspace with its exact content. Does not read the file."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -17,10 +17,10 @@ log = logging.getLogger(__name__)
 
 class TrustedFiles(Protocol):
     async def require(self, folder: str, path: str, sha256: str | None) -> None:
-        """That trust can be given to this content, or for None taken back. Raises: NotFound, ContentChanged."""
+        """Check that this content can be trusted, or, for None, that trust can be revoked. Raises: NotFound, ContentChanged."""
 
     async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
-        """Trust holds for this content and no other; None takes it back. Raises: BadWorkspace."""
+        """Trust exactly this content; None revokes the trust. Raises: BadWorkspace."""
 
 
 class TrustService:
@@ -42,10 +42,9 @@ class TrustService:
     async def trust(
         self, principal: Principal, workspace: str, path: str, sha256: str | None, *, chat_id: str | None = None
     ) -> str:
-        """Trusts exactly this content, or takes trust back; the folder's real path. Only a person does.
+        """Trust exactly this content, or revoke the trust; return the folder's real path. Only a person may do this.
 
-        Said from within a chat, it stands in that chat's history and audit chain before it holds. Without one there is no chain to
-        stand in: chains are the chats'.
+        With a chat, it is recorded in that chat's history and audit chain before it takes effect. Without a chat there is no audit chain.
 
         Raises: NotAllowed, BadWorkspace, NotFound, ContentChanged, Invalid.
         """
@@ -63,7 +62,7 @@ class TrustService:
         if chat.workspace != folder:
             raise Invalid(f"This chat works in another folder ('{chat.workspace}').", param="trust.context_id")
         words = (
-            f"{path} of this folder is trusted as it is now (SHA-256 {sha256[:12]}…)."
+            f"{path} of this folder is trusted with its current content (SHA-256 {sha256[:12]}…)."
             if sha256
             else f"{path} of this folder is no longer trusted."
         )

@@ -1,6 +1,6 @@
-"""Brings a turn that will not go on to a true end: stopped by a person, or interrupted by a crash.
+"""Ends a turn that will not continue: stopped by a person, or interrupted by a crash.
 
-What is on the disk decides what became of a call in flight; nothing is run again.
+The state on disk decides the result of a call in progress; nothing is run again.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class _OnDisk(Enum):
-    """How the paths of an intent are found: as they were, as they were meant to become, or neither, or not at all."""
+    """The state of an intent's paths on disk: unchanged, as intended, or anything else."""
 
     BEFORE = auto()
     AFTER = auto()
@@ -46,7 +46,7 @@ class _OnDisk(Enum):
 
 @value
 class Unfinished:
-    """An answer that was broken off: what had been shown of it."""
+    """An interrupted answer: the part that was published."""
 
     message_id: str
     text: str = ""
@@ -83,7 +83,7 @@ class TurnRecovery:
         error: AnyCoworkError | None = None,
         principal: str = HOUSE.label(),
     ) -> None:
-        """One transaction: the open calls' results, what was said so far, withdrawn approvals and questions, the end."""
+        """End the turn in one transaction: results of open calls, interrupted answers, withdrawn approvals and questions, the end."""
         chat = await self._store.chat(turn.chat_id)
         if chat is None:
             return
@@ -92,10 +92,10 @@ class TurnRecovery:
         progress = await progress_of(self._store, self._toolbox, turn, chat.workspace)
         for call in await self._store.calls(turn.id):
             if call.state is not CallState.SETTLED:
-                result = await self._what_became_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
+                result = await self._result_of(call, chat, crashed=reason is EndReason.INTERRUPTED)
                 settled = replace(call, state=CallState.SETTLED, result=result)
                 if progress:
-                    progress.put(settled)
+                    progress.record(settled)
                 at, message_id = self._clock.now(), self._clock.new_id()
                 writes += [settled, result_message(settled, result, message_id=message_id, at=at, role=turn.role)]
                 events.append(event_factory.tool_result(settled, result))
@@ -118,7 +118,7 @@ class TurnRecovery:
         await self._journal.write(Change(turn.chat_id, tuple(writes), tuple(events), principal=principal))
 
     async def clear_leftovers(self, turn: Turn) -> None:
-        """Half-written files of calls in flight. Only before the doors open, when nobody writes: it goes by names, not by calls."""
+        """Remove temporary files of interrupted calls. Only before the server accepts requests, because it goes by file names."""
         chat = await self._store.chat(turn.chat_id)
         for call in await self._store.calls(turn.id):
             if chat is None or call.state is not CallState.INTENT or call.intent is None:
@@ -130,7 +130,7 @@ class TurnRecovery:
             except (BadWorkspace, Refusal, ToolFault) as error:
                 log.warning("call %s: what it left could not be cleared away: %s", call.id, error.message)
 
-    async def _what_became_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
+    async def _result_of(self, call: Call, chat: Chat, *, crashed: bool) -> ToolResult:
         lost = Status.INTERRUPTED if crashed else Status.CANCELLED
         if call.held is not None:
             return await self._of_held(call, call.held, lost, crashed=crashed)
@@ -140,21 +140,21 @@ class TurnRecovery:
             return await self._of_command(call, call.intent, chat, lost)
         if call.intent is None or not call.intent.paths:
             return ToolResult.failed(
-                Interrupted(f"'{call.tool}' was ended while it ran; what it had done so far stands."), status=lost
+                Interrupted(f"'{call.tool}' was stopped while it ran; what it had done so far remains."), status=lost
             )
         match self._on_disk(call.intent, chat.workspace):
             case _OnDisk.AFTER:
                 return ToolResult(Status.OK, f"'{call.tool}' was completed (seen on the disk afterwards).")
             case _OnDisk.BEFORE:
                 return ToolResult.failed(
-                    Interrupted(f"'{call.tool}' was ended before it changed anything."), status=lost
+                    Interrupted(f"'{call.tool}' was stopped before it changed anything."), status=lost
                 )
             case _OnDisk.OTHERWISE:
-                message = f"'{call.tool}' was interrupted, and the file is neither as it was nor as meant. Look at it before going on."
+                message = f"'{call.tool}' was interrupted, and the file is neither unchanged nor as intended. Check it before you continue."
                 return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
 
     async def _as_left(self, call: Call, chat: Chat) -> list[Snapshot]:
-        """What the call left at the paths that it was about to change, so that it can be undone like any other."""
+        """Save the paths that the call was about to change, so that it can be undone like any other."""
         before = await self._rows.before_of_call(call.id) if call.state is CallState.INTENT else None
         if before is None:
             return []
@@ -165,10 +165,10 @@ class TurnRecovery:
         return [after] if after else []
 
     async def _of_command(self, call: Call, intent: Intent, chat: Chat, lost: Status) -> ToolResult:
-        """Before its commit was intended a command has changed nothing; after that the commit is finished, never undone."""
+        """Before its commit is intended a command has changed nothing; after that the commit is finished, never undone."""
         if intent.staged is None:
             return ToolResult.failed(
-                Interrupted(f"'{call.tool}' was ended while it ran; nothing that it had changed was kept."), status=lost
+                Interrupted(f"'{call.tool}' was stopped while it ran; none of its changes was kept."), status=lost
             )
         try:
             async with self._workspaces.writing(chat.workspace):
@@ -179,8 +179,8 @@ class TurnRecovery:
         if done.conflicts:
             named = ", ".join(f"'{path}'" for path in done.conflicts[:10])
             message = (
-                f"'{call.tool}' was interrupted while its changes were being made. They were finished, but for {named}: somebody "
-                "else changed it meanwhile, and that was left alone. Look at it before going on."
+                f"'{call.tool}' was interrupted while its changes were being made. They were finished, except for {named}: somebody "
+                "else changed it in the meantime, and that was kept. Check it before you continue."
             )
             return ToolResult.failed(Interrupted(message), status=Status.INTERRUPTED)
         facts: dict[str, JsonValue] = {
@@ -190,7 +190,7 @@ class TurnRecovery:
         return ToolResult(Status.OK, f"'{call.tool}' was completed: its changes were finished afterwards.", facts=facts)
 
     async def _of_held(self, call: Call, held: Intent, lost: Status, *, crashed: bool) -> ToolResult:
-        """Nobody allowed its changes, so they are not made; what a crash took from a person's hands is kept for them."""
+        """Discard changes that nobody allowed; after a crash they are saved for the person."""
         kept = await asyncio.to_thread(self._workspaces.let_go, held, keep=crashed)
         where = f" What it had written is kept in '{kept}'." if kept else ""
         message = f"'{call.tool}' had run, but the turn ended before its changes were made: none of them is.{where}"
@@ -233,7 +233,7 @@ class TurnRecovery:
         )
 
     def _note(self, turn: Turn, said: str, error: AnyCoworkError | None) -> Message:
-        """The person is told in a message of its own, after what was already said."""
+        """Build a separate message that tells the person why the turn ended."""
         return Message(
             id=self._clock.new_id(),
             chat_id=turn.chat_id,

@@ -1,4 +1,4 @@
-"""Keeps the running turns: one per chat, each a task with an owner, stopped at will and healed when the disk comes back."""
+"""Schedules the running turns: one per chat, each an owned task that can be stopped, and is settled when the disk recovers."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ class InternalError(AnyCoworkError):
 
 
 class TurnScheduler:
-    """`tasks` is the house's own group: no turn outlives it."""
+    """`tasks` is the server's task group: no turn outlives it."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class TurnScheduler:
         self._running: dict[str, asyncio.Task[None]] = {}
 
     def start(self, turn: Turn) -> None:
-        """Runs the turn's next segment; the segment before it, which may just be ending, comes to its end first."""
+        """Run the turn's next segment, after the previous segment has ended."""
         before = self._running.get(turn.chat_id)
         self._running[turn.chat_id] = self._tasks.create_task(self._segment(turn, before))
 
     async def stop(self, turn: Turn, *, principal: str, said: str) -> None:
-        """Ends the turn at once: what it runs is killed, and the history is consistent when this returns."""
+        """End the turn at once: its processes are killed, and the history is consistent when this returns."""
         running = self._running.pop(turn.chat_id, None)
         if running is not None:
             running.cancel()
@@ -76,7 +76,7 @@ class TurnScheduler:
         await self._recovery.end(current, EndReason.STOPPED, said=said, unfinished=left, principal=principal)
 
     async def interrupt_all(self) -> None:
-        """Clean shutdown: running turns end as interrupted; parked ones stay parked and open."""
+        """Shut down cleanly: running turns end as interrupted; parked turns stay parked."""
         for chat_id, running in list(self._running.items()):
             running.cancel()
             await asyncio.wait([running])
@@ -94,11 +94,11 @@ class TurnScheduler:
             await self._run(turn)
         except AnyCoworkError as error:
             log.warning("turn %s ended: %s", turn.id, error.message)
-            await self._heal(turn, error)
-        except Exception:  # the top of a turn: whatever fails, the chat stays usable
+            await self._end_failed(turn, error)
+        except Exception:  # top level of a turn: whatever fails, the chat stays usable
             log.exception("turn %s failed inside AnyCowork", turn.id)
-            await self._heal(
-                turn, InternalError("Something inside AnyCowork failed; the log says what. The chat is usable.")
+            await self._end_failed(
+                turn, InternalError("An internal error occurred; see the log. You can continue the chat.")
             )
         finally:
             if self._running.get(turn.chat_id) is asyncio.current_task():
@@ -114,7 +114,7 @@ class TurnScheduler:
             await self._agent.run(await self._context(turn))
 
     async def _context(self, turn: Turn) -> TurnContext:
-        """Raises: BadWorkspace, also where nobody registered the folder: an imported chat names whatever its file said."""
+        """Build the turn's context. Raises: BadWorkspace, also for an unregistered folder: an imported chat may name any folder."""
         chat = await require_chat(self._store, turn.chat_id)
         await self._find_workspace(chat.workspace)
         recent = await self._store.recent_history(chat.id, since=turn.message_id)
@@ -130,8 +130,8 @@ class TurnScheduler:
             progress=await progress_of(self._store, self._toolbox, turn, chat.workspace),
         )
 
-    async def _heal(self, turn: Turn, error: AnyCoworkError) -> None:
-        """Ends the turn for this reason, as soon as the store takes it."""
+    async def _end_failed(self, turn: Turn, error: AnyCoworkError) -> None:
+        """End the turn with this error, as soon as the store accepts writes."""
         wait = 0.5
         while True:
             try:
@@ -147,13 +147,13 @@ class TurnScheduler:
 
 
 def _reason(error: AnyCoworkError) -> EndReason:
-    """A model that could not be used has failed; every other limit is just reached."""
+    """Return the end reason: too many faults count as a failure, every other limit as a limit."""
     limit = isinstance(error, LimitReached) and not isinstance(error, TooManyFaults)
     return EndReason.LIMIT if limit else EndReason.FAILED
 
 
 async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: TurnScheduler) -> None:
-    """Before the doors open: running turns end interrupted, answered ones are taken up, parked ones stay parked."""
+    """Before the server accepts requests: end running turns as interrupted, resume answered ones, leave parked ones parked."""
     for turn in await store.turns_in(TurnState.RUNNING):
         await recovery.clear_leftovers(turn)
         left = await broken_off(store, turn)
@@ -164,14 +164,14 @@ async def settle_after_crash(store: Store, recovery: TurnRecovery, scheduler: Tu
 
 
 async def waiting_stages(store: Store) -> frozenset[str]:
-    """Where changes wait that a person may still be asked about: a sweep must leave them."""
+    """Return the stages of changes that a person may still decide about: a cleanup must keep them."""
     turns = await store.turns_in(TurnState.PARKED, TurnState.DUE, TurnState.RUNNING)
     calls = [call for turn in turns for call in await store.calls(turn.id)]
     return frozenset(call.intent.staged for call in calls if call.intent is not None and call.intent.staged is not None)
 
 
 async def broken_off(store: Store, turn: Turn) -> list[Unfinished]:
-    """What was shown of answers that never became messages. The store knows: an answer that was just being written may have made it."""
+    """Return the published parts of answers that never became messages, as the store knows them."""
     left: dict[str, Unfinished] = {}
     for piece in await store.unfinished_text(turn.chat_id, turn.id):
         known = left.get(piece.message_id, Unfinished(piece.message_id))

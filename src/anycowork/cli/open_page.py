@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import sys
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
 
+from anycowork.cli.browser import has_screen, sign_in_link
 from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
 from anycowork.client.connect import running_address
 from anycowork.client.console import stderr, stdout
@@ -28,16 +28,6 @@ def open_page(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: P
     stdout().line(link)
     stderr().line("This link signs one browser in. It works once, within a minute.")
     return EXIT_CODES[RunEnding.DONE]
-
-
-def sign_in_link(url: str, code: str) -> str:
-    """The code stands in the fragment, which browsers send to no server."""
-    return f"{url.rstrip('/')}/#code={code}"
-
-
-def has_screen(environ: Mapping[str, str]) -> bool:
-    """On Linux without a desktop, `webbrowser` would start a text browser in this very terminal."""
-    return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
 
 
 async def _new_link(settings: Settings) -> str:

@@ -8,7 +8,7 @@ import webbrowser
 from anycowork import __version__
 from anycowork.app import NewCode
 from anycowork.app import serve as serve_house
-from anycowork.cli.open_page import has_screen, sign_in_link
+from anycowork.cli.browser import has_screen, sign_in_link
 from anycowork.client.connect import first_error
 from anycowork.client.console import Console, stderr, stdout
 from anycowork.config.loading import unused_variables

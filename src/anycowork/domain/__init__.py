@@ -1,1 +1,1 @@
-"""The nouns and the pure decisions over them: no I/O, no clock, no asyncio. Everything may import it; it imports nothing of ours."""
+"""Domain types and pure decisions: no I/O, no clock, no asyncio. Every package may import it; it imports none of our packages."""

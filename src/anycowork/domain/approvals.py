@@ -1,4 +1,4 @@
-"""Approvals, and the state of questions and plans: what waits for a person, and what the person said."""
+"""Approvals, questions and plans that wait for a person, and the person's decisions."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -17,7 +17,7 @@ class Decision(StrEnum):
 
 
 class AskWhen(StrEnum):
-    """When a command that no rule and no plan covers is asked for: before it runs, or with its true changes in hand."""
+    """When to ask about a command that no rule and no plan covers: before it runs, or afterwards with its actual changes."""
 
     BEFORE = "before"
     AT_COMMIT = "at_commit"
@@ -38,9 +38,9 @@ class ApprovalState(StrEnum):
 
 @value
 class Approval:
-    """One open question about one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state of the file.
-    `network` is where it may go, `host:port` each; `held` says that it has run, and that its changes (`diff`) wait for the answer.
-    `items` lists what it grants; an approval of an earlier release has none, and they are made from the rest of it."""
+    """A request to a person to allow one call. `binding` is the hash of exactly what was shown: call, resource, role, principal, state
+    of the file. `network` lists the allowed destinations as `host:port`; `held`: the call has run, and its changes (`diff`) wait for
+    the decision. `items` lists what it grants; approvals of earlier releases have none, so the items are derived from the rest."""
 
     id: str
     chat_id: str
@@ -66,7 +66,7 @@ class Approval:
 
     @property
     def disclosure(self) -> Disclosure:
-        """What a person must be shown before they allow it."""
+        """What a person must see before they allow it."""
         drawn = self.diff is not None and not self.held
         items = self.items or call_items(
             self.tool, self.parameters, self.resource, network=self.network, paths=(), drawn=drawn
@@ -104,7 +104,7 @@ class PlanState(StrEnum):
 
 @value
 class PlanRow:
-    """Where a plan message stands. `approved` is the text that a person approved: what is executed and audited."""
+    """The state of a plan message. `approved` is the plan as the person approved it: it is executed and audited."""
 
     message_id: str
     chat_id: str

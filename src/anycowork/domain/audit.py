@@ -1,6 +1,6 @@
-"""The audit chain: each record's hash covers the one before it, so a changed or missing record is found. Pure.
+"""The audit hash chain: each record's hash covers the previous one, so a changed or missing record is detected. Pure.
 
-The heads of all chats' chains are chained once more in a second place, so that a chain that was cut or removed as a whole is found too.
+The heads of all chats' chains form a second chain, stored elsewhere, so that a truncated or removed chain is detected too.
 """
 
 import json
@@ -11,14 +11,14 @@ from hashlib import sha256
 from anycowork.domain.values import value
 
 START = ""
-_BEGUN = sha256()  # copied at every record: looking the algorithm up anew costs as much as the hash
+_BEGUN = sha256()  # copied for every record: looking up the algorithm each time costs as much as the hash
 
 
 @value
 class Link:
-    """One record as the chain holds it: the canonical bytes, and the hash over them and all before.
+    """One record of the chain: its canonical bytes, and the hash over them and all previous records.
 
-    `type` is what stands beside the bytes in the database; None where nothing does.
+    `type` is the record type in the database column beside the bytes; None if there is no such column.
     """
 
     seq: int
@@ -29,7 +29,7 @@ class Link:
 
 @value
 class ChainEnd:
-    """The last hash, and the number of the last record at that moment."""
+    """The last hash of a chain, and the number of its last record."""
 
     hash: str
     seq: int
@@ -37,7 +37,7 @@ class ChainEnd:
 
 @value
 class BrokenChain:
-    """The first record at which the chain does not hold, and why."""
+    """The first record at which the chain is broken, and why."""
 
     seq: int
     reason: str
@@ -51,13 +51,13 @@ def link(previous: str, body: bytes) -> str:
 
 
 def verify(links: Iterable[Link], *, end: str) -> BrokenChain | None:
-    """The links ascending; `end` is the last hash as it was written elsewhere."""
+    """Verify the links, in ascending order. `end` is the last hash as stored elsewhere."""
     previous, last_seq = START, 0
     for each in links:
         if link(previous, each.body) != each.hash:
             return BrokenChain(each.seq, "this record was changed, or one before it is missing")
         if (beside := _changed_beside(each)) is not None:
-            return BrokenChain(each.seq, f"the record's {beside} was changed beside its text")
+            return BrokenChain(each.seq, f"the record's {beside} differs from its signed text")
         previous, last_seq = each.hash, each.seq
     if previous != end:
         return BrokenChain(last_seq, "records after this one are missing")
@@ -65,7 +65,7 @@ def verify(links: Iterable[Link], *, end: str) -> BrokenChain | None:
 
 
 def _changed_beside(each: Link) -> str | None:
-    """What stands beside the bytes says otherwise than the bytes do."""
+    """Return the name of a database column that differs from the record's bytes."""
     try:
         body = json.loads(each.body)
     except ValueError:
@@ -82,12 +82,13 @@ class HeadEvent(StrEnum):
     ADVANCED = "advanced"
     REMOVED = "removed"
     RESTARTED = "restarted"
-    """The file of heads had gone, and a new one was begun."""
+    """The file of heads was missing, and a new one was started."""
 
 
 @value
 class ChainHead:
-    """How far a chat's chain had come at one moment. `count` numbers the heads of all chats; `head` covers this one and all before it."""
+    """The end of a chat's chain at one point in time. `count` numbers the heads of all chats; `head` is the hash over this head and
+    all previous ones."""
 
     count: int
     at: str
@@ -106,13 +107,13 @@ def next_head(previous: ChainHead | None, at: str, event: HeadEvent, chat_id: st
 
 
 def verify_heads(heads: Iterable[ChainHead]) -> BrokenChain | None:
-    """None if no head was changed, removed or put in between; one that was removed at the end shows in the chats' own chains."""
+    """Return None if no head was changed, removed or inserted. A head removed at the end is detected by the chats' own chains."""
     previous = START
     for count, each in enumerate(heads, 1):
         if each.count != count or link(previous, _covered(each)) != each.head:
             return BrokenChain(count, "this head was changed, or one before it is missing")
         if each.event is HeadEvent.RESTARTED:
-            return BrokenChain(count, f"the file of heads was missing and was begun anew at {each.at}")
+            return BrokenChain(count, f"the file of heads was missing and was started anew at {each.at}")
         previous = each.head
     return None
 

@@ -1,5 +1,5 @@
-"""The bases of every type that crosses a boundary, frozen and strict: requests and calls, which are closed to unknown fields,
-and documents, which keep them."""
+"""Base classes for every type that crosses a boundary, frozen and strict: requests and calls reject unknown fields,
+documents keep them."""
 
 import re
 from typing import Annotated, TypeVar
@@ -11,7 +11,7 @@ _SUBJECT = re.compile(r"^(Value error, |(Input|String|List|Tuple|Dictionary|Valu
 
 
 class Boundary(BaseModel):
-    """What a model or a client wrote: trust nothing."""
+    """Untrusted input from a model or a client; unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -27,16 +27,16 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 def read_written(kind: type[W], found: dict[str, JsonValue], *, most_bytes: int | None = None) -> W:
-    """The document in this object. Raises: ValueError, of which pydantic's ValidationError is one, and text that cannot be encoded another."""
+    """Validate the document in this object. Raises: ValueError, also as pydantic's ValidationError or for text that cannot be encoded."""
     encoded = msgspec.json.encode(found)
     if most_bytes is not None and len(encoded) > most_bytes:
-        raise ValueError(f"it has {len(encoded)} bytes, and at most {most_bytes} are read.")
+        raise ValueError(f"it has {len(encoded)} bytes; at most {most_bytes} are allowed.")
     return kind.model_validate_json(encoded)
 
 
 def reason_of(message: str) -> str:
-    """Pydantic's words about a field as the end of a sentence that begins with the field: "should be a valid string"."""
+    """Turn pydantic's message about a field into the end of a sentence that begins with the field: "should be a valid string"."""
     words = _SUBJECT.sub("", message).partition(" after validation")[0]
     if words == r"should match pattern '\S'":
-        return "must say something"
+        return "must not be empty"
     return words[:1].lower() + words[1:]

@@ -1,4 +1,4 @@
-"""Chats and turns: one conversation in one workspace, and one walk from a user's message until the agent rests."""
+"""Chats and turns: a chat is one conversation in one workspace; a turn is the work from a user's message until the agent stops."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -15,7 +15,7 @@ class ChatState(StrEnum):
 
 
 class Autonomy(StrEnum):
-    """How much passes without asking, chosen by a person: nothing, file edits, or also commands that the sandbox holds."""
+    """How much is allowed without asking, as chosen by a person: nothing, file edits, or also commands in the sandbox."""
 
     ASK = "ask"
     EDITS = "edits"
@@ -24,7 +24,7 @@ class Autonomy(StrEnum):
 
 @value
 class ChatConfig:
-    """`agent_role` is the truth; `mode` is its older name on the wire. Unknown stored fields survive in `extra`."""
+    """A chat's settings. `agent_role` is authoritative; `mode` is its older name on the wire. Unknown stored fields are kept in `extra`."""
 
     agent_role: str
     model_id: str | None = None
@@ -44,8 +44,8 @@ class ChatConfig:
 
     @classmethod
     def from_stored(cls, stored: Json) -> "ChatConfig":
-        """Lenient: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept as it is, and holds no permissions.
-        No autonomy, or an unknown one, means `ask`."""
+        """Read a stored config leniently: no role means actor, `agent_mode: plan|act` means that role; an unknown role is kept, without
+        any permissions. No autonomy, or an unknown one, means `ask`."""
         role = stored.get("agent_role") or stored.get("agent_mode") or "actor"
         model, prompt = stored.get("model_id"), stored.get("system_prompt_id")
         return cls(
@@ -62,7 +62,7 @@ _MODES = {"plan": "planner", "act": "actor"}
 
 
 def role_named(word: str) -> str:
-    """`plan` and `act` are accepted everywhere a role is, and mean planner and actor."""
+    """Return the role's name. `plan` and `act` are accepted everywhere and mean planner and actor."""
     lowered = word.strip().lower()
     return _MODES.get(lowered, lowered)
 
@@ -114,7 +114,7 @@ class EndReason(StrEnum):
 
 
 class TurnState(StrEnum):
-    """running → parked (waiting for a person) → due (answered, to be taken up) → running → ended."""
+    """running → parked (waiting for a person) → due (answered, to be resumed) → running → ended."""
 
     RUNNING = "running"
     PARKED = "parked"
@@ -131,9 +131,10 @@ class Limits:
 
 @value
 class Turn:
-    """`role` is the role it was started in. Time waiting for a person is not in `seconds`. `plan_id` is the approved plan it carries out.
+    """One turn of a chat. `role` is the role it was started in. `seconds` excludes waiting for a person. `plan_id` is the approved plan
+    that it executes.
 
-    `steps_before` and `seconds_before` are what `steps` and `seconds` were when the plan's present step began: limits count from there.
+    `steps_before` and `seconds_before` are the values of `steps` and `seconds` when the plan's current step began: limits count from there.
     """
 
     id: str

@@ -1,4 +1,5 @@
-"""Control files: a program reads orders from them without being told to. Known by name, at any depth; `control_files.toml` lists them."""
+"""Recognises control files: files from which programs read instructions automatically. They are known by name, at any depth;
+`control_files.toml` lists them."""
 
 import tomllib
 import unicodedata
@@ -25,12 +26,12 @@ class ControlClass(StrEnum):
     ENVIRONMENT = "environment"
     PACKAGE_MANAGER = "package_manager"
     SCRIPT = "script"
-    """Scripts of packages and builds belong to everyday work: an approval warns of them, and they need no approval of their own."""
+    """Scripts of packages and builds are everyday work: an approval warns about them, but they need no separate approval."""
 
 
 @value
 class ControlName:
-    """One name of the list. `parts` are folded; one of them may hold a `*`. A folder means everything below it too."""
+    """One name of the list. `parts` are folded; one of them may contain a `*`. A folder includes everything below it."""
 
     parts: tuple[str, ...]
     is_folder: bool
@@ -39,7 +40,7 @@ class ControlName:
 
 
 def control_class(parts: Sequence[str]) -> ControlClass | None:
-    """The class of this path, or None. A path of several classes has the one that asks."""
+    """Return the class of this path, or None. If several classes match, a class that asks wins."""
     found = None
     for name in _matches(tuple(map(fold_name, parts))):
         if name.control_class is not ControlClass.SCRIPT:
@@ -49,7 +50,7 @@ def control_class(parts: Sequence[str]) -> ControlClass | None:
 
 
 def is_control_name(parts: Sequence[str]) -> bool:
-    """Whether changing this path changes what programs do by themselves. A rule or a plan must name such a file, or a person is asked."""
+    """Whether changing this path changes what programs do automatically. A rule or a plan must name such a file, or a person is asked."""
     return control_class(parts) not in (None, ControlClass.SCRIPT)
 
 
@@ -58,7 +59,7 @@ def is_control_file(path: str) -> bool:
 
 
 def is_build_script(path: str) -> bool:
-    """Whether package managers or build tools run what this file says: worth a warning, no question of its own."""
+    """Whether package managers or build tools run this file's content: it gets a warning, but no separate approval."""
     return control_class(_parts_of(path)) is ControlClass.SCRIPT
 
 
@@ -67,7 +68,7 @@ def _parts_of(path: str) -> list[str]:
 
 
 def leads_to_control_file(parts: Sequence[str]) -> bool:
-    """Whether a control file would lie below this folder: a link in its place brings its content from elsewhere."""
+    """Whether a control file could be below this folder: a link in place of the folder brings in content from elsewhere."""
     folded = tuple(map(fold_name, parts))
     starts = _index().starts
     return any(folded[at:] in starts for at in range(len(folded)))
@@ -75,14 +76,14 @@ def leads_to_control_file(parts: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def fold_name(name: str) -> str:
-    """The name as a file system may compare it: without case, invisible characters, and what NTFS drops at its end."""
+    """Return the name as a file system may compare it: without case, invisible characters, and the suffixes that NTFS drops."""
     folded = name if name.isascii() else unicodedata.normalize("NFKC", name.translate(_IGNORED))
     return folded.casefold().split(":", 1)[0].rstrip(". ")
 
 
 @cache
 def control_names() -> tuple[ControlName, ...]:
-    """The whole list, read once."""
+    """Return the whole list, read once."""
     listed = tomllib.loads(LIST.read_text("utf-8"))["tool"]
     return tuple(
         _control_name(name, ControlClass(tool["class"]), tool["source"]) for tool in listed for name in tool["names"]
@@ -96,9 +97,10 @@ def _control_name(name: str, class_: ControlClass, source: str) -> ControlName:
 
 @value
 class _Index:
-    """`exact` is found by a name's last part, `wild` are those with a `*`; `starts` are the folders that lead to longer names.
+    """An index of the list. `exact` maps a name's last part to its entries, `wild` are entries with a `*`, and `starts` are the folders
+    that lead to longer names.
 
-    A name that has none of the `beginnings` and `endings` fits nothing with a `*`: a delta of 100,000 paths is looked through quickly.
+    A name with none of the `beginnings` and `endings` matches no entry with a `*`, so a delta of 100,000 paths is checked quickly.
     """
 
     exact: dict[str, tuple[ControlName, ...]]
@@ -134,7 +136,7 @@ def _matches(folded: tuple[str, ...]) -> Iterator[ControlName]:
 
 
 def _ends_at(name: ControlName, folded: tuple[str, ...], at: int) -> bool:
-    """Whether the name's folders stand before its last part, and only a folder has something behind it."""
+    """Whether the name's folders come directly before its last part, and only a folder has anything after it."""
     above = name.parts[:-1]
     return (name.is_folder or at == len(folded)) and folded[max(0, at - 1 - len(above)) : at - 1] == above
 
@@ -145,7 +147,7 @@ def _fits(pattern: str, part: str) -> bool:
 
 
 def _short_names(name: str) -> Iterator[str]:
-    """The names of eight and three letters by which NTFS knows a file too: `git~1` for `.git`."""
+    """Yield the 8.3 short names that NTFS also accepts for a file: `git~1` for `.git`."""
     stem, dot, ending = name.lstrip(".").rpartition(".")
     stem, ending = (stem, ending) if dot else (ending, "")
     if not stem or "*" in name or (len(stem) <= 8 and len(ending) <= 3 and not name.startswith(".")):

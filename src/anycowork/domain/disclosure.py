@@ -1,6 +1,6 @@
-"""What a decision grants, as a complete list that every client shows in full: a call, changes that wait, or a plan. Pure.
+"""Builds the complete list of what a decision grants, for a call, held changes, or a plan. Every client shows it in full. Pure.
 
-Each text is escaped here, once. The hash of the list is part of an approval's binding, and a client may send it back.
+Texts are escaped here, once. The hash of the list is part of an approval's binding, and a client may send it back.
 """
 
 import json
@@ -38,9 +38,9 @@ class ItemKind(StrEnum):
 
 @value
 class DisclosedItem:
-    """One thing that is granted. `detail` names a parameter, a kind of change or a part of a budget; `step` is the plan step's id.
+    """One granted item. `detail` names a parameter, a kind of change or a part of a budget; `step` is the plan step's id.
 
-    `control`: a file that editors, CI machines or agents take orders from.
+    `control`: a file from which editors, CI machines or agents read instructions.
     """
 
     kind: ItemKind
@@ -62,7 +62,7 @@ class DisclosedItem:
 
 @value
 class Disclosure:
-    """`content` is the difference that the decision makes, or None where it makes none that is known."""
+    """The granted items. `content` is the diff that the decision applies, or None if no diff is known."""
 
     items: tuple[DisclosedItem, ...]
     content: VisibleText | None = None
@@ -73,12 +73,12 @@ class Disclosure:
         return sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
 
     def require(self, claimed: str | None) -> None:
-        """Raises: NotAsShown if a client says that it showed something else. A client that says nothing passes."""
+        """Raises: NotAsShown if the client reports a different hash. A client that sends no hash passes."""
         if claimed is not None and claimed != self.hash:
-            raise NotAsShown("What was shown is not what would be granted. Reload the chat and look again.")
+            raise NotAsShown("What was shown is not what would be granted. Reload the chat and check again.")
 
     def to_json(self, after: int = 0) -> Json:
-        """One page of items, from this place on; `total` says how many there are in all."""
+        """Return one page of items, starting after this number of items; `total` is the number of all items."""
         items: list[JsonValue] = [item.to_json() for item in self.items[after : after + PAGE_ITEMS]]
         return {"hash": self.hash, "total": len(self.items), "items": items}
 
@@ -93,9 +93,9 @@ def call_items(
     changes: Sequence[PathIntent] = (),
     drawn: bool = False,
 ) -> tuple[DisclosedItem, ...]:
-    """All that one call is, control files first among its paths. `changes` are those that wait, `paths` those that it would touch.
+    """Return the items of one call, control files first among its paths. `changes` are held changes, `paths` those it would change.
 
-    `drawn`: a diff shows what it writes, so that this is not repeated as a parameter.
+    `drawn`: a diff shows what it writes, so the content is not repeated as a parameter.
     """
     command = parameters.get("command")
     items = [DisclosedItem(ItemKind.TOOL, _line(tool), _line("" if resource == command else resource))]
@@ -111,7 +111,7 @@ def call_items(
 
 
 def disclose_plan(plan: Plan) -> Disclosure:
-    """Everything that approving this plan allows, step by step, and what its run may use."""
+    """Return everything that approving this plan allows, step by step, and the budget of its run."""
     items = [item for step in plan.steps for item in _step_items(step)]
     limits = [(name, getattr(plan.budget, name)) for name in Budget.model_fields] if plan.budget else []
     named = [(name, limit) for name, limit in limits if limit is not None]

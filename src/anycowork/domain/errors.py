@@ -1,13 +1,13 @@
-"""Every error of ours says who should act next.
+"""The error hierarchy. Each class says who should act next.
 
 AnyCoworkError
-├── Refusal        the house said no; final, never retried    Forbidden · DeniedByRule · RejectedByUser · OutsideWorkspace
+├── Refusal        refused by policy; final, never retried    Forbidden · DeniedByRule · RejectedByUser · OutsideWorkspace
 ├── ModelFault     the model may try again, and is counted    MalformedReply · UnknownTool · BadParameters · StepsOpen · Runaway
 ├── ToolFault      the tool ran and failed; the model sees it FileMissing · FileExists · NotRead · CommandFailed · …
-├── LimitReached   the turn ends, the user is told            TooManySteps · OutOfTime · TooManyFaults
+├── LimitReached   the turn ends, the user is informed            TooManySteps · OutOfTime · TooManyFaults
 ├── ProviderFault  upstream; retried with backoff             Unreachable · RateLimited · BrokenStream · BadKey · NoSuchModel
 ├── StorageFault   the disk or the database failed; nothing was acknowledged
-└── RequestFault   the caller erred; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge · KeyLimitReached
+└── RequestFault   the caller's mistake; 4xx                      NotFound · Conflict · Invalid · NotAllowed · TooLarge · KeyLimitReached
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class AnyCoworkError(Exception):
         self.message = message
 
 
-# --- the house said no
+# --- refused by policy
 
 
 class Refusal(AnyCoworkError):
@@ -53,7 +53,7 @@ class RepeatedCall(Refusal):
 
 
 class CopiedExample(Refusal):
-    """The call repeats an example of the model's own instructions, and nobody asked for it."""
+    """The call repeats an example from the model's instructions, and nobody asked for it."""
 
     code = "copied_example"
 
@@ -105,7 +105,7 @@ class FileExists(ToolFault):
 
 
 class NotRead(ToolFault):
-    """An existing file would be overwritten by someone who has not read it in this turn."""
+    """An existing file would be overwritten although it was not read in this turn."""
 
     code = "not_read"
 
@@ -119,7 +119,7 @@ class NotText(ToolFault):
 
 
 class WrongKind(ToolFault):
-    """A folder where a file was meant, a FIFO, a device, a hard-linked file."""
+    """The path is not a plain file: a folder, a FIFO, a device, a hard-linked file."""
 
     code = "wrong_kind"
 
@@ -137,19 +137,19 @@ class Interrupted(ToolFault):
 
 
 class StateChanged(ToolFault):
-    """What was looked at is no longer what is there."""
+    """The file or folder has changed since it was inspected."""
 
     code = "state_changed"
 
 
 class StepNotReady(ToolFault):
-    """A call of a plan's step came before the steps that this step depends on. It was not made."""
+    """A call belongs to a plan step whose dependencies are not finished. The call was not made."""
 
     code = "step_not_ready"
 
 
 class NotKept(ToolFault):
-    """What a call would change could not be kept for undoing it, so it was not done."""
+    """The previous content could not be saved for undo, so the call was not made."""
 
     code = "not_kept"
 
@@ -186,7 +186,7 @@ class Unreachable(ProviderFault):
 
 
 class Untrusted(ProviderFault):
-    """No safe connection comes about: nothing here vouches for its certificate, or it has none."""
+    """No secure connection is possible: the certificate is missing or not trusted."""
 
     code = "provider_untrusted"
 
@@ -236,11 +236,11 @@ class DatabaseDamaged(StorageFault):
     retryable = False
 
 
-# --- the caller erred
+# --- the caller's mistake
 
 
 class RequestFault(AnyCoworkError):
-    """`status` is the HTTP status that every face gives it; `param` names the field at fault."""
+    """A mistake of the caller. `status` is the HTTP status; `param` names the invalid field."""
 
     code = "bad_request"
     status: ClassVar[int] = 400
@@ -260,19 +260,19 @@ class UnknownRole(Invalid):
 
 
 class UnknownWorkflow(Invalid):
-    """A message that begins like a workflow's name and is none."""
+    """A message begins like a workflow's name, but no such workflow exists."""
 
     code = "unknown_workflow"
 
 
 class BadWorkflow(Invalid):
-    """A definition that cannot be run as it stands."""
+    """A workflow definition that cannot be run."""
 
     code = "bad_workflow"
 
 
 class UnfittingParameters(Invalid):
-    """`faults` maps each parameter at fault to what is wrong with it: all of them at once."""
+    """`faults` maps each invalid parameter to the reason; all are reported at once."""
 
     code = "unfitting_parameters"
 
@@ -282,8 +282,8 @@ class UnfittingParameters(Invalid):
 
     @classmethod
     def of(cls, workflow: str, faults: Mapping[str, str]) -> "UnfittingParameters":
-        told = " ".join(f"'{name}' {reason}." for name, reason in faults.items())
-        return cls(f"The parameters of '{workflow}' do not fit: {told}", faults)
+        reasons = " ".join(f"'{name}' {reason}." for name, reason in faults.items())
+        return cls(f"The parameters of '{workflow}' do not fit: {reasons}", faults)
 
 
 class BadWorkspace(Invalid):
@@ -305,12 +305,12 @@ class NotFound(RequestFault):
 
 
 class NoSuchWorkflow(NotFound):
-    """`near` are names that may have been meant; `left_out` is the fault of a file that would have been this one."""
+    """`near` are similar names; `left_out` is the fault of a file that would define this workflow."""
 
     def __init__(self, name: str, near: Sequence[str] = (), left_out: str = "") -> None:
         super().__init__("workflow", name)
         if left_out:
-            self.message = f"The workflow '{name[:80]}' is left out until its file is mended: {left_out}."
+            self.message = f"The workflow '{name[:80]}' is not available until its file is fixed: {left_out}."
             return
         hint = (
             f"Did you mean {' or '.join(repr(one) for one in near)}?"
@@ -321,7 +321,7 @@ class NoSuchWorkflow(NotFound):
 
 
 class NotTrusted(RequestFault):
-    """What a workspace supplies is used only after a person trusted its content."""
+    """Files of a workspace are used only after a person has trusted their content."""
 
     code = "not_trusted"
     status = 403
@@ -343,7 +343,7 @@ class TooLarge(RequestFault):
 
 
 class KeyLimitReached(RequestFault):
-    """A client key asks for more than it may have now; `retry_after` is in seconds. The codes are those that OpenAI's clients know."""
+    """A client key exceeds a limit; `retry_after` is in seconds. The codes are those that OpenAI clients know."""
 
     code = "rate_limit_exceeded"
     status = 429
@@ -354,7 +354,7 @@ class KeyLimitReached(RequestFault):
 
 
 class KeyUsedUp(KeyLimitReached):
-    """Nothing is left of the day: asking again at once is pointless."""
+    """The day's limit is used up: an immediate retry is pointless."""
 
     code = "insufficient_quota"
 
@@ -381,7 +381,7 @@ class AlreadyDecided(Conflict):
 
 
 class NotAsShown(Conflict):
-    """A client says that it showed a person something else than the decision would grant."""
+    """A client showed the person something other than what the decision would grant."""
 
     code = "not_as_shown"
 
@@ -395,19 +395,19 @@ class PlanAlreadyApproved(Conflict):
 
 
 class BuiltIn(Conflict):
-    """It comes with the release, and stays as it is."""
+    """A built-in item, which cannot be changed."""
 
     code = "built_in"
 
 
 class ContentChanged(Conflict):
-    """It is not what was shown any more."""
+    """The content has changed since it was shown."""
 
     code = "content_changed"
 
 
 class SnapshotPruned(Conflict):
-    """It was there once; its content made room for newer ones."""
+    """The snapshot's content was removed to make space for newer ones."""
 
     code = "snapshot_pruned"
     status = 410
@@ -418,7 +418,7 @@ class SnapshotDamaged(Conflict):
 
 
 class NoRoom(Conflict):
-    """The disk could not hold what shall come back. Nothing was changed."""
+    """The disk has no space for the restored content. Nothing was changed."""
 
     code = "no_room"
 
@@ -438,6 +438,6 @@ class RestoreConflict(Conflict):
         more = f" ({len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
         return cls(
             f"'{first}' would be overwritten: {reason}{more}. Nothing was changed."
-            " Name the paths in 'overwrite' to restore them all the same, or leave them out with 'paths'.",
+            " Name the paths in 'overwrite' to restore them anyway, or exclude them with 'paths'.",
             conflicts,
         )

@@ -1,4 +1,4 @@
-"""The events of what happened, each with its noun nested under its own key. Pure constructors; the journal numbers them."""
+"""Builds events, each with its noun nested under its own key. Pure constructors; the journal assigns the numbers."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -23,7 +23,7 @@ def turn_started(turn: Turn) -> NewEvent:
 
 
 def turn_ended(turn: Turn) -> NewEvent:
-    """`reason` stands at the top too: it is what readers look for."""
+    """`reason` is repeated at the top level, where readers look for it."""
     reason = turn.reason.value if turn.reason else None
     return NewEvent(
         EventType.TURN_ENDED,
@@ -33,7 +33,7 @@ def turn_ended(turn: Turn) -> NewEvent:
 
 
 def tool_call(call: Call) -> NewEvent:
-    """A call that a workflow makes names it."""
+    """A call made by a workflow names the workflow."""
     made_by: Json = {"workflow": call.provenance.workflow} if call.provenance.workflow else {}
     return NewEvent(
         EventType.TOOL_CALL,
@@ -45,7 +45,7 @@ def tool_call(call: Call) -> NewEvent:
 
 
 def tool_result(call: Call, result: ToolResult) -> NewEvent:
-    """Names the role and the content's hash, so that the audit log alone says who did what with which outcome."""
+    """Includes the role and the content's hash, so that the audit log alone shows who did what with which outcome."""
     digest = sha256(result.content.encode("utf-8", "surrogatepass")).hexdigest()
     said: Json = {**result_json(call, result), "agent_role": call.role_at_issue, "content_sha256": digest}
     return NewEvent(
@@ -73,7 +73,7 @@ def permission_request(approval: Approval) -> NewEvent:
 def permission_decided(
     approval: Approval, state: ApprovalState, note: str | None, principal: str, rules: Sequence[Rule] = ()
 ) -> NewEvent:
-    """`rules` are the standing rules that the decision made; the first is about the call itself."""
+    """`rules` are the standing rules that the decision created; the first is about the call itself."""
     decided: Json = {
         "id": approval.id,
         "batch_id": approval.batch_id,
@@ -106,20 +106,20 @@ def question_answered(message_id: str, turn_id: str, answer: Json | None, state:
 
 
 def plan_update(message_id: str, turn_id: str | None, plan: Plan, status: PlanStatus) -> NewEvent:
-    """A plan that was proposed or approved: the whole of it, nothing done yet. `state` is the older name of `status`."""
+    """A proposed or approved plan as a whole, with every step open. `state` is the older name of `status`."""
     whole: Json = {"message_id": message_id, "status": status.value, "state": status.value, **with_open_steps(plan)}
     return NewEvent(EventType.PLAN_UPDATE, {"plan": whole}, turn_id=turn_id)
 
 
 def plan_progress(message_id: str, turn_id: str, status: PlanStatus, steps: StepStatuses) -> NewEvent:
-    """An approved plan on its way: the status of every step."""
+    """The progress of an approved plan: the status of every step."""
     told: list[JsonValue] = [{"id": step_id, "status": step.value} for step_id, step in steps.items()]
     body: Json = {"plan": {"message_id": message_id, "status": status.value, "steps": told}}
     return NewEvent(EventType.PLAN_UPDATE, body, turn_id=turn_id)
 
 
 def workflow_progress(run: Run) -> NewEvent:
-    """At the beginning of each step, and at the run's end."""
+    """Sent at the beginning of each step, and at the end of the run."""
     return NewEvent(EventType.WORKFLOW_PROGRESS, {"workflow": run.to_json()}, turn_id=run.id)
 
 

@@ -1,4 +1,4 @@
-"""Records and events: one durable fact, and the same fact as readers see it, numbered per chat."""
+"""Records and events: a record is one durable fact, an event is the same fact as sent to readers, numbered per chat."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -78,7 +78,7 @@ class NewEvent:
         principal: str = BY_THE_HOUSE,
         cause: str | None = None,
     ) -> Json:
-        """One that does not say who or why has the `principal` and the `cause` of its change."""
+        """Return the event as JSON. If it has no principal or cause, those of its change are used."""
         return {
             "seq": seq,
             "id": record_id,
@@ -100,9 +100,9 @@ class NewEvent:
 
 @leaf_value
 class Record:
-    """`body` is the envelope as canonical bytes: what is stored, what the chain hashes, and what a reader is sent.
+    """`body` is the envelope as canonical bytes: it is stored, hashed in the chain, and sent to readers.
 
-    `position` is its place among all chats' records; a live delta has none.
+    `position` is its number among the records of all chats; a live delta has none.
     """
 
     chat_id: str

@@ -1,4 +1,4 @@
-"""Images that a person sends along with a message: recognised by their first bytes, never decoded here. Pure, but for the Protocol."""
+"""Images attached to messages: image_size by their first bytes, never decoded here. Pure, except for the Protocol."""
 
 from collections.abc import Sequence
 from hashlib import sha256
@@ -10,9 +10,9 @@ from anycowork.domain.errors import Invalid, TooLarge
 from anycowork.domain.messages import Json, Message, Speaker
 from anycowork.domain.values import value
 
-MAX_BYTES = 5 * 1024 * 1024  # of one image; providers take no more
+MAX_BYTES = 5 * 1024 * 1024  # of one image; providers accept no more
 MAX_IMAGES = 8  # in one message
-MAX_SIDE, MAX_PIXELS = 8_000, 40_000_000  # whoever decodes it would need four bytes a pixel
+MAX_SIDE, MAX_PIXELS = 8_000, 40_000_000  # decoding needs four bytes per pixel
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 LONGEST_NAME = 100
 
@@ -21,7 +21,7 @@ _PIXELS_PER_TOKEN, _LEAST_TOKENS, _MOST_TOKENS = 750, 85, 1_600
 
 @value
 class Image:
-    """What a message says of an image; its bytes lie under their hash."""
+    """The description of an image in a message; its bytes are stored under their hash."""
 
     sha256: str
     media_type: str
@@ -32,11 +32,11 @@ class Image:
 
     @property
     def tokens(self) -> int:
-        """What it weighs for a model, estimated: providers scale down what is larger, and count the area."""
+        """The estimated number of tokens: providers scale down large images and count the area."""
         return max(_LEAST_TOKENS, min(_MOST_TOKENS, self.width * self.height // _PIXELS_PER_TOKEN))
 
     def note(self) -> str:
-        """What stands for it where it cannot be shown."""
+        """The text that replaces the image where it cannot be shown."""
         return f"[image: {self.name or self.media_type}, {self.width}×{self.height}]"
 
     def to_json(self) -> Json:
@@ -54,13 +54,13 @@ class ImageBytes(Protocol):
     """The bytes of images, by their hash."""
 
     async def put(self, data: bytes) -> str:
-        """Returns the content's SHA-256, when it is durable."""
+        """Store the bytes; return their SHA-256 when they are durable."""
 
     async def get(self, hash_: str) -> bytes | None: ...
 
 
 def images_of(message: Message) -> tuple[Image, ...]:
-    """Those that came with it. Lenient: what cannot be read is none."""
+    """Return the images of a message. Lenient: entries that cannot be read are skipped."""
     if message.role is not Speaker.USER or not message.payload:
         return ()
     stored = message.payload.get("images")
@@ -85,7 +85,7 @@ def _read(stored: JsonValue) -> Image | None:
 
 @value
 class GivenImage:
-    """As it came, with what it is said to be."""
+    """An image as received, with its claimed type."""
 
     data: bytes
     media_type: str
@@ -93,30 +93,30 @@ class GivenImage:
 
 
 def recognise(images: Sequence[GivenImage]) -> list[Image]:
-    """What each of them is. Raises: TooLarge, Invalid."""
+    """Validate and describe each image. Raises: TooLarge, Invalid."""
     if len(images) > MAX_IMAGES:
-        raise Invalid(f"A message takes {MAX_IMAGES} images; these are {len(images)}.", param="images")
+        raise Invalid(f"A message can have at most {MAX_IMAGES} images; these are {len(images)}.", param="images")
     found: list[Image] = []
     for given in images:
-        width, height = recognised(given.data, claimed=given.media_type)
+        width, height = image_size(given.data, claimed=given.media_type)
         name = " ".join("".join(char if char.isprintable() else " " for char in given.name).split())[:LONGEST_NAME]
         found.append(Image(sha256(given.data).hexdigest(), given.media_type, width, height, len(given.data), name))
     return found
 
 
-def recognised(data: bytes, *, claimed: str) -> tuple[int, int]:
-    """Width and height, if the bytes begin as an image of the claimed type does. Raises: TooLarge, Invalid."""
+def image_size(data: bytes, *, claimed: str) -> tuple[int, int]:
+    """Return width and height if the bytes begin like an image of the claimed type. Raises: TooLarge, Invalid."""
     if len(data) > MAX_BYTES:
-        raise TooLarge(f"An image may have {MAX_BYTES // 1024**2} MB; this one has {len(data) / 1024**2:.1f}.")
+        raise TooLarge(f"An image may have at most {MAX_BYTES // 1024**2} MB; this one has {len(data) / 1024**2:.1f}.")
     found = _png(data) or _gif(data) or _webp(data) or _jpeg(data)
     if found is None or found[0] != claimed:
         seen = f"It begins like {found[0]}." if found else f"Images can be {', '.join(MEDIA_TYPES)}."
-        raise Invalid(f"This is no {claimed}. {seen}", param="images")
+        raise Invalid(f"This is not {claimed}. {seen}", param="images")
     _, width, height = found
     if not (0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE) or width * height > MAX_PIXELS:
         raise Invalid(
-            f"This image says that it is {width}×{height} pixels. At most {MAX_SIDE} a side and "
-            f"{MAX_PIXELS // 1_000_000} million in all are taken; make it smaller.",
+            f"This image is {width}×{height} pixels. At most {MAX_SIDE} per side and "
+            f"{MAX_PIXELS // 1_000_000} million in total are allowed; make it smaller.",
             param="images",
         )
     return width, height
@@ -156,12 +156,12 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def _jpeg(data: bytes) -> _Found:
-    """Its size stands in the first frame header; what comes before it is passed over by its own length."""
+    """Read the size from the first frame header; segments before it are skipped by their length."""
     if data[:3] != b"\xff\xd8\xff":
         return None
     at = 2
     while at + 9 <= len(data) and data[at] == 0xFF:
-        if data[at + 1] == 0xFF:  # filling
+        if data[at + 1] == 0xFF:  # padding
             at += 1
         elif data[at + 1] in _FRAMES:
             return "image/jpeg", _big(data[at + 7 : at + 9]), _big(data[at + 5 : at + 7])

@@ -1,4 +1,4 @@
-"""What one transaction may hold. A Change is written whole or not at all, and its events are published after it is durable."""
+"""The writes of one transaction. A Change is written completely or not at all; its events are published after it is durable."""
 
 from dataclasses import field
 
@@ -22,7 +22,7 @@ class AddChat:
 
 @value
 class SetChat:
-    """None leaves a field as it is."""
+    """Updates a chat; None leaves a field unchanged."""
 
     state: ChatState | None = None
     config: ChatConfig | None = None
@@ -66,7 +66,7 @@ class ApprovePlan:
 
 @value
 class Reserve:
-    """Budget set aside before a model is asked; the `Spend` of it replaces it."""
+    """Budget reserved before a model is called; its `Spend` replaces it."""
 
     id: str
     turn_id: str
@@ -77,7 +77,7 @@ class Reserve:
 
 @value
 class Spend:
-    """What was used of it. Refused with NotFound if nothing was set aside in its turn, with Conflict if less was."""
+    """The actual use of a reservation. Refused with NotFound if nothing was reserved in the turn, with Conflict if less was."""
 
     of: Reserve
     prompt: int
@@ -89,14 +89,14 @@ class Spend:
 
 @value
 class Compact:
-    """The deltas of this message are dropped: the message itself stands in their place from now on."""
+    """Drops the deltas of this message: the message itself replaces them."""
 
     message_id: str
 
 
 @value
 class RequireState:
-    """The whole change is refused with `error` unless the chat is in one of these states."""
+    """Refuses the whole change with `error` unless the chat is in one of these states."""
 
     states: frozenset[ChatState]
     error: RequestFault
@@ -104,7 +104,7 @@ class RequireState:
 
 @value
 class RequireLease:
-    """The whole change is refused unless the workspace's lease still has this epoch."""
+    """Refuses the whole change unless the workspace's lease still has this epoch."""
 
     workspace: str
     epoch: int
@@ -112,7 +112,7 @@ class RequireLease:
 
 @value
 class RequireNoDenial:
-    """The whole change is refused with RejectedByUser if a person denied this call."""
+    """Refuses the whole change with RejectedByUser if a person denied this call."""
 
     call_id: str
 
@@ -121,21 +121,21 @@ Write = (
     AddChat
     | SetChat
     | RemoveChat
-    | Message  # added
-    | Turn  # put: the row becomes this; the counters of one that runs on may reach the disk when it rests
-    | Call  # put
-    | Approval  # added
+    | Message  # inserted
+    | Turn  # replaced; the counters of a running turn may be written only when it stops
+    | Call  # replaced
+    | Approval  # inserted
     | DecideApproval
-    | Rule  # added
-    | QuestionRow  # added
+    | Rule  # inserted
+    | QuestionRow  # inserted
     | SettleQuestion
-    | PlanRow  # added; older open plans of the chat become superseded
+    | PlanRow  # inserted; older open plans of the chat become superseded
     | ApprovePlan
     | Reserve
     | Spend
     | Compact
-    | Snapshot  # added
-    | Run  # put
+    | Snapshot  # inserted
+    | Run  # replaced
     | RequireState
     | RequireLease
     | RequireNoDenial
@@ -144,7 +144,7 @@ Write = (
 
 @value
 class Change:
-    """Everything that becomes true together, in one chat. A Message in `writes` brings its own `message` event, in order, before `events`."""
+    """All writes and events of one transaction in one chat. A Message in `writes` adds a `message` event, in order, before `events`."""
 
     chat_id: str
     writes: tuple[Write, ...] = ()

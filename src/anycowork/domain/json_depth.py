@@ -1,4 +1,4 @@
-"""How deep JSON may be nested that comes from outside: deeper than anything people write, and safe for whatever goes through it."""
+"""Limits the nesting depth of JSON from outside: deeper than anything people write, and safe for recursive code."""
 
 from pydantic import JsonValue
 
@@ -6,8 +6,8 @@ MAX_DEPTH = 64
 
 
 def is_too_deep(value: JsonValue, source: str | bytes) -> bool:
-    """Whether this value, as read from `source`, has more than `MAX_DEPTH` lists and objects in one another."""
-    # Few brackets cannot be deep: most texts are never walked.
+    """Whether this value, as read from `source`, is nested deeper than `MAX_DEPTH` lists and objects."""
+    # A text with few brackets cannot be deep, so most texts need no walk.
     brackets = (
         source.count("[") + source.count("{") if isinstance(source, str) else source.count(b"[") + source.count(b"{")
     )
@@ -15,7 +15,7 @@ def is_too_deep(value: JsonValue, source: str | bytes) -> bool:
 
 
 def _depth(value: JsonValue) -> int:
-    """How many lists and objects stand in one another."""
+    """Return the nesting depth of lists and objects."""
     depth, level = 0, [value]
     while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1

@@ -1,4 +1,4 @@
-"""Files that hold keys or passwords, known by their names alone. Reading them asks a person first. Pure; time grows with the length only."""
+"""Recognises files with keys or passwords by their names alone. Reading them asks a person first. Pure, in linear time."""
 
 _EXAMPLES = frozenset({".env.example", ".env.sample", ".env.template"})
 # fmt: off
@@ -11,13 +11,13 @@ _ENDINGS = (".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx")
 _FOLDERS = frozenset({".ssh", ".aws", ".gnupg"})
 _WORDS = ("secret", "credential", "token", ".pem", ".key")
 
-# The same names as patterns with `*`, for whoever asks whether a pattern could mean one of them.
+# The same names as patterns with `*`, to check whether a pattern could match one of them.
 KEY_FILE_PATTERNS = (".env*", *sorted(_FILES), *(f"*{ending}" for ending in _ENDINGS))
 KEY_FOLDERS = tuple(sorted(_FOLDERS))
 
 
 def is_key_file(path: str) -> bool:
-    """Whether the file holds keys or passwords by its name: narrower than `looks_secret`, since it makes reading ask."""
+    """Whether the file's name means keys or passwords: narrower than `looks_secret`, because it makes reading ask."""
     *folders, name = path.casefold().rstrip("/").split("/")
     if not _FOLDERS.isdisjoint(folders):
         return True

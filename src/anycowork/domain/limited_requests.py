@@ -1,6 +1,6 @@
-"""Reads a request of a client key whose tokens or dollars are limited: how much it may use at most, or why nobody can say. Pure.
+"""Computes how much a request of a client key with a token or dollar limit may use at most, or why this cannot be determined. Pure.
 
-Everything that an API can bill for is known here by name. What is not known is refused: a limit that a new field could pass is none.
+Every field that an API can bill for is listed here. Unknown fields are refused, because a new field could bypass the limit.
 """
 
 import json
@@ -16,8 +16,8 @@ from anycowork.domain.metering import Expected
 from anycowork.domain.values import value
 
 BYTES_PER_TOKEN = 4
-UNNAMED_COMPLETION = 8192  # what a request gets that names no bound
-LOW_DETAIL_TOKENS, IMAGE_TOKENS = 3_000, 50_000  # as much as the dearest model bills for one image
+UNNAMED_COMPLETION = 8192  # for a request without a bound
+LOW_DETAIL_TOKENS, IMAGE_TOKENS = 3_000, 50_000  # the most that an expensive model bills for one image
 MAX_ANSWERS = 128
 MAX_DEPTH = 16
 
@@ -57,14 +57,14 @@ _TIERS = frozenset({"auto", "default", "flex"})
 
 
 class CannotBeLimited(Invalid):
-    """The request may cost more than anybody can say before it is answered."""
+    """The cost of the request cannot be bounded before it is answered."""
 
     code = "cannot_be_limited"
 
 
 @value
 class LimitedRequest:
-    """`fields` are the body's; `names_bound` says whether it bounds its answer, `wants_usage` whether its stream shall tell what it used."""
+    """`fields` is the body; `names_bound`: it bounds its answer; `wants_usage`: its stream reports the usage."""
 
     fields: Json
     expected: Expected
@@ -84,7 +84,7 @@ def read_limited(path: str, body: bytes) -> LimitedRequest:
     _require_plain_answer(fields)
     answers = _count(fields, "n") or 1
     if answers > MAX_ANSWERS:
-        raise CannotBeLimited(f"'n' asks for {answers} answers; {MAX_ANSWERS} are the most.", param="n")
+        raise CannotBeLimited(f"'n' asks for {answers} answers; the maximum is {MAX_ANSWERS}.", param="n")
     prompt = max(-(-len(body) // BYTES_PER_TOKEN), _numbers_in(fields.get("input"))) + _image_tokens(fields)
     if path == EMBEDDINGS:
         return LimitedRequest(fields, Expected(prompt, 0, bounded=True), 1, names_bound=True, wants_usage=True)
@@ -100,26 +100,26 @@ def read_limited(path: str, body: bytes) -> LimitedRequest:
 
 
 def with_bounds(request: LimitedRequest, path: str, *, granted: int, bound_field: str) -> bytes | None:
-    """The body with what it lacks: a bound that the provider heeds, and a stream that tells what it used. None if it lacks nothing.
+    """Return the body with a bound that the provider respects and a stream that reports its usage. None if both are there.
 
-    `bound_field` is how that provider bounds a chat completion.
+    `bound_field` is the provider's name for the bound of a chat completion.
     """
     added: Json = {}
     if not request.names_bound:
         added["max_output_tokens" if path == RESPONSES else bound_field] = max(1, granted // request.answers)
     elif path == CHAT and bound_field == "max_tokens" and request.fields.get("max_tokens") is None:
-        added["max_tokens"] = request.fields["max_completion_tokens"]  # many servers know the older name alone
+        added["max_tokens"] = request.fields["max_completion_tokens"]  # many servers know only the older name
     if request.streams and not request.wants_usage:
         options = request.fields.get("stream_options")
         added["stream_options"] = {**(options if isinstance(options, dict) else {}), "include_usage": True}
     return json.dumps({**request.fields, **added}, separators=(",", ":")).encode() if added else None
 
 
-# --- reading it: one meaning for every reader
+# --- parsing: the same meaning for every server
 
 
 def _read_object(body: bytes) -> Json:
-    """Raises: CannotBeLimited unless everybody reads this body alike."""
+    """Parse the body. Raises: CannotBeLimited if servers could read it differently."""
     try:
         found = json.loads(
             body.decode("utf-8"), object_pairs_hook=_unambiguous, parse_constant=_no_constant, parse_float=_finite
@@ -134,12 +134,12 @@ def _read_object(body: bytes) -> Json:
 
 
 def _unambiguous(pairs: list[tuple[str, JsonValue]]) -> Json:
-    """Some servers take the first of two equal keys, some the last, and some do not heed their case."""
+    """Refuse duplicate keys: some servers take the first, some the last, and some ignore their case."""
     spellings: set[str] = set()
     for name, _ in pairs:
         if name.casefold() in spellings:
             raise CannotBeLimited(
-                f"The field '{name[:60]}' stands there twice, in the same or in another spelling. Send each field once.",
+                f"The field '{name[:60]}' appears twice, perhaps in different spellings. Send each field once.",
                 param=name[:60],
             )
         spellings.add(name.casefold())
@@ -152,10 +152,10 @@ def _finite(digits: str) -> float:
 
 
 def _no_constant(word: str) -> NoReturn:
-    raise CannotBeLimited(f"{word[:60]} is no number that everybody reads alike.")
+    raise CannotBeLimited(f"{word[:60]} is not a number that every server reads the same way.")
 
 
-# --- what cannot be bounded
+# --- fields that cannot be bounded
 
 
 def _require_known(path: str, fields: Json) -> None:
@@ -164,13 +164,13 @@ def _require_known(path: str, fields: Json) -> None:
             continue
         if name in _STORED:
             raise CannotBeLimited(
-                f"'{name}' brings in text that the provider keeps, and nobody here knows how much. Send the messages themselves.",
+                f"'{name}' refers to text stored at the provider, whose size is not known here. Send the messages themselves.",
                 param=name,
             )
         if name not in _KNOWN[path]:
             raise CannotBeLimited(
-                f"'{name[:60]}' is not known here, so a key with a limit cannot use it: what it costs cannot be foreseen. Leave it "
-                "out, or have the owner make a key without a limit of tokens or dollars.",
+                f"'{name[:60]}' is not known here, so a key with a limit cannot use it: its cost cannot be predicted. Leave it "
+                "out, or ask the owner for a key without a token or dollar limit.",
                 param=name[:60],
             )
 
@@ -178,21 +178,21 @@ def _require_known(path: str, fields: Json) -> None:
 def _require_plain_answer(fields: Json) -> None:
     if fields.get("background"):
         raise CannotBeLimited(
-            "'background' lets an answer come later, where nobody counts it. Leave it out.", param="background"
+            "'background' delivers the answer later, where it cannot be counted. Leave it out.", param="background"
         )
     if fields.get("service_tier") not in (None, *_TIERS):
         raise CannotBeLimited(
             f"'service_tier' may be {', '.join(sorted(_TIERS))}: others have other prices.", param="service_tier"
         )
     if any(kind != "text" for kind in _items(fields.get("modalities"))):
-        raise CannotBeLimited("'modalities' may be text alone: sound has other prices.", param="modalities")
+        raise CannotBeLimited("'modalities' may only be text: audio has other prices.", param="modalities")
     if isinstance(model := fields.get("model"), str) and model.rstrip().casefold().endswith(":online"):
-        raise CannotBeLimited("A model that searches the web is billed by the search.", param="model")
+        raise CannotBeLimited("A model that searches the web is billed per search.", param="model")
     for tool in _items(fields.get("tools")):
         kind = tool.get("type", "function") if isinstance(tool, dict) else None
         if kind not in _TOOLS:
             raise CannotBeLimited(
-                f"The provider's own tool '{str(kind)[:60]}' is billed by its use, which nobody can foresee. Tools of type 'function' work.",
+                f"The provider's own tool '{str(kind)[:60]}' is billed by use, which cannot be predicted. Use tools of type 'function'.",
                 param="tools",
             )
     for name in ("messages", "input"):
@@ -202,24 +202,24 @@ def _require_plain_answer(fields: Json) -> None:
 
 def _require_countable(part: Json, param: str) -> None:
     if part.get("audio") is not None:
-        raise CannotBeLimited("Sound that the provider keeps cannot be counted. Leave 'audio' out.", param=param)
+        raise CannotBeLimited("Audio stored at the provider cannot be counted. Leave 'audio' out.", param=param)
     kind = part.get("type")
     if kind is None or kind in _TEXT_PARTS:
         return
     if kind not in _IMAGE_PARTS:
         raise CannotBeLimited(
-            f"A part of type '{str(kind)[:60]}' (sound, a file, something stored) cannot be counted before it is sent. Send text or images.",
+            f"A part of type '{str(kind)[:60]}' (audio, a file, stored content) cannot be counted before it is sent. Send text or images.",
             param=param,
         )
     if part.get("file_id") is not None:
-        raise CannotBeLimited("An image that the provider keeps cannot be counted. Send it as data.", param=param)
+        raise CannotBeLimited("An image stored at the provider cannot be counted. Send it as data.", param=param)
 
 
-# --- how much it may be
+# --- the maximum use
 
 
 def _image_tokens(fields: Json) -> int:
-    """An image's address is short and its file may be small: neither says how many tokens it is."""
+    """Count images separately: neither the length of the URL nor the file size shows how many tokens an image has."""
     parts = (part for name in ("messages", "input") for part in _parts(fields.get(name)))
     return sum(_image_floor(part) for part in parts if part.get("type") in _IMAGE_PARTS)
 
@@ -231,20 +231,20 @@ def _image_floor(part: Json) -> int:
 
 
 def _extra_completion(fields: Json) -> int:
-    """Thought that is budgeted apart, and foretold text, which is billed where it was wrong."""
+    """Count reasoning with a separate budget, and predicted output, which is billed where it was wrong."""
     budgets = (fields.get("reasoning"), fields.get("thinking"))
-    thought = sum(
+    reasoning = sum(
         _count(budget, name) or 0
         for budget in budgets
         if isinstance(budget, dict)
         for name in ("max_tokens", "budget_tokens")
     )
-    foretold = fields.get("prediction")
-    return thought + (0 if foretold is None else -(-len(json.dumps(foretold)) // BYTES_PER_TOKEN))
+    prediction = fields.get("prediction")
+    return reasoning + (0 if prediction is None else -(-len(json.dumps(prediction)) // BYTES_PER_TOKEN))
 
 
 def _count(fields: Json, name: str) -> int | None:
-    """Raises: CannotBeLimited for what is no number of tokens: readers differ in what they make of it."""
+    """Return the number in this field. Raises: CannotBeLimited for any other value, which servers interpret differently."""
     given = fields.get(name)
     if given is None:
         return None
@@ -259,16 +259,16 @@ def _asks_for_usage(fields: Json) -> bool:
 
 
 def _numbers_in(given: JsonValue) -> int:
-    """Embeddings take tokens as numbers; two bytes may be one."""
+    """Count the numbers: embeddings accept tokens as numbers, and two bytes may be one token."""
     if isinstance(given, list):
         return sum(_numbers_in(each) for each in given)
     return int(isinstance(given, int | float))
 
 
 def _parts(given: JsonValue, depth: int = 0) -> Iterator[Json]:
-    """Every message, item and part of a content. Raises: CannotBeLimited where they lie too deep in one another."""
+    """Yield every message, item and content part. Raises: CannotBeLimited if they are nested too deeply."""
     if depth > MAX_DEPTH:
-        raise CannotBeLimited(f"Contents lie more than {MAX_DEPTH} deep in one another.")
+        raise CannotBeLimited(f"Contents are nested more than {MAX_DEPTH} levels deep.")
     if isinstance(given, list):
         for each in given:
             yield from _parts(each, depth + 1)

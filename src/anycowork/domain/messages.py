@@ -1,4 +1,4 @@
-"""Messages: one thing shown in a chat. Read leniently from the store, written strictly."""
+"""Messages of a chat. Read leniently from the store, written strictly."""
 
 import re
 from dataclasses import field
@@ -35,7 +35,7 @@ class Speaker(StrEnum):
 
 @leaf_value
 class Message:
-    """`role` is who spoke in the conversation (user, assistant, …); `agent_role` is the role the agent spoke in."""
+    """`role` is the author in the conversation (user, assistant, …); `agent_role` is the role that the agent had."""
 
     id: str
     chat_id: str
@@ -52,7 +52,7 @@ class Message:
     extra: Json = field(default_factory=dict, hash=False)
 
     def to_json(self) -> Json:
-        """The wire form; unknown fields that came with stored data are carried along."""
+        """Return the wire form; unknown fields of stored data are kept."""
         return {
             **self.extra,
             "id": self.id,
@@ -70,7 +70,7 @@ class Message:
 
     @classmethod
     def from_stored(cls, chat_id: str, stored: Json) -> "Message":
-        """Lenient: a missing or unknown type is text, `normal` is text, a list of content parts is joined, unknown fields survive."""
+        """Read a stored message leniently: a missing or unknown type and `normal` are text, content parts are joined, unknown fields are kept."""
         known = {k: stored.get(k) for k in _TEXT_FIELDS}
         payload = stored.get("payload")
         return cls(
@@ -91,7 +91,7 @@ _KNOWN = {"id", "role", "message_type", "content", "payload", "created_at", "cha
 
 
 def text_of(content: JsonValue) -> str:
-    """A message's words: a string, a part as other systems store it (`{"type": "text", "text": …}`, `{"Text": …}`), or a list of those."""
+    """Return a message's text: a string, a part as other systems store it (`{"type": "text", "text": …}`, `{"Text": …}`), or a list of those."""
     if content is None:
         return ""
     if isinstance(content, list):

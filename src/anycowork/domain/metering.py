@@ -1,6 +1,6 @@
-"""What a client key uses and how much it may use: limits, prices, and the account of each key. Pure; the time is given.
+"""Meters client keys: limits, prices, and the account of each key. Pure; the time is a parameter.
 
-Money is whole billionths of a dollar here, so that sums stay exact; dollars are spoken at the boundaries.
+Money is in whole billionths of a dollar, so that sums stay exact; the boundaries use dollars.
 """
 
 from collections import deque
@@ -23,7 +23,7 @@ class KeyLimit(StrEnum):
 
 @value
 class KeyLimits:
-    """None: no such limit. A day is a day of UTC; `spend_per_day` is in billionths of a dollar."""
+    """The limits of a key; None means no limit. A day is a UTC day; `spend_per_day` is in billionths of a dollar."""
 
     requests_per_minute: int | None = None
     tokens_per_day: int | None = None
@@ -31,13 +31,13 @@ class KeyLimits:
 
     @property
     def bound_use(self) -> bool:
-        """Whether they bound what is used, not only how often."""
+        """Whether they limit tokens or money, not only the number of requests."""
         return self.tokens_per_day is not None or self.spend_per_day is not None
 
 
 @value
 class Used:
-    """Tokens of one request. Cached ones are part of the prompt, reasoning is part of the completion."""
+    """Tokens of one request. Cached tokens are part of the prompt, reasoning tokens are part of the completion."""
 
     prompt: int = 0
     completion: int = 0
@@ -52,7 +52,7 @@ class Used:
 
 @value
 class Expected:
-    """What a request may use. Not `bounded`: it names no limit of its own, so `completion` is a guess and less will do."""
+    """The maximum use of a request. Not `bounded`: it names no limit, so `completion` is a guess and less is acceptable."""
 
     prompt: int
     completion: int
@@ -61,9 +61,9 @@ class Expected:
 
 @value
 class Price:
-    """US dollars for a million tokens. `cached` is what prompt tokens cost that the provider had kept; None: the full price.
+    """US dollars for a million tokens. `cached` is the price of cached prompt tokens; None means the full price.
 
-    Not `exact`: the model has no price of its own, and this is the dearest that its provider names.
+    Not `exact`: the model is not listed, and this is the highest price of its provider.
     """
 
     input: float
@@ -72,17 +72,17 @@ class Price:
     exact: bool = True
 
     def of(self, used: Used) -> int:
-        """Billionths of a dollar, rounded up."""
+        """Return the cost in billionths of a dollar, rounded up."""
         cached = min(used.cached, used.prompt)
         kept = self.input if self.cached is None else self.cached
         return ceil(((used.prompt - cached) * self.input + cached * kept + used.completion * self.output) * 1000)
 
 
 def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
-    """What the model costs at a provider that names these prices; None if it names none.
+    """Return the model's price at a provider with these prices; None if it has none.
 
-    Case and outer spaces do not matter, and a name that is not listed costs what the dearest does: otherwise another
-    spelling of the same model would be free of charge.
+    Case and outer spaces are ignored, and a model that is not listed costs as much as the most expensive one: otherwise another
+    spelling of the same model would be free.
     """
     if not prices:
         return None
@@ -90,15 +90,15 @@ def price_of(model: str | None, prices: Mapping[str, Price]) -> Price | None:
     for name, price in prices.items():
         if name.casefold() == wanted:
             return price
-    dearest = max(price.input for price in prices.values()), max(price.output for price in prices.values())
-    return Price(*dearest, exact=False)
+    highest = max(price.input for price in prices.values()), max(price.output for price in prices.values())
+    return Price(*highest, exact=False)
 
 
 @dataclass(slots=True)
 class Day:
-    """One key's day. `estimated` are tokens that nobody reported; `unpriced` are requests whose price nobody knows.
+    """The use of one key on one day. `estimated` are tokens that the provider did not report; `unpriced` are requests without a known price.
 
-    What is reserved belongs to requests under way. It counts until they are settled, and for good if the server dies first.
+    Reserved amounts belong to running requests. They count until the request is settled, and for good if the server dies first.
     """
 
     key_id: str
@@ -127,7 +127,7 @@ class Day:
 
 @value
 class Reservation:
-    """What is set aside for one request, on the day it began."""
+    """The amount reserved for one request, on the day it began."""
 
     day: Day
     granted: Used
@@ -135,7 +135,7 @@ class Reservation:
     cost: int
 
     def settle(self, used: Used) -> None:
-        """Once: what was set aside goes back, what was used is counted."""
+        """Release the reservation and count the actual use. Call it once."""
         day = self.day
         day.reserved_prompt -= self.granted.prompt
         day.reserved_completion -= self.granted.completion
@@ -154,7 +154,7 @@ class Reservation:
 
 @value
 class Excess:
-    """The limit that a request would break. `seconds` until it may pass; None: tomorrow. `needed` and `left` in the limit's unit."""
+    """The limit that a request would exceed. `seconds` until it may pass; None means tomorrow. `needed` and `left` are in the limit's unit."""
 
     limit: KeyLimit
     allowed: int
@@ -163,12 +163,12 @@ class Excess:
     seconds: int | None = None
 
 
-SOON = 1  # what holds it back is set aside for requests under way, and may come back at any moment
+SOON = 1  # second: the missing amount is reserved for running requests and may be released at any time
 
 
 @dataclass(slots=True)
 class Account:
-    """What one key may use, and what it used today and in the last minute."""
+    """The limits of one key, and its use today and in the last minute."""
 
     limits: KeyLimits
     today: Day
@@ -177,7 +177,7 @@ class Account:
     def reserve(
         self, expected: Expected, price: Price | None, *, date: str, at: float, now: str
     ) -> Reservation | Excess:
-        """Sets aside what the request may use, or says which limit forbids it. `at` is a monotonic time in seconds."""
+        """Reserve the maximum use of the request, or return the limit that forbids it. `at` is a monotonic time in seconds."""
         if self.today.date != date:
             self.today = Day(self.today.key_id, date)
         granted = self._granted(expected, price)
@@ -196,7 +196,7 @@ class Account:
         return Reservation(day, granted, price, cost)
 
     def _granted(self, expected: Expected, price: Price | None) -> Used:
-        """A request that names no bound takes the guess, or what is left of the day if that is less, but at least one token."""
+        """Return what to reserve. A request without a bound gets the guess, or the rest of the day if that is less, but at least one token."""
         if expected.bounded:
             return Used(expected.prompt, expected.completion, estimated=True)
         day, limits, completion = self.today, self.limits, expected.completion

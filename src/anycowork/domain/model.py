@@ -1,4 +1,4 @@
-"""The exchange with a model: what it is shown and asked, what comes back, and the Protocols of whoever answers."""
+"""Requests to models and their replies, and the Protocols of providers."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,10 @@ from anycowork.domain.values import leaf_value, value
 
 @leaf_value
 class ContentPart:
-    """One message of those that were merged. `call` is the call that it made, `answers` the id of the call that it is the result of.
+    """One of the messages merged into a prompt message. `call` is the tool call that it made, `answers` the id of the call whose
+    result it is.
 
-    `images` came with it; only a model that sees is shown them.
+    `images` are its attachments; only a model with vision is shown them.
     """
 
     text: str
@@ -25,7 +26,8 @@ class ContentPart:
 
 @leaf_value
 class PromptMessage:
-    """What a model is shown of one side. `role` is system, user or assistant; `parts` say the same apart, for whoever shows calls as calls."""
+    """One message of a prompt. `role` is system, user or assistant; `parts` is the same content as separate messages, for providers
+    with native tool calls."""
 
     role: str
     content: str
@@ -33,21 +35,23 @@ class PromptMessage:
 
 
 class Calling(StrEnum):
-    """How a model is brought to call tools."""
+    """How a model calls tools."""
 
-    TEXT = "text"  # told in the prompt, and read from its words
-    SCHEMA = "schema"  # its decoder is held to a JSON schema of every reply that is allowed
-    NATIVE = "native"  # tools are offered and called through the provider's own function calling
+    TEXT = "text"  # described in the prompt, and parsed from its text
+    SCHEMA = "schema"  # its decoder is constrained to a JSON schema of all allowed replies
+    NATIVE = "native"  # through the provider's function calling
 
 
-LEAST_NATIVE_CONTEXT = 2_730  # tokens; in fewer, schemas leave no room for the work itself, and tools are told as text
+LEAST_NATIVE_CONTEXT = (
+    2_730  # tokens; in a smaller context, schemas leave no space for the work itself, so tools are described as text
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """What is known of a model beside its name. `brief`: small and slow, so it is told little, by examples, and shown short results.
+    """Options of a model. `brief`: it is small and slow, so it gets a short prompt with examples, and short results.
 
-    `images`: it can be shown images.
+    `images`: it accepts images.
     """
 
     calling: Calling = Calling.TEXT
@@ -62,7 +66,7 @@ LONGEST_REPLY = 400_000  # characters of answer and thinking together, and of na
 
 @value
 class Offer:
-    """A tool as it is offered to a model that calls natively."""
+    """A tool definition for a model with native tool calls."""
 
     name: str
     description: str
@@ -71,10 +75,10 @@ class Offer:
 
 @value
 class ModelRequest:
-    """`offers` are the tools that it may call natively; its calls then come as `CallChunk`s.
+    """A request to a model. `offers` are the tools that it may call natively; its calls then arrive as `CallChunk`s.
 
     `image_bytes` are the bytes of the parts' images, by hash; an image that is not among them is not shown.
-    With a `schema` the model can say nothing else; an answer in words is then the schema's `{"answer": …}`, and comes out as plain words.
+    With a `schema` the model can only produce matching JSON; a text answer is then the schema's `{"answer": …}`, and is returned as plain text.
     """
 
     model: str
@@ -89,7 +93,7 @@ class ModelRequest:
 
 @value
 class CallChunk:
-    """A whole call that the model made natively, in the strict form that others write. What cannot be read stands in it as it came."""
+    """A complete native tool call, in the strict form of text calls. Content that cannot be parsed is included unchanged."""
 
     text: str
 
@@ -114,7 +118,7 @@ class UsageChunk:
 
 @value
 class Finished:
-    """`reason` as the provider gave it; `length` means that the answer was cut off."""
+    """The end of a reply. `reason` is the provider's; `length` means that the answer was cut off."""
 
     reason: str | None = None
 
@@ -126,18 +130,18 @@ class Provider(Protocol):
     name: str
 
     def answer(self, request: ModelRequest) -> AsyncIterator[Chunk]:
-        """Raises: ProviderFault. Retries before the first chunk are the provider's own affair; after it nothing is retried."""
+        """Stream the reply. Raises: ProviderFault. The provider may retry before the first chunk; after it nothing is retried."""
 
 
 class Providers(Protocol):
     def find(self, model_id: str | None) -> tuple[Provider, str]:
-        """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
+        """Return the provider and its name for the model; None means the default model. Raises: NoSuchModel."""
 
     def lasting_id(self) -> str | None:
-        """The default model by its whole name, for a chat to keep; None while none is connected."""
+        """Return the full name of the default model, to store in a chat; None while no model is connected."""
 
     def context_tokens(self, model_id: str | None) -> int:
-        """How many tokens the model can be shown."""
+        """Return the size of the model's context window in tokens."""
 
     def options(self, model_id: str | None) -> ModelOptions:
-        """How this model wants to be asked. Raises: NoSuchModel."""
+        """Return the options of this model. Raises: NoSuchModel."""

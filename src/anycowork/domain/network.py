@@ -1,6 +1,6 @@
-"""Hosts and ports: where a command may go over the network, in the one spelling that people, rules and the proxy compare. Pure.
+"""Parses network destinations (hosts and ports) into one canonical spelling for people, rules and the proxy. Pure.
 
-What a name stands for and which addresses are nobody's business is `sandbox/addresses.py`.
+`sandbox/addresses.py` resolves names and refuses private addresses.
 """
 
 import ipaddress
@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from anycowork.domain.values import value
 
-NETWORK = "network"  # as rules name it: a tool of its own, whose resource is a destination
+NETWORK = "network"  # the tool name in rules; its resource is a destination
 WEB_PORTS = (443, 80)
 MOST_DESTINATIONS = 40
 _ANYWHERE = "*"
@@ -24,23 +24,23 @@ _PORT = re.compile(r"[0-9]{1,5}")
 
 @value
 class Destination:
-    """`host` is a name in small letters, an address, `*.name` (everything below the name, not itself), or `*`. `port` None is every port."""
+    """`host` is a lower-case name, an address, `*.name` (every subdomain, not the name itself), or `*`. `port` None means every port."""
 
     host: str
     port: int | None = None
 
     def covers(self, other: "Destination") -> bool:
-        """Whether everything that the other means is meant by this one."""
+        """Whether this destination includes the other one completely."""
         return self.port in (None, other.port) and _host_covers(self.host, other.host)
 
     def overlaps(self, other: "Destination") -> bool:
-        """Whether there is anything that both of them mean."""
+        """Whether both destinations have something in common."""
         ports = None in (self.port, other.port) or self.port == other.port
         return ports and (_host_covers(self.host, other.host) or _host_covers(other.host, self.host))
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is one host, named as it is."""
+        """Whether it is a single host without wildcards."""
         return not self.host.startswith(_ANYWHERE)
 
     def __str__(self) -> str:
@@ -50,9 +50,9 @@ class Destination:
 
 @lru_cache(maxsize=4096)
 def read_destination(text: str) -> Destination:
-    """`host`, `host:port`, `[v6]:port`, and the same with `*.` or `*`. Raises: ValueError with the reason, to stand after the text."""
+    """Parse `host`, `host:port`, `[v6]:port`, also with `*.` or `*`. Raises: ValueError with the reason."""
     if not text.isascii():
-        raise ValueError(f"'{text[:80]}' holds letters beyond ASCII; write the name in its 'xn--' form")
+        raise ValueError(f"'{text[:80]}' contains non-ASCII letters; write the name in its 'xn--' form")
     host, port = _parted(text.strip().lower())
     if host == _ANYWHERE:
         return Destination(host, port)
@@ -61,15 +61,15 @@ def read_destination(text: str) -> Destination:
 
 
 def wanted_destinations(texts: Iterable[str]) -> tuple[Destination, ...]:
-    """What a call asks for, each with its port: a host without one means the web's two. Raises: ValueError."""
+    """Return the destinations of a call, each with a port: a host without a port means 443 and 80. Raises: ValueError."""
     found: list[Destination] = []
     for text in texts:
         read = read_destination(text)
         if read.host == _ANYWHERE:
-            raise ValueError(f"'{text[:80]}' means everywhere; name the hosts that are needed")
+            raise ValueError(f"'{text[:80]}' includes every host; name the hosts that are needed")
         found += [read] if read.port else [Destination(read.host, port) for port in WEB_PORTS]
     if len(found) > MOST_DESTINATIONS:
-        raise ValueError(f"names more than {MOST_DESTINATIONS} destinations; ask for fewer at a time")
+        raise ValueError(f"names more than {MOST_DESTINATIONS} destinations; request fewer at a time")
     return tuple(dict.fromkeys(found))
 
 
@@ -89,7 +89,7 @@ def _parted(text: str) -> tuple[str, int | None]:
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         if not closed or (rest and not rest.startswith(":")):
-            raise ValueError(f"'{text[:80]}' is no address with a port; write it like '[2001:db8::1]:443'")
+            raise ValueError(f"'{text[:80]}' is not an address with a port; write it like '[2001:db8::1]:443'")
         return f"[{host}", _read_port(rest[1:], text) if rest else None
     if text.count(":") > 1:
         return f"[{text}", None
@@ -108,25 +108,25 @@ def _read_host(host: str, *, wild: bool) -> str:
         return _read_v6(host[1:])
     name = host.removesuffix(".")
     if not _NAME.fullmatch(name):
-        raise ValueError(f"'{host[:80]}' is no host name; write it like 'example.org'")
+        raise ValueError(f"'{host[:80]}' is not a host name; write it like 'example.org'")
     if not _NUMBER.fullmatch(name.rpartition(".")[2]):
         return name
-    # Programs read 127.1, 0x7f000001 or 2130706433 as addresses too: only the plain spelling is one here.
+    # Programs also accept 127.1, 0x7f000001 or 2130706433 as addresses; only the usual spelling is accepted here.
     try:
         if not wild:
             return str(ipaddress.IPv4Address(name))
     except ValueError:
         pass
-    raise ValueError(f"'{host[:80]}' is an odd spelling of an address; write it like '192.0.2.1'")
+    raise ValueError(f"'{host[:80]}' is an unusual spelling of an address; write it like '192.0.2.1'")
 
 
 def _read_v6(host: str) -> str:
     try:
         address = ipaddress.IPv6Address(host)
     except ValueError:
-        raise ValueError(f"'{host[:80]}' is no IPv6 address") from None
+        raise ValueError(f"'{host[:80]}' is not an IPv6 address") from None
     if address.scope_id is not None or address.ipv4_mapped is not None:
-        raise ValueError(f"'{host[:80]}' is an odd spelling of an address; write the plain one")
+        raise ValueError(f"'{host[:80]}' is an unusual spelling of an address; write the usual one")
     return str(address)
 
 

@@ -1,4 +1,4 @@
-"""Plans: what a person approves. One shape for the role system's `steps` and the coordinator's `tasks`."""
+"""Plans that a person approves. One schema for the role system's `steps` and the coordinator's `tasks`."""
 
 from collections import Counter
 from typing import Annotated, Literal
@@ -11,11 +11,11 @@ from anycowork.domain.tasks import BadGraph, TaskGraph
 
 FORMAT_VERSION = "1.0"
 MOST_STEPS = 10_000
-MOST_BYTES = 2_000_000  # of a plan as JSON: reading it must not hold up everybody else
+MOST_BYTES = 2_000_000  # of a plan as JSON: parsing it must not block other requests
 
 
 class Budget(Written):
-    """How much the run of a plan may use before it asks: changes and commands (`calls`), time at work, tokens, US dollars."""
+    """How much the run of a plan may use before it asks: changes and commands (`calls`), working time, tokens, US dollars."""
 
     calls: Annotated[int, Field(gt=0)] | None = None
     seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -62,14 +62,14 @@ class Plan(Written):
 
 
 def looks_like_plan(found: Json) -> bool:
-    """Recognised by `goal` + `steps`, or by the coordinator's `tasks`, with or without a type."""
+    """Whether the object has `goal` and `steps`, or the coordinator's `tasks`, with or without a type."""
     if found.get("type") not in (None, "plan"):
         return False
     return isinstance(found.get("tasks"), list) or ("goal" in found and isinstance(found.get("steps"), list))
 
 
 def read_plan(found: Json) -> Plan | None:
-    """The plan in this object, its missing type, version, numbers and ids filled in; None if it is not a valid one."""
+    """Return the plan in this object, with missing type, version, numbers and ids filled in; None if it is not valid."""
     if not looks_like_plan(found):
         return None
     try:
@@ -79,7 +79,7 @@ def read_plan(found: Json) -> Plan | None:
 
 
 def explain_plan(found: Json) -> str:
-    """What keeps this object from being a plan, in words."""
+    """Explain why this object is not a valid plan."""
     if not looks_like_plan(found):
         return "a plan has a 'goal' and a list of 'steps'."
     try:
@@ -89,11 +89,11 @@ def explain_plan(found: Json) -> str:
         return "; ".join(f"'{place}' {words}" if words.startswith("should") else words for place, words in faults) + "."
     except ValueError as error:
         return str(error)
-    return "it is one."
+    return "it is valid."
 
 
 def unusable_plan(found: Json) -> str | None:
-    """Why an object that calls itself a plan is none, for the person who reads it as text; None if it is a plan, or nothing of the kind."""
+    """Explain to the person why an object that looks like a plan is not valid; None if it is valid, or not a plan at all."""
     if found.get("type") != "plan" or not looks_like_plan(found) or read_plan(found) is not None:
         return None
     return f"This plan cannot be used, so it is shown as text: {explain_plan(found)}"

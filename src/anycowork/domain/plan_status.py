@@ -1,4 +1,4 @@
-"""The status words of a plan and of its steps, as events and the audit use them."""
+"""The statuses of a plan and of its steps, for events and the audit."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,7 +8,7 @@ from anycowork.domain.plan import Plan
 
 
 class StepStatus(StrEnum):
-    """`claimed`: only the model says that it is done. `skipped`: it never started, and the plan's run is over."""
+    """`claimed`: only the model reports it as done. `skipped`: it never started, and the plan's run is over."""
 
     OPEN = "open"
     RUNNING = "running"
@@ -34,14 +34,14 @@ StepStatuses = Mapping[str, StepStatus]
 
 
 def plan_status(statuses: StepStatuses, *, over: bool) -> PlanStatus:
-    """The status of an approved plan whose steps stand like this."""
+    """Return the status of an approved plan from the statuses of its steps."""
     if all(status.finished for status in statuses.values()):
         return PlanStatus.DONE
     return PlanStatus.BLOCKED if over else PlanStatus.APPROVED
 
 
 def with_open_steps(plan: Plan) -> Json:
-    """The plan as JSON, before anything was done: each step with its status."""
+    """Return the plan as JSON with every step open."""
     shown = plan.to_json()
     steps = shown["steps"]
     assert isinstance(steps, list)

@@ -1,4 +1,4 @@
-"""The Protocols that inner rooms are written against; adapters implement them and `app.py` introduces the two."""
+"""The ports: Protocols that inner packages depend on. Adapters implement them; `app.py` wires both together."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -38,7 +38,7 @@ class Clock(Protocol):
 
 @value
 class MessagePage:
-    """`bodies` are the wire JSON of the messages, ascending; `next` is the cursor for the page beyond, or None."""
+    """`bodies` are the messages as wire JSON, ascending; `next` is the cursor for the next page, or None."""
 
     bodies: tuple[bytes, ...]
     last_seq: int
@@ -47,7 +47,7 @@ class MessagePage:
 
 @value
 class RecentMessages:
-    """The end of a chat, ascending. `complete` if nothing came before."""
+    """The newest messages of a chat, ascending. `complete` if there are no older ones."""
 
     messages: list[Message]
     complete: bool
@@ -62,7 +62,7 @@ class UnfinishedText:
 
 @value
 class PastCall:
-    """`resource` is what was shown to a person, if one was asked."""
+    """A recorded call. `resource` is what a person was shown, if one was asked."""
 
     call: Call
     workspace: str
@@ -71,48 +71,48 @@ class PastCall:
 
 class Journal(Protocol):
     async def write(self, *changes: Change) -> None:
-        """Returns when the changes, all of one chat, are durable: together, in one transaction. Their events are published then, in order.
+        """Write the changes, all of one chat, in one transaction; return when they are durable. Then their events are published in order.
 
         Raises: the error of an unmet requirement in a change; StorageFault if they could not be made durable.
         """
 
     def submit_change(self, *changes: Change) -> Awaitable[None]:
-        """Begins to `write` them, for whoever goes on meanwhile. What comes back must be awaited some time: it says how it ended."""
+        """Start to `write` without waiting. The caller must await the result at some time, because it raises the errors."""
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
-        """A delta: numbered and published at once, made durable in pieces (every 100 ms or 1 KB)."""
+        """Publish a delta at once; it becomes durable in batches (every 100 ms or 1 KB)."""
 
     def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
-        """A delta of what a call prints: numbered and published, and not kept.
+        """Publish a delta of a call's output; it is not stored.
 
-        Its message is still to come, and has all of it, unless the call is stopped.
+        The message that follows contains the whole output, unless the call is stopped.
         """
 
 
 class Store(Protocol):
-    """Reads. `None` where there is nothing; order is always by sequence."""
+    """Reads from the store. Returns `None` for what does not exist; lists are ordered by sequence."""
 
     async def chat(self, chat_id: str) -> Chat | None: ...
     async def config_of(self, chat_id: str) -> ChatConfig | None:
-        """The role and the autonomy that the chat has now, among others."""
+        """Return the chat's current config, with its role and autonomy."""
 
     async def turn(self, turn_id: str) -> Turn | None: ...
     async def turns_in(self, *states: TurnState) -> list[Turn]: ...
     async def current_turn(self, chat_id: str) -> Turn | None:
-        """The chat's turn that has not ended."""
+        """Return the chat's turn that has not ended."""
 
     async def history(self, chat_id: str) -> list[Message]:
-        """Every message of the chat, ascending."""
+        """Return every message of the chat, ascending."""
 
     async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
-        """The newest messages, ascending, as many as a model could be shown, and in any case those since the message of this id."""
+        """Return the newest messages, ascending: as many as a model could be shown, and at least those since the message with this id."""
 
     async def first_messages(self, chat_id: str, limit: int) -> list[Message]:
-        """The oldest ones, ascending."""
+        """Return the oldest messages, ascending."""
 
     async def message(self, chat_id: str, message_id: str) -> Message | None: ...
     async def calls(self, turn_id: str) -> list[Call]:
-        """The turn's calls in the order they were issued."""
+        """Return the turn's calls in the order in which they were issued."""
 
     async def approvals(self, chat_id: str, *, pending_only: bool = True) -> list[Approval]: ...
     async def approvals_of_call(self, call_id: str) -> list[Approval]:
@@ -121,7 +121,7 @@ class Store(Protocol):
     async def past_calls(
         self, *, chat_id: str | None = None, workspace: str | None = None, limit: int
     ) -> list[PastCall]:
-        """Newest first; of one chat, one workspace, or all."""
+        """Return calls of one chat, one workspace, or all; newest first."""
 
     async def question(self, message_id: str) -> QuestionRow | None: ...
     async def open_question(self, chat_id: str) -> QuestionRow | None: ...
@@ -130,17 +130,17 @@ class Store(Protocol):
         """Oldest first."""
 
     async def turn_usage(self, chat_id: str, turn_id: str) -> Sequence[ModelUsage]:
-        """What one turn has used, per model."""
+        """Return the usage of one turn, per model."""
 
     async def run(self, turn_id: str) -> Run | None:
-        """The workflow's run that this turn is, if it is one."""
+        """Return the workflow run of this turn, if there is one."""
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
-        """What was said in this turn of messages that never came, as far as it was persisted."""
+        """Return the persisted deltas of this turn's messages that were never completed."""
 
 
 class Rules(Protocol):
-    """Standing rules. Writing returns when the rule is durable, and it holds for the next call."""
+    """Stores standing rules. Writes return when the rule is durable; it applies from the next call on."""
 
     async def add(self, rule: Rule) -> None: ...
     async def change(self, rule: Rule) -> None:
@@ -151,14 +151,14 @@ class Rules(Protocol):
 
     async def find(self, rule_id: str) -> Rule | None: ...
     async def all(self) -> Sequence[Rule]:
-        """Oldest first, the expired ones too."""
+        """Return all rules, oldest first, including expired ones."""
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
-        """Those that hold there now. The same object as long as they are the same."""
+        """Return the rules that apply there now. The same object is returned while they do not change."""
 
 
 class SystemPrompts(Protocol):
-    """The system prompts that people wrote, not the built-in one. Writing returns when it is durable."""
+    """Stores the system prompts of users, not the built-in one. Writes return when they are durable."""
 
     async def all(self) -> Sequence[SystemPrompt]:
         """Oldest first."""
@@ -166,38 +166,38 @@ class SystemPrompts(Protocol):
     async def find(self, prompt_id: str) -> SystemPrompt | None: ...
     async def add(self, *, name: str, content: str) -> SystemPrompt: ...
     async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
-        """The next version. Raises: NotFound."""
+        """Store the next version. Raises: NotFound."""
 
     async def remove(self, prompt_id: str) -> None:
         """Raises: NotFound."""
 
 
 class SnapshotRows(Protocol):
-    """What is recorded of snapshots."""
+    """Reads the database rows of snapshots."""
 
     async def snapshot(self, chat_id: str, snapshot_id: str) -> Snapshot | None:
-        """With its images. `closest_name` ones are nobody's to ask for."""
+        """Return the snapshot with its images. Snapshots of the moment `meant` are internal and never returned."""
 
     async def snapshots_page(
         self, chat_id: str, *, before: int | None = None, limit: int
     ) -> tuple[list[Snapshot], int | None]:
-        """The newest before this position, ascending, without images; and the position for the page of older ones."""
+        """Return the newest snapshots before this position, ascending, without images; and the position of the next older page."""
 
     async def changes_since(self, snapshot: Snapshot) -> list[RecordedChange]:
-        """Every change in the snapshot's workspace, whichever chat, that came after it, oldest first: its own too if it was taken before it."""
+        """Return every later change in the snapshot's workspace, of any chat, oldest first. A `before` snapshot includes its own change."""
 
     async def change_of(self, snapshot: Snapshot) -> RecordedChange | None: ...
     async def before_of_call(self, call_id: str) -> Snapshot | None: ...
     async def unfinished_restores(self) -> list[tuple[Snapshot, Snapshot]]:
-        """Before and meant of each restore that was begun and never finished."""
+        """Return the `before` and `meant` snapshots of each restore that was started and never finished."""
 
 
 @value
 class SuppliedFile:
-    """A file from the data folder or a workspace. `text` is None where it could not be read, and `fault` says why.
+    """A file from the data folder or a workspace. `text` is None if it could not be read, and `fault` says why.
 
-    `trusted` if a person trusted exactly this content (what lies in the data folder is the person's own); `changed` if they trusted
-    another one. `text` is what a person is shown: characters that nobody would see in it are written out.
+    `trusted`: a person trusted exactly this content, or it is in the data folder, which belongs to the person. `changed`: the person
+    trusted another content. `text` is what a person is shown: invisible characters are escaped.
     """
 
     path: str
@@ -209,7 +209,7 @@ class SuppliedFile:
 
 
 class WorkflowFiles(Protocol):
-    """Definition files as they are now, sorted by name. Never through a link, never more than a bounded number and size."""
+    """Reads the current workflow definition files, sorted by name. Never follows links; number and size are limited."""
 
     async def of_data_folder(self) -> Sequence[SuppliedFile]: ...
     async def of_workspace(self, workspace: str) -> Sequence[SuppliedFile]:
@@ -217,25 +217,25 @@ class WorkflowFiles(Protocol):
 
 
 class InstructionFiles(Protocol):
-    """The one file in which a workspace tells agents how to work there, as it is now. Read as definition files are."""
+    """Reads the current instructions file of a workspace, under the same limits as definition files."""
 
     async def instructions(self, workspace: str) -> SuppliedFile | None:
-        """None if there is no such file."""
+        """Return the instructions; None if there is no such file."""
 
 
-# --- hands
+# --- workspaces and tools
 
 
 def names_nothing(path: str) -> bool:
-    """Outside a plan no step names anything."""
+    """Return False: outside a plan no step names any path."""
     return False
 
 
 @value
 class Hidden:
-    """What may not be read, so that nothing of it is told. `patterns` are the rules' own; `hides` decides, by the path from the root.
+    """Paths that may not be read or revealed. `patterns` come from the rules; `hides` decides, by the path from the root.
 
-    What it `withholds` is not searched unless the call names that very file, and the result says so: key files that nobody allowed.
+    Files that it `withholds` (key files that no rule allows) are not searched unless the call names exactly that file; the result says so.
     """
 
     patterns: tuple[str, ...] = ()
@@ -244,62 +244,62 @@ class Hidden:
 
 
 NOTHING_HIDDEN = Hidden()
-# Names that no tree has, at several depths: a folder in which all of these are hidden is hidden as a whole.
+# Names that do not exist, at several depths: if all of these are hidden in a folder, the whole folder is hidden.
 ANYTHING_INSIDE = ("\x01", "\x01/\x01", "\x01/\x01/\x01/\x01/\x01")
 
 
 class Workspace(Protocol):
-    """One folder that tools work in. `root` is its real, absolute path."""
+    """A folder that tools work in. `root` is its real, absolute path."""
 
     @property
     def root(self) -> str: ...
 
     def file_hash(self, path: str) -> str | None:
-        """SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
+        """Return the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
 
     def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
-        """A short, stable list of the files inside, for the model, without what is hidden."""
+        """Return a short, stable list of the files inside, for the model, without hidden ones."""
 
     def clear_leftovers(self, path: str) -> None:
-        """Removes what a change of this path left beside it when its process was killed. Only while nobody writes here."""
+        """Remove temporary files that a killed process left beside this path. Only while nobody writes in the workspace."""
 
 
 class Workspaces(Protocol):
     def open(self, root: str) -> Workspace:
-        """Raises: BadWorkspace if it is gone or no folder."""
+        """Open a workspace. Raises: BadWorkspace if it is gone or not a folder."""
 
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
-        """Waits until no one else writes in this workspace; yields the lease's epoch."""
+        """Wait for the workspace's write lease; yield its epoch."""
 
     def roll_forward(self, root: str, intent: Intent) -> "RolledForward":
-        """Finishes a commit that was intended and cut off. Blocking; under the lease.
+        """Finish an interrupted commit. Blocking; under the lease.
 
         Raises: BadWorkspace if the folder is gone; ToolFault if the disk refuses.
         """
 
     def let_go(self, intent: Intent, *, keep: bool) -> str | None:
-        """Ends the waiting of held changes without making them: removed, or kept aside for a person; then where. Blocking."""
+        """Discard held changes. With `keep` they are saved for a person, and the folder is returned. Blocking."""
 
 
 @value
 class RolledForward:
-    """`conflicts` are the paths that were neither as they had been nor as meant: they are left as they are."""
+    """`conflicts` are the paths that matched neither the state before nor the intended state: they are left unchanged."""
 
     conflicts: tuple[str, ...] = ()
 
 
 @value
 class ToolContext:
-    """What a tool may touch and what it needs to know of the turn: the files read in it (path → hash as read), the user's own words,
-    and whether to be `wary` of what a small model writes.
+    """What a tool may access, and what it needs from the turn: the files read in it (path → hash when read), the user's text, and
+    whether to be `wary` of what a small model writes.
 
     `intend` makes an intent durable before its effect, for tools that learn only while running what they will change;
-    `named` says whether the approved step that covers this call names a path; `named_network` are the destinations of the call that a
-    standing rule names literally; `hidden` is what rules keep from being read.
+    `named` returns whether the approved step of this call names a path; `named_network` are the destinations of the call that a
+    standing rule names literally; `hidden` is what rules forbid to read.
 
-    For a command whose changes may need a person's word: `weigh` tells what rules say of the paths that it changed, `hold` leaves the
-    changes waiting, `asks_at_commit` says that nobody was asked before, and `held` are those of this very call that were allowed now: it
-    is not run again.
+    For a command whose changes may need an approval: `check_changes` applies the rules to the changed paths, `hold` leaves the changes
+    waiting, `asks_at_commit` means that nobody was asked before, and `held` are changes of this call that were now approved: the
+    command is not run again.
     """
 
     workspace: Workspace
@@ -311,7 +311,7 @@ class ToolContext:
     intend: Callable[[Intent], Awaitable[None]] | None = None
     named: Callable[[str], bool] = names_nothing
     named_network: tuple[Destination, ...] = ()
-    weigh: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None
+    check_changes: Callable[[Sequence[PathIntent]], Awaitable[ChangesDecision]] | None = None
     hold: Callable[[Intent], None] | None = None
     asks_at_commit: bool = False
     held: Intent | None = None
@@ -320,12 +320,12 @@ class ToolContext:
 
 @value
 class Prepared:
-    """A call looked at, with nothing changed yet: the resource it touches, what it would change, and how that looks.
+    """A call that was prepared without changing anything: the resource it accesses, what it would change, and the diff.
 
-    `state` identifies what was looked at (a hash): an approval is bound to it. `others` are further places, as resources: where a
-    file is moved to stands here even if nothing of it can be hashed.
-    `touches` are the paths that it changes, folders whole, where the intent's own paths are only some of them.
-    `network` is where it may go over the network, and nowhere else.
+    `state` is a hash of what was inspected: an approval is bound to it. `others` are further resources, such as the target of a
+    move, even if nothing there can be hashed.
+    `touches` are the changed paths, with whole folders, if the intent lists only some of them.
+    `network` are the only destinations that it may reach.
     """
 
     tool: str
@@ -348,44 +348,44 @@ class Tool(Protocol):
     spec: ToolSpec
 
     def problems(self, parameters: Parameters) -> list[str]:
-        """What is wrong with these parameters, precisely; empty if they fit the schema."""
+        """Return precisely what is wrong with these parameters; empty if they match the schema."""
 
     async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        """Looks and computes, changes nothing. Raises: ToolFault, OutsideWorkspace."""
+        """Inspect and compute without changing anything. Raises: ToolFault, OutsideWorkspace."""
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        """Does what was prepared. Raises: ToolFault (StateChanged if what was looked at is gone).
+        """Execute the prepared call. Raises: ToolFault (StateChanged if the inspected state has changed).
 
-        Cancelled, it kills what it runs; a change that is already on its way to the disk is finished first.
+        When cancelled, it kills its processes; a change that is already being written is finished first.
         """
 
 
 class Toolbox(Protocol):
     def find(self, name: str) -> Tool | None: ...
     def specs(self) -> Sequence[ToolSpec]:
-        """The same object as long as they are the same."""
+        """Return the specs of all tools. The same object is returned while they do not change."""
 
 
 class Snapshots(Protocol):
-    """Keeps what a change touches, and brings it back. Only ever used by the holder of the workspace's lease."""
+    """Saves the paths that a change affects, and restores them. Only used by the holder of the workspace's lease."""
 
     async def before(self, cause: Call | Restore, workspace: Workspace, paths: Sequence[str]) -> Snapshot:
-        """Images of these paths as they are now, folders whole, git's own left out; durable when this returns, not yet recorded.
+        """Save the current state of these paths, with whole folders, without .git. Durable on return, but not yet recorded.
 
         Raises: NotKept, OutsideWorkspace.
         """
 
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
-        """The same paths as they are now, and how they differ. None if nobody can look any more."""
+        """Save the same paths again, with the difference. None if they can no longer be read."""
 
     async def difference(self, snapshot: Snapshot) -> str | None:
-        """The text of the difference that an `after` snapshot recorded; None if it is gone."""
+        """Return the text of the difference that an `after` snapshot recorded; None if it is gone."""
 
     async def look(self, workspace: Workspace, undos: Sequence[Undo]) -> Outlook:
-        """What bringing this back would do to the files as they are now. Raises: SnapshotDamaged."""
+        """Return what this restore would do to the current files. Raises: SnapshotDamaged."""
 
     def meant(self, before: Snapshot, undos: Sequence[Undo]) -> Snapshot:
-        """What a restore is about to bring back, to be recorded with its `before`."""
+        """Return a snapshot of what a restore is about to write, to be recorded with its `before`."""
 
     async def restore(self, workspace: Workspace, undos: Sequence[Undo]) -> Restored:
-        """Brings it back, each file in one step; what is not as expected is left alone and told. Goes to its end even if cancelled."""
+        """Restore each file atomically; files in an unexpected state are left unchanged and reported. Finishes even if cancelled."""

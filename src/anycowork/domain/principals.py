@@ -1,4 +1,4 @@
-"""Who asks. Every request and every record has a principal; what it may ask is its scopes."""
+"""Principals: who makes a request. Every request and every record has a principal, and its scopes limit what it may do."""
 
 from enum import StrEnum
 
@@ -17,7 +17,7 @@ class PrincipalKind(StrEnum):
 class Scope(StrEnum):
     READ = "read"  # chats, messages, events
     SEND = "send"  # start chats, send messages, stop
-    DECIDE = "decide"  # approve, answer, switch roles: a person's acts
+    DECIDE = "decide"  # approve, answer, switch roles: only people
     MANAGE = "manage"  # rules, settings, keys, workspaces
     PASSTHROUGH = "passthrough"  # /v1 to a provider
 
@@ -42,14 +42,14 @@ class Principal:
         return SCOPES[self.kind]
 
     def label(self) -> str:
-        """How records name it."""
+        """The name used in records."""
         return f"{self.kind}:{self.id}"
 
     def require(self, scope: Scope) -> None:
         """Raises: NotAllowed."""
         if scope not in self.scopes:
             raise NotAllowed(
-                f"{self.name} may not do this (needs '{scope}'). It takes a person with the server's token."
+                f"{self.name} may not do this (needs '{scope}'). Only a person with the server's token may."
             )
 
 

@@ -1,4 +1,4 @@
-"""Questions: what an agent asks a person. What is no valid one stays text."""
+"""Questions from an agent to a person. A question that is not valid stays text."""
 
 from enum import StrEnum
 from typing import Literal
@@ -47,9 +47,9 @@ class Question(Written):
         return self.model_dump(mode="json", exclude_none=True)
 
     def answer_text(self, *, value: str | None, custom: str | None) -> str:
-        """The words of this answer. Raises: Invalid if it is not one that this question takes."""
+        """Return the text of this answer. Raises: Invalid if the question does not accept it."""
         if (value is None) == (custom is None):
-            raise Invalid("Answer with exactly one of 'value' (an option) or 'custom' (your own words).", param="value")
+            raise Invalid("Answer with exactly one of 'value' (an option) or 'custom' (your own text).", param="value")
         if custom is not None:
             return self._custom(custom)
         for option in self.options:
@@ -63,14 +63,14 @@ class Question(Written):
 
     def _custom(self, custom: str) -> str:
         if not self.allow_custom:
-            raise Invalid("This question takes no custom answer; choose one of its options.", param="custom")
+            raise Invalid("This question accepts no custom answer; choose one of its options.", param="custom")
         if not custom.strip():
-            raise Invalid("An empty answer is no answer.", param="custom")
+            raise Invalid("The answer is empty; write something.", param="custom")
         return custom
 
 
 def read_question(found: Json) -> Question | None:
-    """The question in this object; None if it is not a valid one."""
+    """Return the question in this object; None if it is not valid."""
     if found.get("type") != "question":
         return None
     try:

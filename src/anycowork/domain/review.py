@@ -1,4 +1,4 @@
-"""Reviews: what a reviewer answers. What is no valid one stays text."""
+"""Reviews: the structured answers of a reviewer. A review that is not valid stays text."""
 
 from typing import Literal
 
@@ -26,7 +26,7 @@ class Review(Written):
 
 
 def read_review(found: Json) -> Review | None:
-    """The review in this object; None if it is not a valid one."""
+    """Return the review in this object; None if it is not valid."""
     if found.get("type") != "review":
         return None
     try:

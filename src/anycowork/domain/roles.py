@@ -1,4 +1,4 @@
-"""Roles and permissions. A role is one member here, one definition in `permissions/roles.py`, and the words it is told."""
+"""Roles and permissions. A built-in role is a member here, a definition in `permissions/roles.py`, and a prompt."""
 
 from enum import StrEnum
 
@@ -45,12 +45,12 @@ class RoleDefinition:
     built_in: bool = True
 
     def grants(self, required: frozenset[Permission]) -> bool:
-        """A role grants a tool only if it holds ALL of the tool's permissions."""
+        """Whether the role has ALL of these permissions; only then does it grant a tool."""
         return required <= self.permissions
 
     @property
     def only_advises(self) -> bool:
-        """Its output is a plan or a review, so whatever it does beyond reading asks a person, whatever the tool's own setting."""
+        """Whether its output is a plan or a review: then everything beyond reading asks a person, whatever the tool's default."""
         return self.output is not OutputFormat.TEXT
 
     @property

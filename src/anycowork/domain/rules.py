@@ -1,4 +1,4 @@
-"""Rules: standing answers to "may this happen?". What a rule is and how it is written; which one decides is `permissions/rules.py`."""
+"""Standing permission rules: their fields and validation. `permissions/rules.py` decides which rule applies."""
 
 import re
 import unicodedata
@@ -27,7 +27,7 @@ class Effect(StrEnum):
 
 
 class RuleScope(StrEnum):
-    """`session` is one chat, also after a restart."""
+    """Where a rule applies. `session` is one chat, also after a restart."""
 
     SESSION = "session"
     WORKSPACE = "workspace"
@@ -36,7 +36,7 @@ class RuleScope(StrEnum):
 
 @value
 class ChangesDecision:
-    """What rules say of paths that a command has changed already; `named` are those that an allowing rule names one by one."""
+    """The effect of the rules on paths that a command has already changed; `named` are paths that an allow rule names exactly."""
 
     effect: Effect = Effect.ALLOW
     why: str = ""
@@ -45,8 +45,8 @@ class ChangesDecision:
 
 @value
 class Rule:
-    """`tool` is a name, a beginning with `*`, or `*`; `resource` a path pattern from the workspace's root, a command's words, or for the
-    tool `network` a destination."""
+    """A standing rule. `tool` is a name, a prefix with `*`, or `*`; `resource` is a path pattern from the workspace root, a command
+    pattern, or, for the tool `network`, a destination."""
 
     id: str
     tool: str
@@ -76,7 +76,7 @@ class Rule:
         return tool.startswith(self.tool[:-1]) if self.tool.endswith("*") else tool == self.tool
 
     def title(self) -> str:
-        """How messages name it."""
+        """The name of the rule in messages."""
         return f"{self.effect.value} {self.tool} on {self.resource[:200]}"
 
     def to_json(self) -> Json:
@@ -105,7 +105,7 @@ TimeText = Annotated[str, Field(max_length=40, examples=["2027-01-31T12:00:00Z"]
 
 
 class NewRule(Boundary):
-    """A rule as a person writes it. A session's rule names its chat, a workspace's rule its folder, a global one neither."""
+    """A rule as a person writes it. A session rule names its chat, a workspace rule its folder, a global rule neither."""
 
     tool: ToolText
     resource: ResourceText
@@ -117,7 +117,7 @@ class NewRule(Boundary):
 
 
 class DecisionRule(Boundary):
-    """A rule that comes with a decision: what it leaves out is taken from the call that was asked."""
+    """A rule that comes with a decision: missing fields are taken from the call in question."""
 
     tool: ToolText | None = None
     resource: ResourceText
@@ -129,7 +129,7 @@ class DecisionRule(Boundary):
 
 
 class RuleChange(Boundary):
-    """What is absent stays as it is; `expires_at: null` makes the rule stand for ever."""
+    """A change of a rule: absent fields stay unchanged; `expires_at: null` makes the rule permanent."""
 
     tool: ToolText | None = None
     resource: ResourceText | None = None
@@ -138,7 +138,7 @@ class RuleChange(Boundary):
 
 
 def new_rule(wish: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
-    """Raises: Invalid, with the field at fault."""
+    """Build a rule from a request. Raises: Invalid, with the invalid field."""
     rule = Rule(
         id=rule_id,
         tool=wish.tool,
@@ -155,7 +155,7 @@ def new_rule(wish: NewRule, *, rule_id: str, created_by: str, at: str) -> Rule:
 
 
 def changed_rule(rule: Rule, change: RuleChange, *, at: str) -> Rule:
-    """The same rule with these fields changed; its scope stays. Raises: Invalid."""
+    """Return the rule with these fields changed; its scope stays. Raises: Invalid."""
     sent = change.model_fields_set
     return _checked(
         replace(
@@ -171,7 +171,7 @@ def changed_rule(rule: Rule, change: RuleChange, *, at: str) -> Rule:
 def _checked(rule: Rule) -> Rule:
     if not _TOOL.fullmatch(rule.tool):
         raise Invalid(
-            f"'{rule.tool[:80]}' names no tool: write a tool's name, its beginning with '*', or '*' for every tool.",
+            f"'{rule.tool[:80]}' is not a tool name: write a tool's name, a prefix with '*', or '*' for every tool.",
             param="tool",
         )
     _require_readable(rule.resource)
@@ -188,7 +188,7 @@ def _require_readable(resource: str) -> None:
     hidden = next((c for c in resource if c not in "\n\t" and unicodedata.category(c) in _HIDDEN), None)
     if hidden is not None:
         raise Invalid(
-            f"The pattern holds an invisible character (U+{ord(hidden):04X}), so it is not what it looks like; type it anew.",
+            f"The pattern contains an invisible character (U+{ord(hidden):04X}), so it is not what it looks like; type it again.",
             param="resource",
         )
 
@@ -203,7 +203,7 @@ def _require_scope(rule: Rule) -> None:
         (("context_id", rule.chat_id), ("workspace", rule.workspace)), wanted, strict=True
     ):
         if needed and given is None:
-            raise Invalid(f"A rule of scope '{rule.scope}' needs '{field}': say where it holds.", param=field)
+            raise Invalid(f"A rule of scope '{rule.scope}' needs '{field}': say where it applies.", param=field)
         if not needed and given is not None:
             raise Invalid(
                 f"A rule of scope '{rule.scope}' has no '{field}'; remove it, or choose its scope.", param=field
@@ -211,7 +211,7 @@ def _require_scope(rule: Rule) -> None:
 
 
 def _expiry(text: str | None, *, after: str) -> str | None:
-    """When the rule ends, in the form that times have here. Raises: Invalid."""
+    """Return when the rule ends, in our time format. Raises: Invalid."""
     if text is None:
         return None
     try:
@@ -224,5 +224,5 @@ def _expiry(text: str | None, *, after: str) -> str | None:
             f"'{text}' is not a time with its zone; write it like 2027-01-31T12:00:00Z.", param="expires_at"
         ) from None
     if moment <= after:
-        raise Invalid(f"'{text}' has passed already, so the rule would never hold.", param="expires_at")
+        raise Invalid(f"'{text}' is in the past, so the rule would never apply.", param="expires_at")
     return moment

@@ -1,4 +1,4 @@
-"""Snapshots: what stood at the touched paths at one moment, and what undoing changes would put there. Pure."""
+"""Snapshots: the state of changed paths at one point in time, and what undoing changes would restore. Pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -8,7 +8,7 @@ from anycowork.domain.values import value
 
 
 class SnapshotMoment(StrEnum):
-    """Before and after a change; `closest_name` is what a restore set out to bring back, so that it can be finished after a crash."""
+    """Before and after a change; `meant` is what a restore is about to write, so that it can be finished after a crash."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -16,7 +16,7 @@ class SnapshotMoment(StrEnum):
 
 
 class Kind(StrEnum):
-    """`special` (a pipe, a socket, a device) is seen but never kept: it has no content to bring back."""
+    """`special` (a pipe, a socket, a device) is recognised but never saved: it has no content to restore."""
 
     FILE = "file"
     SYMLINK = "symlink"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 
 @value
 class PathImage:
-    """What stands at one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is told, never brought back."""
+    """The state of one path. `hash` is of a file's content or of a link's target; `mtime` (ns) is informative and never restored."""
 
     path: str
     kind: Kind
@@ -39,7 +39,7 @@ class PathImage:
     deletions: int = 0
 
     def same_as(self, other: "PathImage") -> bool:
-        """Nobody could tell the two apart but by their times."""
+        """Whether the two differ at most in their times."""
         return (self.kind, self.hash, self.mode) == (other.kind, other.hash, other.mode)
 
     @property
@@ -53,7 +53,7 @@ def absent(path: str) -> PathImage:
 
 @value
 class Restore:
-    """A person's wish to go back to a snapshot; in the workspace's history it is a change like any other."""
+    """A person's request to restore a snapshot; in the workspace's history it is a change like any other."""
 
     id: str
     chat_id: str
@@ -62,9 +62,9 @@ class Restore:
 
 @value
 class Snapshot:
-    """The touched paths of one change (a call, or a restore) at one moment. `diff` is the hash of the difference's text in the pack.
+    """The paths of one change (a call or a restore) at one point in time. `diff` is the hash of the difference's text in the pack.
 
-    `position` orders all snapshots; the store gives it. A pruned snapshot has no images any more.
+    `position` orders all snapshots; the store assigns it. A pruned snapshot has no images any more.
     """
 
     id: str
@@ -101,7 +101,7 @@ class Snapshot:
 
 @value
 class RecordedChange:
-    """Both sides of one change; `after` is None if nobody could look any more."""
+    """The snapshots before and after one change; `after` is None if the paths could no longer be read."""
 
     before: Snapshot
     after: Snapshot | None
@@ -109,9 +109,9 @@ class RecordedChange:
 
 @value
 class Undo:
-    """What shall stand at a path again, and what should stand there now; None if that is not known.
+    """The undo of one path: the state to restore, and the expected current state (None if it is not known).
 
-    `reason` says what someone else did to the path between the changes that are undone: it would be lost.
+    `reason` is set if someone else changed the path between the undone changes: that work would be lost.
     """
 
     target: PathImage
@@ -128,9 +128,9 @@ OTHER_CHAT = "another chat has changed it since, and that change would be lost"
 
 
 def undoing(changes: Iterable[RecordedChange], *, for_chat: str | None = None) -> list[Undo]:
-    """What takes back all these changes, given oldest first: for each path the state before the first of them.
+    """Return the undos of all these changes, given oldest first: for each path the state before the first change.
 
-    What another chat than `for_chat` changed has a reason: a person names such a path before its work is lost.
+    Paths changed by another chat than `for_chat` get a reason: a person must name such a path before that work is lost.
     """
     found: dict[str, Undo] = {}
     for change in changes:
@@ -172,8 +172,8 @@ class FileDifference:
 
 @value
 class Outlook:
-    """What a restore would do. `undos` leaves out what is as it shall be already; `conflicts` maps a path to the reason,
-    and `hopeless` are those that no permission to overwrite can help."""
+    """What a restore would do. `undos` omits paths that are already as wanted; `conflicts` maps a path to the reason,
+    and `hopeless` are conflicts that cannot be overwritten."""
 
     undos: tuple[Undo, ...]
     conflicts: dict[str, str]
@@ -184,7 +184,7 @@ class Outlook:
 
 @value
 class Restored:
-    """`kept` are folders that should have gone but hold what was never ours."""
+    """The result of a restore. `kept` are folders that were not deleted because they contain other files."""
 
     restored: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
@@ -193,13 +193,13 @@ class Restored:
 
 
 def in_paths(undos: Sequence[Undo], paths: Iterable[str]) -> list[Undo]:
-    """Those at these paths or below them."""
+    """Return the undos at these paths or below them."""
     wanted = [path.strip("/") for path in paths]
     return [undo for undo in undos if any(_holds(path, shown_path(undo.path)) for path in wanted)]
 
 
 def shown_path(path: str) -> str:
-    """A file name need not be text; on the wire it is, and this is how."""
+    """Return the path as text for the wire; a file name need not be valid text."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -1,4 +1,4 @@
-"""System prompts: the words that a chat's prompt begins with. What is added to them (role, tools, diagrams) is `prompts/enhance.py`."""
+"""System prompts: the text that a chat's prompt begins with. `prompts/enhance.py` adds role, tools and diagrams."""
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -8,7 +8,7 @@ DEFAULT_ID = "default"
 
 @value
 class SystemPrompt:
-    """`version` counts its changes from 1. The built-in one comes with the release: it has no dates, and nobody changes it."""
+    """`version` counts its changes from 1. The built-in prompt has no dates and cannot be changed."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""Tasks and their graph: pure. A cycle, an unknown or a doubled id is refused with the offending ids."""
+"""The task graph. A cycle, an unknown id or a duplicate id is refused with the offending ids. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -8,7 +8,7 @@ _MOST_NAMED = 20
 
 
 class BadGraph(ValueError):
-    """`ids` are the offending ones; the message names the first of them."""
+    """`ids` are the offending ids; the message names the first of them."""
 
     def __init__(self, reason: str, ids: Iterable[str]) -> None:
         self.ids = tuple(ids)
@@ -18,13 +18,13 @@ class BadGraph(ValueError):
 
 @value
 class TaskGraph:
-    """Nodes and what each depends on, in the order given."""
+    """Tasks and their dependencies, in the given order."""
 
     dependencies: Mapping[str, tuple[str, ...]]
 
     @classmethod
     def of(cls, dependencies: Mapping[str, Iterable[str]]) -> "TaskGraph":
-        """Raises: BadGraph for an unknown dependency or a cycle."""
+        """Build a graph. Raises: BadGraph for an unknown dependency or a cycle."""
         graph = cls({task: tuple(needs) for task, needs in dependencies.items()})
         unknown = sorted({need for needs in graph.dependencies.values() for need in needs} - graph.dependencies.keys())
         if unknown:
@@ -34,14 +34,14 @@ class TaskGraph:
         return graph
 
     def ready(self, done: Collection[str]) -> list[str]:
-        """Tasks that may start now: not done, and all they depend on is."""
+        """Return the tasks that may start now: not done, with all dependencies done."""
         finished = set(done)
         return [
             task for task, needs in self.dependencies.items() if task not in finished and finished.issuperset(needs)
         ]
 
     def _cycle(self) -> list[str]:
-        """The ids of one cycle, in the order of the graph; empty if there is none. Each edge is looked at once."""
+        """Return the ids of one cycle, in the order of the graph; empty if there is none. Each edge is visited once."""
         waits = {task: set(needs) for task, needs in self.dependencies.items()}
         needed_by: dict[str, list[str]] = {}
         for task, needs in waits.items():
@@ -55,11 +55,11 @@ class TaskGraph:
                 if not waits[task]:
                     ready.append(task)
         left = {task: needs for task, needs in waits.items() if needs}
-        return _walk_round(left) if left else []
+        return _find_cycle(left) if left else []
 
 
-def _walk_round(left: Mapping[str, Collection[str]]) -> list[str]:
-    """Every task in `left` needs another one in it, so whoever walks from need to need comes back to where they were."""
+def _find_cycle(left: Mapping[str, Collection[str]]) -> list[str]:
+    """Return one cycle. Every task in `left` depends on another one in it, so following dependencies must end in a cycle."""
     walked: dict[str, int] = {}
     task = next(iter(left))
     while task not in walked:

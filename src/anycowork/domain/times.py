@@ -1,4 +1,4 @@
-"""Times as every record writes them: RFC 3339, UTC, microseconds. What other systems stored is read here; nothing here knows what time it is."""
+"""Formats times for records: RFC 3339, UTC, microseconds. Also reads times stored by other systems. Reads no clock."""
 
 from datetime import UTC, datetime
 
@@ -9,13 +9,13 @@ _LATEST_SECOND = 10**11  # beyond it (the year 5138) a number counts millisecond
 
 
 def written_time(moment: datetime) -> str:
-    """In the one form that times have here, so that they compare as text."""
+    """Return the time in our one format, so that times compare as text."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def stored_time(stored: JsonValue) -> str:
-    """A time as we write it, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. What is no time stays
-    as it is; what is nothing is empty."""
+    """Return a stored time in our format, from a text (without a zone: UTC) or from seconds or milliseconds since 1970. A value that
+    is not a time stays unchanged; None becomes empty."""
     if isinstance(stored, str) and len(stored) == _WRITTEN and stored.endswith("Z"):
         return stored
     try:

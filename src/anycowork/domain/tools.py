@@ -1,4 +1,4 @@
-"""Tools, calls and results. A Tool is what the model may call; a Call is one recorded wish; a Result is what came back."""
+"""Tools, calls and results. A ToolSpec describes what the model may call; a Call is one recorded request; a ToolResult is its outcome."""
 
 from dataclasses import field
 from enum import StrEnum
@@ -17,13 +17,13 @@ _CHANGING_FILES = frozenset({Permission.WRITE_FILES, Permission.CREATE_FILES, Pe
 
 @value
 class ToolSpec:
-    """What the prompt, the gate and the records know of a tool. `schema` is the JSON schema of its parameters.
+    """The description of a tool for the prompt, the gate and the records. `schema` is the JSON schema of its parameters.
 
-    `forms` are narrower schemas, where a tool can be called in several ways that exclude each other: for a decoder that is
-    held to a schema, which cannot be told so in words.
-    What one that is `contained` runs is held by a sandbox: nothing but the workspace can change, and that only at its end.
-    One that `looks_below` looks at all that lies below the folder it is called for. One that `reveals` tells what is in a file, or
-    carries it to where it can be read: whoever may not read the file may not call it there.
+    `forms` are narrower schemas for a tool with several mutually exclusive ways to call it: for a constrained decoder, which
+    cannot be instructed in words.
+    `contained`: it runs in a sandbox, where only the workspace can change, and only at the end.
+    `looks_below`: it reads everything below the folder it is called for. `reveals`: it shows a file's content, or copies it to where
+    it can be read, so it needs permission to read the file.
     """
 
     name: str
@@ -37,9 +37,11 @@ class ToolSpec:
     forms: tuple[dict[str, JsonValue], ...] = field(default=(), hash=False)
     looks_below: bool = False
     reveals: bool = False
-    plugin: str | None = None  # whose it is; None: ours. A stranger's may look at everything that it is shown
+    plugin: str | None = (
+        None  # the plugin it belongs to; None if built in. Third-party code may read everything that it is given
+    )
     server: str | None = (
-        None  # the MCP server that offers it. What it does happens outside, so no file of the workspace changes
+        None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
     )
 
     @property
@@ -67,7 +69,7 @@ class ToolSpec:
 
 
 class ToolCall(Boundary):
-    """The strict form a model asks for a tool with; all three keys are required."""
+    """The strict form of a model's tool call; all three keys are required."""
 
     tool: str
     parameters: Parameters
@@ -96,7 +98,7 @@ class CallError:
 
 @leaf_value
 class ToolResult:
-    """`content` is stored whole; what the model is shown of it is cut elsewhere. `facts` is small machine-readable detail (exit code, hash)."""
+    """`content` is stored whole; it is truncated for the model elsewhere. `facts` are small machine-readable details (exit code, hash)."""
 
     status: Status
     content: str
@@ -110,7 +112,7 @@ class ToolResult:
 
     @property
     def was_model_fault(self) -> bool:
-        """The model got the call itself wrong; it is counted, and may be corrected."""
+        """Whether the model made the mistake in the call; such faults are counted, and the model may correct them."""
         return self.error is not None and self.error.code in (UnknownTool.code, BadParameters.code)
 
 
@@ -125,10 +127,10 @@ class CallState(StrEnum):
 
 @value
 class Provenance:
-    """Where the call stood: the whole reply, or quoted in prose, or verbatim in an earlier tool result, or as a `check_syntax` in the approved plan,
-    or as a `reference` in the person's own words.
+    """Where the call came from: the whole reply, a part of prose, an earlier tool result, a `check` of the approved plan, or a
+    `reference` in the person's message.
 
-    `workflow` names the one that a call is a step of: then a person's file said it, not a model.
+    `workflow` is the workflow that the call is a step of: then it comes from a person's file, not from a model.
     """
 
     whole_reply: bool = True
@@ -144,7 +146,7 @@ class Provenance:
 
 @leaf_value
 class Call:
-    """One call as recorded. Its authority is frozen: the role at issue stands in it for ever."""
+    """One recorded call. Its authority is fixed: the role at the time of issue never changes."""
 
     id: str
     chat_id: str
@@ -164,17 +166,17 @@ class Call:
 
     @property
     def held(self) -> "Intent | None":
-        """Its changes, if they wait for a person's word. Once their commit is intended, they do not any more."""
+        """Its changes, if they wait for a person's decision. Once their commit is intended, they no longer wait."""
         waits = self.state is not CallState.SETTLED and self.intent is not None and self.intent.held is not None
         return self.intent if waits else None
 
 
 @value
 class Intent:
-    """What is about to be done, durable before it is done: for a file, the hash before and the hash meant for afterwards (None = absent).
+    """What is about to be done, durable before it is done: for a file, the hash before and the intended hash after (None = absent).
 
     A `contained` command changes nothing until its commit is intended: then `staged` is where its changes wait, and `paths` is the
-    manifest by which the commit can be finished. One that is `held` is staged the same way, but not intended: a person must speak first.
+    manifest with which the commit can be finished. `held` changes are staged the same way, but not intended: a person must decide first.
     """
 
     paths: tuple["PathIntent", ...] = ()
@@ -186,10 +188,10 @@ class Intent:
 
 @value
 class Held:
-    """A command that has run and whose changes wait for a person's word: why they are asked for, how they look, and what it said.
+    """A command that has run and whose changes wait for a person's decision: the reasons, the diff, and the command's result.
 
-    `every_time`: for what it changed, so that no rule about the command's words would spare the question. `beneath` identifies what the
-    manifest does not say of the files that it changed: their kinds and modes.
+    `every_time`: it asks because of what it changed, so no command rule can prevent the question. `beneath` identifies what the
+    manifest omits about the changed files: their kinds and modes.
     """
 
     why: tuple[str, ...]
@@ -201,7 +203,7 @@ class Held:
 
 @value
 class PathIntent:
-    """`kind` is file, folder or link; what is no file has a mark of its kind where a file has its hash. `mode` None leaves it alone."""
+    """`kind` is file, folder or link; folders and links have a marker of their kind instead of a hash. `mode` None leaves the mode unchanged."""
 
     path: str
     before: str | None

@@ -1,11 +1,11 @@
-"""What a chat has used of its models, summed from the requests that were recorded."""
+"""The model usage of a chat, summed up from its recorded requests."""
 
 from anycowork.domain.values import value
 
 
 @value
 class ModelUsage:
-    """`model` with its provider in front. `reserved` was set aside for requests that never told what they used: it counts as spent."""
+    """`model` with its provider as prefix. `reserved` belongs to requests that never reported their use: it counts as spent."""
 
     model: str
     requests: int
@@ -19,7 +19,7 @@ class ModelUsage:
 
 @value
 class ChatUsage:
-    """`window` is what the newest settled request filled of its model's context: prompt and answer."""
+    """`window` is how much of the model's context the newest settled request filled: prompt and answer."""
 
     models: tuple[ModelUsage, ...] = ()
     window: int = 0

@@ -1,6 +1,6 @@
-"""`@value`: a frozen dataclass in all but its making. An agent makes dozens of them at every step, so msgspec makes them, in C.
+"""`@value`: a frozen dataclass, implemented by msgspec in C, because an agent creates dozens of them at every step.
 
-It makes their classes too: for each of its own a dataclass compiles six methods from text, which adds up at every start.
+The classes are created by msgspec too: a dataclass compiles six methods from text for each class, which slows down every start.
 """
 
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import msgspec
 
-# One `replace` for readers and checkers; that of the dataclasses takes a value too, ten times as slowly.
+# One `replace` for all values; that of the dataclasses module also accepts a value, but is ten times slower.
 if TYPE_CHECKING:
     from dataclasses import replace as replace
 else:
@@ -20,28 +20,30 @@ _OF_A_PLAIN_CLASS = frozenset({"__dict__", "__weakref__", "__annotations__"})
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value(cls: type[T]) -> type[T]:
-    """As `@dataclass(frozen=True, slots=True)`, at a tenth of the cost for each one made. A value has no base but `object`."""
+    """Like `@dataclass(frozen=True, slots=True)`, at a tenth of the cost per instance. A value has no base class but `object`."""
     return _made(cls, collected=True)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def leaf_value(cls: type[T]) -> type[T]:
-    """A value of text, numbers, JSON and other leaves, which can lead back to nothing: the garbage collector need not look at it.
+    """A value of text, numbers, JSON and other leaves, without reference cycles: the garbage collector does not track it.
 
-    For what a turn keeps by the thousand. Never for what holds an error, a function or anything that can be changed.
+    For values that a turn keeps by the thousand. Never for a value with an error, a function or anything mutable.
     """
     return _made(cls, collected=False)
 
 
 def _made(cls: type[T], *, collected: bool) -> type[T]:
     given = dict(vars(cls))
-    cls.__doc__ = cls.__doc__ or cls.__name__  # else a dataclass writes one, from a signature that is still to come
+    cls.__doc__ = (
+        cls.__doc__ or cls.__name__
+    )  # otherwise dataclass would build one from a signature that does not exist yet
     leaves_out = any(isinstance(it, Field) and _stays_out(it) for it in given.values())
     known = _fields_of(dataclass(frozen=True)(cls) if leaves_out else dataclass(init=False, repr=False, eq=False)(cls))
     replaced = _OF_A_PLAIN_CLASS | {one.name for one in known}
     own = {name: it for name, it in given.items() if name not in replaced}
     own |= {"__doc__": cls.__doc__, "__dataclass_fields__": {one.name: one for one in known}}
-    if leaves_out:  # a struct compares, hashes and shows all of its fields
+    if leaves_out:  # a struct would compare, hash and show all of its fields
         own |= {"__eq__": cls.__eq__, "__hash__": cls.__hash__, "__repr__": cls.__repr__}
     kinds = [_described(one) for one in known]
     return msgspec.defstruct(cls.__name__, kinds, frozen=True, namespace=own, gc=collected)  # type: ignore[return-value]  # the same fields, methods and name

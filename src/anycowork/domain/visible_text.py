@@ -1,4 +1,4 @@
-"""Text that came from outside, and the one function that makes it fit to be shown to a person who decides. Pure."""
+"""Makes untrusted text safe to show to a person who decides: hidden and misleading characters are escaped. Pure."""
 
 import unicodedata
 from typing import NewType, NoReturn
@@ -6,10 +6,10 @@ from typing import NewType, NoReturn
 from anycowork.domain.values import value
 
 VisibleText = NewType("VisibleText", str)
-"""Text in which a person sees every character: only `visible` makes it."""
+"""Text in which a person sees every character. Only `visible` creates it."""
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp", "Zs"})
-# Letters and marks that are drawn as nothing or as a blank.
+# Letters and marks that are invisible or look like a blank.
 _BLANK = frozenset(
     {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
 )  # fmt: skip

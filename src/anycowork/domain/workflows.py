@@ -1,4 +1,4 @@
-"""Workflows: what a user invokes. A definition is parameters and linear steps; a Run is one of them on its way through a chat."""
+"""Workflows that a user invokes. A definition has parameters and linear steps; a Run is one execution in a chat."""
 
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -54,14 +54,14 @@ class Parameter:
 
 @value
 class Prompt:
-    """The agent is sent these words."""
+    """Sends this text to the agent."""
 
     text: str
 
 
 @value
 class ToolUse:
-    """One call through the door. With `may_fail` a tool that ran and failed does not end the run; a refusal always does."""
+    """Makes one call through the gate. With `may_fail` a failed tool does not end the run; a refusal always does."""
 
     tool: str
     parameters: Parameters = field(hash=False)
@@ -70,7 +70,7 @@ class ToolUse:
 
 @value
 class AskStep:
-    """A person is asked. An answer whose value is in `stop_on` ends the run there."""
+    """Asks a person. An answer whose value is in `stop_on` ends the run."""
 
     question: Json = field(hash=False)
     stop_on: tuple[str, ...] = ()
@@ -78,12 +78,12 @@ class AskStep:
 
 @value
 class ShowChanges:
-    """What the calls of this chat have changed so far is laid before the agent, as data."""
+    """Shows the agent, as data, what the calls of this chat have changed so far."""
 
 
 @value
 class Nested:
-    """Another workflow's steps, in this place. `given` are its parameters as they stand in the file."""
+    """Inserts another workflow's steps. `given` are its parameters as written in the file."""
 
     workflow: str
     given: Mapping[str, str] = field(hash=False)
@@ -94,7 +94,7 @@ Action = Prompt | ToolUse | AskStep | ShowChanges
 
 @value
 class Step:
-    """As written in a definition; `line` is where."""
+    """A step as written in a definition, at `line`."""
 
     title: str
     does: Action | Nested
@@ -109,7 +109,7 @@ class Source(StrEnum):
 
 @value
 class Workflow:
-    """`declared` is what the file says it needs; None if it says nothing, and then its steps alone decide."""
+    """A workflow definition. `declared` are the permissions that the file requests; None if it requests none: then its steps decide."""
 
     name: str
     description: str
@@ -152,7 +152,7 @@ class RunStep:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, JsonValue]) -> "RunStep":
-        """Lenient: a kind that this release does not know is a call of no tool, which the door refuses."""
+        """Read a stored step leniently: an unknown kind becomes a call of no tool, which the gate refuses."""
         return cls(str(stored.get("title", "")), _action(stored))
 
 
@@ -171,10 +171,10 @@ def _action(stored: Mapping[str, JsonValue]) -> Action:
 
 @value
 class Run:
-    """One run is one turn, and has its id. The steps are fixed at its start: what a file says later changes nothing of it.
+    """One run is one turn and has the turn's id. Its steps are fixed at the start: later changes of the file do not affect it.
 
     `needs` is also its ceiling: no call of the run may do more. `at` counts from 0; `begun` is the message or call that the
-    present step began with, None before it has.
+    current step began with, None before it has begun.
     """
 
     id: str
@@ -200,7 +200,7 @@ class Run:
         return replace(self, at=self.at + 1, begun=None)
 
     def ended(self, reason: EndReason, error: Json | None = None) -> "Run":
-        """Its turn came to an end before its last step did."""
+        """Return the run of a turn that ended before the last step was finished."""
         status = {
             EndReason.STOPPED: RunStatus.STOPPED,
             EndReason.INTERRUPTED: RunStatus.INTERRUPTED,
@@ -208,7 +208,7 @@ class Run:
         return replace(self, status=status, error=error)
 
     def to_json(self) -> Json:
-        """As `workflow-progress` shows it."""
+        """Return the run as `workflow-progress` shows it."""
         shown: Json = {
             "run_id": self.id,
             "name": self.workflow,

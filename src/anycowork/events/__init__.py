@@ -1,1 +1,1 @@
-"""Fans events out to readers and replays what they missed. Writes nothing; that is `store`."""
+"""Delivers events to readers and replays what they missed. The `store` package writes them."""

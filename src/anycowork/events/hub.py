@@ -1,4 +1,4 @@
-"""Who reads what, live. Every record is encoded once into a log that all its readers share; a reader is a cursor into it."""
+"""Publishes records to live readers. Every record is encoded once into a log that its readers share; a reader is a cursor in it."""
 
 import asyncio
 from collections import deque
@@ -13,21 +13,21 @@ FRAMES_KEPT = 1024
 BYTES_KEPT = 1024 * 1024
 HEARTBEAT_SECONDS = 15.0
 
-# Comments to the protocol: whoever does not know them passes over them, and they have no number to come back with.
+# Comments in the SSE protocol: clients that do not know them ignore them, and they have no event id.
 SIGN_OF_LIFE = b": keep-alive\n\n"
 CHATS_CHANGED = b": chats\n\n"
 
 Frame = tuple[int, bytes]
-"""The number that a reader comes back with, and the bytes it is sent."""
+"""The event id to resume from, and the bytes to send."""
 
 
 def frame(record: Record) -> Frame:
-    """As a reader of one chat sees it."""
+    """Encode a record for a reader of one chat."""
     return _frame(record.seq, record)
 
 
 def sidebar_frame(record: Record) -> Frame:
-    """As a reader of all chats sees it."""
+    """Encode a record for a reader of all chats."""
     return _frame(record.position, record)
 
 
@@ -36,7 +36,7 @@ def _frame(number: int, record: Record) -> Frame:
 
 
 class Hub:
-    """`publish` costs the same however slow the readers are: whoever falls behind the log replays from the store."""
+    """The cost of `publish` does not depend on slow readers: a reader that falls behind the log replays from the store."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Hub:
             self._sidebar.append(sidebar_frame(record))
 
     def chats_changed(self) -> None:
-        """The list of chats reads otherwise than before: one came, went, or has another name. A hint; readers read the list again."""
+        """Hint to readers that the list of chats has changed (a chat was added, removed or renamed), so that they reload it."""
         if self._sidebar is not None:
             self._sidebar.hint()
 
     @contextmanager
     def reading(self, chat_id: str) -> Iterator["Reader"]:
-        """A cursor at the end of the chat's log; what is published from now on can be taken from it."""
+        """Yield a cursor at the end of the chat's log; it receives what is published from now on."""
         log = self._logs.get(chat_id)
         if log is None:
             log = self._logs[chat_id] = self._new_log()
@@ -78,7 +78,7 @@ class Hub:
 
     @contextmanager
     def reading_all(self) -> Iterator["Reader"]:
-        """The same for the sidebar's log."""
+        """Like `reading`, for the sidebar's log."""
         if self._sidebar is None:
             self._sidebar = self._new_log()
         log = self._sidebar
@@ -100,7 +100,7 @@ class Hub:
 
 @dataclass(slots=True)
 class _EventLog:
-    """The newest frames, bounded in count and bytes, kept only while someone reads. `first` is the index of the oldest one kept."""
+    """The newest frames, limited in count and bytes, kept only while there are readers. `first` is the index of the oldest frame."""
 
     frames_kept: int
     bytes_kept: int
@@ -137,7 +137,7 @@ class _EventLog:
         return reader
 
     def leave(self, reader: "Reader") -> bool:
-        """True if it was the last."""
+        """Remove the reader; return True if it was the last."""
         self.readers.discard(reader)
         if self.readers or self.timer is None:
             return False
@@ -146,7 +146,7 @@ class _EventLog:
         return True
 
     def _beat_later(self) -> None:
-        # One timer for all readers: a timeout for each would cost more than the delivery.
+        # One timer for all readers: a timeout per reader would cost more than the delivery.
         self.timer = asyncio.get_running_loop().call_later(self.heartbeat_seconds, self._beat)
 
     def _beat(self) -> None:
@@ -172,7 +172,7 @@ class Reader:
         self._waiter: asyncio.Future[None] | None = None
 
     def take(self) -> list[Frame] | None:
-        """Everything since the last time; None if some of it is gone from the log. Then replay, after `catch_up`."""
+        """Return all new frames; None if some are no longer in the log: then call `catch_up` and replay."""
         log = self._log
         if self._cursor < log.first:
             return None
@@ -186,7 +186,7 @@ class Reader:
         self._cursor = self._log.end
 
     async def wait(self) -> bytes:
-        """Returns when there is something to take, nothing; or the comment that is due. Many hints that were not taken are one."""
+        """Wait for new frames and return empty bytes, or return a comment that is due. Several pending hints become one."""
         while self._cursor == self._log.end:
             if self._hints != self._log.hints:
                 self._hints = self._log.hints

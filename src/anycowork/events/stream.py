@@ -1,4 +1,4 @@
-"""Streams of server-sent events as plain bytes: what was missed, then what happens, without a gap and without doubling. No HTTP here."""
+"""Streams server-sent events as bytes: missed events first, then live ones, without gaps and duplicates. Knows no HTTP."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -17,7 +17,7 @@ Replay = Callable[[int], Awaitable[list[Frame]]]
 
 
 class Records(Protocol):
-    """What a stream reads of the journal."""
+    """The journal reads that a stream needs."""
 
     async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]: ...
     async def last_number(self, chat_id: str) -> int: ...
@@ -26,7 +26,7 @@ class Records(Protocol):
 
 
 class Streams:
-    """Events as bytes, from the journal and the hub together."""
+    """Combines the journal and the hub into event streams."""
 
     def __init__(self, records: Records, hub: Hub) -> None:
         self._records = records
@@ -44,9 +44,9 @@ class Streams:
 async def follow(
     chat_id: str, after: int, *, records_after: RecordsAfter, last_number: LastNumber, hub: Hub
 ) -> AsyncGenerator[bytes, None]:
-    """Every event of the chat after this number, once and in order; many at a time where many are there.
+    """Yield every event of the chat after this number, once and in order, batched where possible.
 
-    A number that was never given (who followed what a backup has replaced holds such) does not silence what is to come.
+    A number beyond the last one (after a backup was restored) does not suppress future events.
     """
 
     async def replay(number: int) -> list[Frame]:
@@ -62,7 +62,7 @@ async def follow(
 async def follow_all(
     after: int | None, *, sidebar_after: SidebarAfter, last_position: LastPosition, hub: Hub
 ) -> AsyncGenerator[bytes, None]:
-    """The sidebar's events of every chat after this position; without one, from now on."""
+    """Yield the sidebar events of all chats after this position; without one, from now on."""
 
     async def replay(number: int) -> list[Frame]:
         return [sidebar_frame(record) for record in await sidebar_after(number, PAGE)]
@@ -76,7 +76,7 @@ async def follow_all(
 
 
 async def _joined(reader: Reader, after: int, replay: Replay) -> AsyncGenerator[bytes, None]:
-    """The reader was there before the first replay: what is published meanwhile is in its log, and what is in both is sent once."""
+    """Replay, then follow live. The reader exists before the first replay, so nothing is missed; duplicates are sent once."""
     last = after
     while True:
         reader.catch_up()

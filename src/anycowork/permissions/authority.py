@@ -1,4 +1,4 @@
-"""What one call may do: the ceiling it was issued under, the role at issue and the role now, all of them together. Pure."""
+"""Computes what one call may do: the intersection of its ceiling, the role when it was issued, and the role now. Pure."""
 
 from functools import lru_cache
 
@@ -8,11 +8,11 @@ from anycowork.domain.tools import Call, ToolSpec
 
 
 def authority(call: Call, at_issue: RoleDefinition, now: RoleDefinition) -> frozenset[Permission]:
-    """A role switched after the call was issued can narrow it, never widen it."""
+    """Return the call's permissions. A role switched after the call was issued can narrow them, never widen them."""
     return _common(call.ceiling, at_issue.permissions, now.permissions)
 
 
-@lru_cache(maxsize=256)  # asked for every call, and nearly always of the same few sets
+@lru_cache(maxsize=256)  # computed for every call, nearly always from the same few sets
 def _common(*permissions: frozenset[Permission]) -> frozenset[Permission]:
     return frozenset.intersection(*permissions)
 
@@ -20,7 +20,7 @@ def _common(*permissions: frozenset[Permission]) -> frozenset[Permission]:
 def require_authority(
     spec: ToolSpec, call: Call, at_issue: RoleDefinition, now: RoleDefinition
 ) -> frozenset[Permission]:
-    """The permissions that the call runs with. Raises: Forbidden, final."""
+    """Return the permissions that the call runs with. Raises: Forbidden, which is final."""
     granted = authority(call, at_issue, now)
     if spec.permissions <= granted:
         return granted
@@ -28,8 +28,8 @@ def require_authority(
     short = next((role for role in (at_issue, now) if not role.grants(spec.permissions)), None)
     if short is None:
         raise Forbidden(
-            f"'{spec.name}' needs {', '.join(missing)}, and this may do no more than {_named(call.ceiling)}, whatever the role. "
-            "Do not try this call again; go another way, or say what is missing."
+            f"'{spec.name}' needs {', '.join(missing)}, but this run is limited to {_named(call.ceiling)}, whatever the role. "
+            "Do not try this call again; find another way, or say what is missing."
         )
     raise Forbidden(
         f"{short.title} may not call '{spec.name}' (needs {', '.join(missing)}). "

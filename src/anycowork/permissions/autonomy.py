@@ -1,4 +1,4 @@
-"""What each level of a chat's autonomy lets pass without asking. Pure; the gate checks role, rules, plan and provenance before."""
+"""Decides what each autonomy level of a chat allows without asking. Pure; the gate checks role, rules, plan and provenance before."""
 
 from anycowork.domain.approvals import Risk
 from anycowork.domain.chats import Autonomy
@@ -13,18 +13,19 @@ from anycowork.permissions.risk import assess_risk, may_show_secrets
 _EDITS = frozenset({"create_file", "update_file", "move_file"})
 
 
-def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, judged: PolicyResult) -> bool:
-    """`edits`: files are created, changed and moved. `sandboxed`: commands too, if the sandbox holds them and they name no network.
+def covers(autonomy: Autonomy, spec: ToolSpec, call: Call, prepared: Prepared, policy: PolicyResult) -> bool:
+    """Whether this level allows the call. `edits`: create, change and move files. `sandboxed`: also commands, if the sandbox
+    contains them and they use no network.
 
-    Control files and secrets ask at every level, and so does whatever is risky or cannot be told from a command's words.
+    Control files and secrets ask at every level, and so does every command that is risky or cannot be analyzed.
     """
     if autonomy is Autonomy.ASK or spec.foreign or prepared.network:
         return False
-    if any(is_control_file(path) or looks_secret(path) for path in judged.touched.paths):
+    if any(is_control_file(path) or looks_secret(path) for path in policy.touched.paths):
         return False
     if spec.name in _EDITS:
-        return bool(judged.touched.paths)
+        return bool(policy.touched.paths)
     if autonomy is not Autonomy.SANDBOXED or spec.name != COMMAND_TOOL or not spec.contained:
         return False
-    risk, _ = assess_risk(spec, call, prepared.resource, workspace=judged.workspace)
+    risk, _ = assess_risk(spec, call, prepared.resource, workspace=policy.workspace)
     return risk is not Risk.HIGH and not may_show_secrets(prepared.resource)

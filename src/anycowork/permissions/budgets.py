@@ -1,4 +1,4 @@
-"""An approved plan's budget: what its run has spent of it, and what a spent one holds back. Pure."""
+"""Computes what the run of an approved plan has spent of its budget, and which calls a spent budget blocks. Pure."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -13,7 +13,7 @@ CostOf = Callable[[ModelUsage], float | None]
 
 @value
 class Spent:
-    """What one run has used so far. Without a `cost_of` nobody knows what it was: a model has no price."""
+    """What one run has used so far. `cost` is None if a model has no known price."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -26,31 +26,31 @@ class Spent:
 
 @value
 class Overdrawn:
-    """The budget is spent, and why. `calls_only`: only the number of calls is, so what costs none still passes."""
+    """The budget is spent, and why. `calls_only`: only the number of calls is spent, so calls that do not count still pass."""
 
     why: str
     calls_only: bool
 
     def holds_back(self, call: Call, spec: ToolSpec) -> bool:
-        """Time, tokens and money are spent by reading too; the house's own checks and reading count as no calls."""
+        """Whether the call is blocked. Reading spends time, tokens and money too, but reading and plan checks do not count as calls."""
         return not (self.calls_only and (spec.read_only or call.provenance.check))
 
 
 def spent_by(calls: Iterable[Call], *, seconds: float, used: Sequence[ModelUsage], cost_of: CostOf) -> Spent:
-    """From what is recorded. What was set aside for a request that never told what it used counts as used."""
-    told = [replace(each, prompt=each.prompt + each.reserved, reserved=0) for each in used]
-    costs = [cost_of(each) for each in told]
+    """Sum up the recorded use. A reservation of a request that never reported its use counts as used."""
+    reported = [replace(each, prompt=each.prompt + each.reserved, reserved=0) for each in used]
+    costs = [cost_of(each) for each in reported]
     known = [cost for cost in costs if cost is not None]
     return Spent(
         calls=sum(map(_counts, calls)),
         seconds=seconds,
-        tokens=sum(each.prompt + each.completion for each in told),
+        tokens=sum(each.prompt + each.completion for each in reported),
         cost=sum(known) if len(known) == len(costs) else None,
     )
 
 
 def overdrawn(budget: Budget, spent: Spent) -> Overdrawn | None:
-    """None as long as something is left of everything that the budget names. A cost that nobody knows is within no budget."""
+    """Return None while something is left of every limit of the budget. An unknown cost exceeds any cost limit."""
     over: list[str] = []
     if budget.seconds is not None and spent.seconds >= budget.seconds:
         over.append(f"{spent.seconds:.0f} of {budget.seconds:g} seconds")
@@ -67,5 +67,5 @@ def overdrawn(budget: Budget, spent: Spent) -> Overdrawn | None:
 
 
 def _counts(call: Call) -> bool:
-    """A call that a step of the plan names, once it was written down to be made."""
+    """Whether the call counts: a plan step names it and its intent is recorded."""
     return call.plan_step is not None and call.intent is not None and not call.provenance.check

@@ -1,6 +1,6 @@
-"""What the words of a command say about its risk. Pure, word by word: no pattern is matched against the whole text.
+"""Estimates the risk of a command from its words. Pure, word by word: no pattern is matched against the whole text.
 
-Only labels and questions depend on it. What a command can do is held by the sandbox, not by what is found here.
+Only labels and questions depend on the result. The sandbox, not this module, limits what a command can do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _NETWORK = frozenset({
     "curl", "wget", "ssh", "scp", "sftp", "rsync", "nc", "ncat", "netcat", "telnet", "ftp", "apt", "apt-get", "dnf", "yum",
     "apk", "brew", "gh", "aws", "gcloud",
 })
-# Programs that use the network with some of their words only: `npm test` runs tests, `npm install` loads packages.
+# Programs that use the network only with some subcommands: `npm test` runs tests, `npm install` loads packages.
 _NETWORK_VERBS = {
     "git": frozenset({"push", "pull", "fetch", "clone", "ls-remote", "remote", "submodule"}),
     "npm": frozenset({"install", "i", "ci", "add", "update", "publish", "audit", "exec", "create", "init"}),
@@ -38,13 +38,13 @@ _NETWORK_VERBS = {
     "go": frozenset({"get", "install", "mod"}),
     "docker": frozenset({"pull", "push", "login", "run", "build"}),
 }
-# What git deletes or rewrites in its own folder, which no checkpoint holds.
+# Subcommands that delete or rewrite data in .git, which no checkpoint covers.
 _GIT_LOSES = frozenset({
     "reset", "clean", "gc", "prune", "reflog", "rebase", "filter-branch", "update-ref", "stash", "replace",
 })
 _LOSES = frozenset({"mkfs", "fdisk", "parted", "wipefs"})
 _DELETES = frozenset({"rm", "rmdir", "unlink", "shred", "dd", "truncate"})
-# They tell or change names and never print what is in a file.
+# Programs that never print the content of a file.
 _BLIND = frozenset({
     "ls", "rm", "rmdir", "mkdir", "touch", "chmod", "echo", "printf", "stat", "test", "[", "basename", "dirname", "cd", "pwd",
     "du", "true", "false", "export", "set", "unset",
@@ -60,42 +60,42 @@ _LONGEST_GLOB = 200
 
 
 def only_reads(command: ParsedCommand) -> bool:
-    """Whether every command in it is known to read and nothing else."""
-    parts = list(_every(command))
+    """Whether every command in it is known to only read."""
+    parts = list(_all_parts(command))
     return command.unanalyzable is None and not command.writes and bool(parts) and all(map(_reads, parts))
 
 
 def high_risks(command: ParsedCommand, root: str) -> Iterator[str]:
-    """A sentence for each thing that makes it risky, whatever holds the command."""
-    parts, words = list(_every(command)), _words(command)
+    """Yield a sentence for each reason why the command is risky, with or without a sandbox."""
+    parts, words = list(_all_parts(command)), _words(command)
     names = {PurePosixPath(part.name).name for part in parts}
-    if command.unanalyzable is not None:  # then any word may be a program
+    if command.unanalyzable is not None:  # any word may be a program
         names |= {PurePosixPath(word).name for word in command.raw}
     if not names.isdisjoint(_MORE_RIGHTS):
         yield "It asks for more rights (sudo or the like)."
     if not names.isdisjoint(_LOSES) or any(map(_loses, parts)) or (names & _DELETES and any(map(_in_git, words))):
-        yield "It may delete what no checkpoint holds."
+        yield "It may delete data that no checkpoint covers."
     if not names.isdisjoint(_NETWORK) or any(map(_uses_network, parts)):
         yield "It may use the network."
     if any(looks_secret(word) for word in words):
-        yield "It names what looks like a secret."
+        yield "It names something that looks like a secret."
     places = (*command.writes, *command.reads, *(word for part in parts for word in part.words[1:]))
     if any(_outside(piece, root) for place in places for piece in (place, place.rpartition("=")[2])):
-        yield "It names what lies outside the workspace."
+        yield "It names a path outside the workspace."
     changed = [word for part in parts if not _reads(part) for word in part.words[1:]]
     if any(map(is_control_file, (*changed, *command.writes))):
-        yield "It names a file that steers tools, editors or agents."
+        yield "It names a file that controls tools, editors or agents."
 
 
 def deletes(command: ParsedCommand) -> bool:
-    return any(PurePosixPath(part.name).name in _DELETES for part in _every(command))
+    return any(PurePosixPath(part.name).name in _DELETES for part in _all_parts(command))
 
 
 def may_reach_secrets(command: ParsedCommand) -> bool:
-    """Whether its words name a secret, or cannot be resolved before it runs and so could name one: its output would show it."""
+    """Whether the command names a secret, or has words that are known only when it runs and so could name one."""
     if command.unanalyzable is not None or any(map(looks_secret, _words(command))):
         return True
-    return any(map(_part_may_reach, _every(command))) or any(
+    return any(map(_part_may_reach, _all_parts(command))) or any(
         _unresolved(word) for word in (*command.reads, *command.writes)
     )
 
@@ -133,12 +133,12 @@ def _unresolved(word: str) -> bool:
 
 
 def _may_mean(glob: str, names: str) -> bool:
-    """Whether a name exists that both patterns match. Brackets and braces count as `*`; a first wildcard matches no leading dot."""
+    """Whether some name matches both patterns. Brackets and braces count as `*`; a first wildcard matches no leading dot."""
     if len(glob) > _LONGEST_GLOB or any(sign in glob for sign in "{\\+!@"):
         return True
     if names.startswith(".") and glob.startswith(("*", "?", "[")):
         return False
-    return _meet(_without_brackets(glob), names)
+    return _overlap(_without_brackets(glob), names)
 
 
 def _without_brackets(glob: str) -> str:
@@ -155,8 +155,8 @@ def _without_brackets(glob: str) -> str:
     return "".join(cut)
 
 
-def _meet(one: str, other: str) -> bool:
-    """Whether two patterns with `*` and `?` have a name in common: a walk through both at once, each pair of places once."""
+def _overlap(one: str, other: str) -> bool:
+    """Whether two patterns with `*` and `?` match a common name: walks through both at once and visits each pair of positions once."""
     reached = {0}
     for sign in [*one, ""]:
         reached = _with_skipped(reached, other)
@@ -182,18 +182,18 @@ def _with_skipped(reached: set[int], other: str) -> set[int]:
     return found
 
 
-def _every(command: ParsedCommand) -> Iterator[CommandPart]:
+def _all_parts(command: ParsedCommand) -> Iterator[CommandPart]:
     for part in command.parts:
         yield from part.all()
 
 
 def _words(command: ParsedCommand) -> Sequence[str]:
-    """Each word as written, and what stands behind `=`, `:` and `@` in it, where a path may stand."""
+    """Return each word as written, and its parts after `=`, `:` and `@`, where a path may be."""
     written = (
         *command.raw,
         *command.reads,
         *command.writes,
-        *(word for part in _every(command) for word in part.words),
+        *(word for part in _all_parts(command) for word in part.words),
     )
     pieces = (piece for word in written for piece in word.replace(":", "=").replace("@", "=").split("="))
     return tuple(dict.fromkeys((*written, *pieces)))
@@ -209,7 +209,7 @@ def _reads(part: CommandPart) -> bool:
 
 
 def _verb(part: CommandPart) -> str:
-    """The first word that is no option: git's `-C folder` and `-c setting` take one more."""
+    """Return the first word that is not an option. Git's `-C folder` and `-c setting` take one more word."""
     words = iter(part.words[1:])
     for word in words:
         if word in ("-C", "-c"):

@@ -1,6 +1,6 @@
-"""The one door. Every side effect, from whichever caller, passes `admit`:
-authority → schema → workspace → preconditions → rules → approval. It decides and looks; it changes nothing.
-Authority comes first: a role that lacks a tool is not told what its parameters are."""
+"""The permission gate. Every side effect, whoever causes it, passes `admit`:
+authority → schema → workspace → preconditions → rules → approval. The gate only reads and decides; it changes nothing.
+Authority comes first, so that a role without a tool does not learn the tool's parameters."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -31,16 +31,16 @@ from anycowork.permissions.rules import RuleDecision
 
 @value
 class Admitted:
-    """It may run now, as prepared, with these permissions and no others. `plan_step` is the approved step that names it,
-    and grants it unless the plan's budget is `overdrawn`.
+    """A call that may run now, as prepared, with exactly these permissions. `plan_step` is the approved step that names the
+    call; the step grants it unless the plan's budget is `overdrawn`.
 
-    One that `asks_at_commit` runs in its own layer only: its changes are made when a person has seen them.
+    With `asks_at_commit` the command runs in a separate layer, and its changes are committed only after a person has seen them.
     """
 
     tool: Tool
     prepared: Prepared
     permissions: frozenset[Permission]
-    judged: PolicyResult
+    policy: PolicyResult
     plan_step: str | None = None
     approval_id: str | None = None
     asks_at_commit: bool = False
@@ -49,14 +49,14 @@ class Admitted:
 
     @property
     def allowed_by(self) -> str:
-        """Whose word let it in: a person's, the approved plan's, the chat's autonomy, a rule's, or the tool's own setting."""
+        """What allowed the call: an approval, the approved plan, the chat's autonomy, a rule, or the tool's default."""
         if self.approval_id is not None:
             return f"approval:{self.approval_id}"
         if self.granted_by_plan:
             return f"plan:{self.plan_step}"
         if self.autonomy is not None:
             return f"autonomy:{self.autonomy.value}"
-        return f"rule:{self.judged.rule.id}" if self.judged.rule else "default"
+        return f"rule:{self.policy.rule.id}" if self.policy.rule else "default"
 
     @property
     def granted_by_plan(self) -> bool:
@@ -65,16 +65,16 @@ class Admitted:
 
 @value
 class MustAsk:
-    """A person must decide; this is what is shown, and what the decision binds to."""
+    """A person must decide. `approval` holds what the person is shown and what the decision is bound to."""
 
     approval: Approval
 
 
 @value
 class CallContext:
-    """What the door needs to know of the moment: the turn, the role at issue and the role now, the approved plan that runs,
-    and whether its budget is spent. `denied` are the tools and resources that a person denied in this turn;
-    `autonomy` is what they let pass in this chat."""
+    """The context in which the gate evaluates a call: the turn, the role when the call was issued and the role now, the approved
+    plan that is running, and whether its budget is spent. `denied` lists the tools and resources that a person denied in this
+    turn; `autonomy` is the level that the person chose for this chat."""
 
     turn: Turn
     at_issue: RoleDefinition
@@ -86,7 +86,7 @@ class CallContext:
 
 
 class Gate:
-    """`ask_when` is the setting in force for commands that nothing covers."""
+    """Decides whether a call may run. `ask_when` returns the current setting for commands that no rule and no plan covers."""
 
     def __init__(
         self,
@@ -99,68 +99,76 @@ class Gate:
     ) -> None:
         self._toolbox = toolbox
         self._store = store
-        self._judge = PolicyEvaluator(rules)
+        self._policy = PolicyEvaluator(rules)
         self._clock = clock
         self._ask_when = ask_when
 
-    async def admit(self, call: Call, standing: CallContext, tool_context: ToolContext) -> Admitted | MustAsk:
-        """Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold)."""
+    async def admit(self, call: Call, context: CallContext, tool_context: ToolContext) -> Admitted | MustAsk:
+        """Admit the call, or return the approval that a person must decide.
+
+        Raises: ModelFault (unknown tool, bad parameters), Refusal (final), ToolFault (a precondition does not hold).
+        """
         await self._decisions_on(call)
-        looked = await self._look(call, standing, tool_context)
-        asked = await self._decisions_on(call)  # again: looking takes time, and a person may have denied it meanwhile
-        if looked.judged.effect is Effect.DENY:
-            raise DeniedByRule(f"{looked.judged.why} A rule is final: do not try this call again; go another way.")
-        if self._passes_unasked(call, looked, standing):
-            return looked
-        if not asked and self._passes_by_autonomy(call, looked, standing):
-            return replace(looked, autonomy=standing.autonomy)
-        if not asked and self._may_run_first(call, looked, standing):
-            return replace(looked, asks_at_commit=True)
-        return self._ask(call, standing, looked, asked)
+        evaluated = await self._evaluate(call, context, tool_context)
+        asked = await self._decisions_on(
+            call
+        )  # read again: the evaluation takes time, and a person may have denied meanwhile
+        if evaluated.policy.effect is Effect.DENY:
+            raise DeniedByRule(f"{evaluated.policy.why} A rule is final. Do not try this call again; find another way.")
+        if self._passes_unasked(call, evaluated, context):
+            return evaluated
+        if not asked and self._passes_by_autonomy(call, evaluated, context):
+            return replace(evaluated, autonomy=context.autonomy)
+        if not asked and self._may_run_first(call, evaluated, context):
+            return replace(evaluated, asks_at_commit=True)
+        return self._ask(call, context, evaluated, asked)
 
     async def admit_held(
-        self, call: Call, held: Intent, standing: CallContext, tool_context: ToolContext
+        self, call: Call, held: Intent, context: CallContext, tool_context: ToolContext
     ) -> Admitted | MustAsk:
-        """The same door for changes that wait: the authority and the rules of now, and a person's word on exactly these. Raises: as `admit`."""
+        """Admit held changes: check the current authority and rules, and require a decision on exactly these changes.
+
+        Raises: as `admit`.
+        """
         await self._decisions_on(call)
-        looked = await self._look(call, standing, tool_context)
-        weighed = await self.weigh(call, held.paths, tool_context.workspace.root)
-        for effect, why in ((looked.judged.effect, looked.judged.why), (weighed.effect, weighed.why)):
+        evaluated = await self._evaluate(call, context, tool_context)
+        checked = await self.check_changes(call, held.paths, tool_context.workspace.root)
+        for effect, why in ((evaluated.policy.effect, evaluated.policy.why), (checked.effect, checked.why)):
             if effect is Effect.DENY:
                 raise DeniedByRule(f"{why} The command has run already.")
-        return self._ask(call, standing, looked, await self._decisions_on(call), held)
+        return self._ask(call, context, evaluated, await self._decisions_on(call), held)
 
-    async def weigh(
+    async def check_changes(
         self, call: Call, changes: Sequence[PathIntent], workspace: str, *, autonomy: Autonomy | None = None
     ) -> ChangesDecision:
-        """What rules say of these changes. Where only the chat's `autonomy` let the call run, a changed secret asks."""
-        weighed = await self._judge.weigh(call, changes, workspace)
+        """Apply the rules to changes that a call has made. If only the chat's `autonomy` allowed the call, a changed secret asks."""
+        checked = await self._policy.check_changes(call, changes, workspace)
         secret = next((item.path for item in changes if looks_secret(item.path)), None) if autonomy else None
-        if secret is None or weighed.effect in (Effect.DENY, Effect.ASK):
-            return weighed
-        return replace(weighed, effect=Effect.ASK, why=f"It changed {secret!r}, which looks like a secret.")
+        if secret is None or checked.effect in (Effect.DENY, Effect.ASK):
+            return checked
+        return replace(checked, effect=Effect.ASK, why=f"It changed {secret!r}, which looks like a secret.")
 
     async def hidden(self, chat_id: str, workspace: str) -> Hidden:
-        """What may not be read in this chat, for whoever tells the model of files without a call."""
-        return await self._judge.hidden(chat_id, workspace)
+        """Return what may not be read in this chat, for code that shows files to the model without a tool call."""
+        return await self._policy.hidden(chat_id, workspace)
 
-    async def explain(self, call: Call, standing: CallContext, tool_context: ToolContext) -> RuleDecision:
-        """What `admit` would decide, and why; nobody is asked. Raises: as `admit`, but no rule's denial."""
-        looked = await self._look(call, standing, tool_context)
-        decided = looked.judged.decided
-        passes = self._passes_unasked(call, looked, standing)
+    async def explain(self, call: Call, context: CallContext, tool_context: ToolContext) -> RuleDecision:
+        """Return what `admit` would decide, and why, without asking anybody. Raises: as `admit`, except for a denial by a rule."""
+        evaluated = await self._evaluate(call, context, tool_context)
+        decided = evaluated.policy.decided
+        passes = self._passes_unasked(call, evaluated, context)
         if decided.effect is Effect.ALLOW and not passes:
-            return RuleDecision(Effect.ASK, decided.rule, f"{decided.why} It is asked all the same.")
-        if not passes and self._passes_by_autonomy(call, looked, standing):
-            return RuleDecision(Effect.ALLOW, None, f"The chat's autonomy '{standing.autonomy.value}' lets it pass.")
-        if not passes and decided.effect is Effect.ASK and self._may_run_first(call, looked, standing):
-            return replace(decided, why=f"{decided.why} It runs first, and asks with its changes in hand.")
+            return RuleDecision(Effect.ASK, decided.rule, f"{decided.why} A person is asked all the same.")
+        if not passes and self._passes_by_autonomy(call, evaluated, context):
+            return RuleDecision(Effect.ALLOW, None, f"The chat's autonomy '{context.autonomy.value}' lets it pass.")
+        if not passes and decided.effect is Effect.ASK and self._may_run_first(call, evaluated, context):
+            return replace(decided, why=f"{decided.why} It runs first; a person is then asked with its changes shown.")
         return decided
 
     async def _decisions_on(self, call: Call) -> Sequence[Approval]:
-        """The call's approvals, newest last. Raises: RejectedByUser if a person denied one: nothing else can admit the call then.
+        """Return the call's approvals, newest last. Raises: RejectedByUser if a person denied one, which is final for the call.
 
-        A call that was only issued has none: approvals are stored together with the state `asking`.
+        A call that was only issued has none, because approvals are stored together with the state `asking`.
         """
         if call.state is CallState.ISSUED:
             return ()
@@ -169,111 +177,114 @@ class Gate:
             raise RejectedByUser(denial(denied))
         return approvals
 
-    async def _look(self, call: Call, standing: CallContext, tool_context: ToolContext) -> Admitted:
-        """Every stage but the last: the call as it would run, and what the rules say of it."""
-        tool, granted = self._authorized(call, standing)
-        own = tool_context if tool_context.permissions == granted else replace(tool_context, permissions=granted)
-        hidden = await self._judge.hidden(call.chat_id, tool_context.workspace.root, tool.spec)
+    async def _evaluate(self, call: Call, context: CallContext, tool_context: ToolContext) -> Admitted:
+        """Run every stage except the approval: return the call as it would run, with the policy's result."""
+        tool, granted = self._authorized(call, context)
+        narrowed = tool_context if tool_context.permissions == granted else replace(tool_context, permissions=granted)
+        hidden = await self._policy.hidden(call.chat_id, tool_context.workspace.root, tool.spec)
         if hidden.patterns:
-            own = replace(own, hidden=hidden)
-        prepared = await tool.prepare(call.parameters, own)
-        judged = await self._judge.look(call, tool.spec, prepared, tool_context.workspace.root, standing.now)
-        step = granted_by(standing.plan, tool.spec, call, prepared) if standing.plan else None
-        over = standing.overdrawn if standing.overdrawn and standing.overdrawn.holds_back(call, tool.spec) else None
-        return Admitted(tool, prepared, granted, judged, step, overdrawn=over)
+            narrowed = replace(narrowed, hidden=hidden)
+        prepared = await tool.prepare(call.parameters, narrowed)
+        policy = await self._policy.evaluate(call, tool.spec, prepared, tool_context.workspace.root, context.now)
+        step = granted_by(context.plan, tool.spec, call, prepared) if context.plan else None
+        over = context.overdrawn if context.overdrawn and context.overdrawn.holds_back(call, tool.spec) else None
+        return Admitted(tool, prepared, granted, policy, step, overdrawn=over)
 
-    def _authorized(self, call: Call, standing: CallContext) -> tuple[Tool, frozenset[Permission]]:
-        """The tool and what it may do. Raises: UnknownTool, Forbidden, BadParameters."""
+    def _authorized(self, call: Call, context: CallContext) -> tuple[Tool, frozenset[Permission]]:
+        """Return the tool and the permissions it runs with. Raises: UnknownTool, Forbidden, BadParameters."""
         tool = self._toolbox.find(call.tool)
         if tool is None:
-            raise UnknownTool(self._unknown(call.tool, standing))
-        granted = require_authority(tool.spec, call, standing.at_issue, standing.now)
+            raise UnknownTool(self._unknown(call.tool, context))
+        granted = require_authority(tool.spec, call, context.at_issue, context.now)
         if problems := tool.problems(call.parameters):
             raise BadParameters(
                 f"The parameters of '{call.tool}' do not fit: {'; '.join(problem.rstrip('.') for problem in problems)}."
             )
         return tool, granted
 
-    def _passes_unasked(self, call: Call, looked: Admitted, standing: CallContext) -> bool:
-        tool, judged = looked.tool, looked.judged
-        if (call.tool, looked.prepared.resource) in standing.denied:
+    def _passes_unasked(self, call: Call, evaluated: Admitted, context: CallContext) -> bool:
+        tool, policy = evaluated.tool, evaluated.policy
+        if (call.tool, evaluated.prepared.resource) in context.denied:
             return (
-                False  # a person denied the same in another call: a rule made for something else does not outvote them
+                False  # a person denied the same in another call; a rule made for something else does not override that
             )
-        if judged.effect is Effect.ASK and judged.rule is not None:
-            return False  # a rule that asks is stronger than what a plan grants
-        if judged.not_allowed:
-            return False  # where it goes is asked for itself: neither a plan nor a rule about the command's words speaks of it
-        if looked.overdrawn is not None and judged.rule is None:
-            return False  # a standing rule is the person's word for any time; all else waits for a new one
+        if policy.effect is Effect.ASK and policy.rule is not None:
+            return False  # an ask rule is stronger than a plan's grant
+        if policy.not_allowed:
+            return (
+                False  # network destinations are asked about separately: neither a plan nor a command rule covers them
+            )
+        if evaluated.overdrawn is not None and policy.rule is None:
+            return False  # a standing rule outlives a plan's budget; everything else needs a new decision
         if tool.spec.read_only:
-            return judged.effect is Effect.ALLOW
+            return policy.effect is Effect.ALLOW
         if call.provenance.suspicious:
             return False
         if tool.spec.runs_commands and not tool.spec.contained:
-            return False  # nothing holds such a command, so it always asks, whatever a plan or a rule says
-        return looked.granted_by_plan or judged.effect is Effect.ALLOW
+            return False  # no sandbox contains such a command, so it always asks, whatever a plan or a rule says
+        return evaluated.granted_by_plan or policy.effect is Effect.ALLOW
 
-    def _passes_by_autonomy(self, call: Call, looked: Admitted, standing: CallContext) -> bool:
-        """Only what nothing but the tool's own setting asks for, inside the plan if one runs. What is suspicious always asks."""
-        judged = looked.judged
+    def _passes_by_autonomy(self, call: Call, evaluated: Admitted, context: CallContext) -> bool:
+        """Allow only calls that ask because of the tool's default, and that are inside the running plan if there is one.
+        Suspicious calls always ask."""
+        policy = evaluated.policy
         return (
-            standing.autonomy is not Autonomy.ASK
-            and judged.effect is Effect.ASK
-            and judged.rule is None
-            and looked.overdrawn is None
+            context.autonomy is not Autonomy.ASK
+            and policy.effect is Effect.ASK
+            and policy.rule is None
+            and evaluated.overdrawn is None
             and not call.provenance.suspicious
-            and not standing.now.only_advises
-            and (standing.plan is None or looked.plan_step is not None)
-            and (call.tool, looked.prepared.resource) not in standing.denied
-            and covers(standing.autonomy, looked.tool.spec, call, looked.prepared, judged)
+            and not context.now.only_advises
+            and (context.plan is None or evaluated.plan_step is not None)
+            and (call.tool, evaluated.prepared.resource) not in context.denied
+            and covers(context.autonomy, evaluated.tool.spec, call, evaluated.prepared, policy)
         )
 
-    def _may_run_first(self, call: Call, looked: Admitted, standing: CallContext) -> bool:
-        """Only what the sandbox holds, what leaves it by no network, what can show no secret, and what no rule asks for by name.
+    def _may_run_first(self, call: Call, evaluated: Admitted, context: CallContext) -> bool:
+        """Allow only calls that the sandbox contains, that use no network, that cannot show a secret, and that no rule covers.
 
-        A role that only advises asks before.
-        What only reads has nothing to commit, so nobody would ever be asked.
+        A role that only advises asks before it runs.
+        A read-only call has nothing to commit, so no person would ever be asked.
         """
         return (
             self._ask_when() is AskWhen.AT_COMMIT
-            and not standing.now.only_advises
-            and looked.tool.spec.contained
-            and not looked.tool.spec.read_only
-            and not looked.prepared.network
+            and not context.now.only_advises
+            and evaluated.tool.spec.contained
+            and not evaluated.tool.spec.read_only
+            and not evaluated.prepared.network
             and not call.provenance.suspicious
-            and looked.judged.rule is None
-            and looked.overdrawn is None
-            and (call.tool, looked.prepared.resource) not in standing.denied
-            and not may_show_secrets(looked.prepared.resource)
+            and evaluated.policy.rule is None
+            and evaluated.overdrawn is None
+            and (call.tool, evaluated.prepared.resource) not in context.denied
+            and not may_show_secrets(evaluated.prepared.resource)
         )
 
     def _ask(
         self,
         call: Call,
-        standing: CallContext,
+        context: CallContext,
         admitted: Admitted,
         asked: Sequence[Approval],
         held: Intent | None = None,
     ) -> Admitted | MustAsk:
-        """An approval counts only for exactly what was shown; if anything of it changed, it is asked again."""
-        binding = bind(call, admitted.prepared, standing, held)
+        """Return the admitted call if a person approved exactly this. An approval counts only for what was shown; any change asks again."""
+        binding = bind(call, admitted.prepared, context, held)
         for approval in reversed(asked):
             if approval.binding == binding and approval.state is ApprovalState.ALLOWED:
                 return replace(admitted, approval_id=approval.id)
             if approval.binding == binding and approval.state is ApprovalState.PENDING:
                 return MustAsk(approval)
-        return MustAsk(self._approval(call, standing, admitted, binding, held))
+        return MustAsk(self._approval(call, context, admitted, binding, held))
 
     def _approval(
-        self, call: Call, standing: CallContext, admitted: Admitted, binding: str, intent: Intent | None
+        self, call: Call, context: CallContext, admitted: Admitted, binding: str, intent: Intent | None
     ) -> Approval:
         prepared, held = admitted.prepared, intent.held if intent else None
         risk, reasons = assess_risk(
-            admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.judged.workspace
+            admitted.tool.spec, call, prepared.resource, prepared.network, workspace=admitted.policy.workspace
         )
-        not_granted = standing.plan is not None and admitted.plan_step is None
-        judged = admitted.judged
+        not_granted = context.plan is not None and admitted.plan_step is None
+        policy = admitted.policy
         return Approval(
             id=self._clock.new_id(),
             chat_id=call.chat_id,
@@ -287,13 +298,13 @@ class Gate:
             reasons=(
                 *(held.why if held else ()),
                 *reasons,
-                *judged.reasons,
-                *([not_granted_reason(standing.plan, call)] if standing.plan and not_granted else []),
+                *policy.reasons,
+                *([not_granted_reason(context.plan, call)] if context.plan and not_granted else []),
                 *([admitted.overdrawn.why] if admitted.overdrawn else []),
             ),
             binding=binding,
             outside_plan=not_granted and call.plan_step is None,
-            proposed_rule=None if held and held.every_time else proposed_rule(judged.touched, judged.workspace),
+            proposed_rule=None if held and held.every_time else proposed_rule(policy.touched, policy.workspace),
             diff=held.diff if held else prepared.diff,
             network=tuple(map(str, prepared.network)),
             held=held is not None,
@@ -301,25 +312,32 @@ class Gate:
             created_at=self._clock.now(),
         )
 
-    def _unknown(self, name: str, standing: CallContext) -> str:
-        known = ", ".join(spec.name for spec in self._toolbox.specs() if standing.now.grants(spec.permissions))
+    def _unknown(self, name: str, context: CallContext) -> str:
+        known = ", ".join(spec.name for spec in self._toolbox.specs() if context.now.grants(spec.permissions))
         return f"There is no tool '{name[:80]}'. You have: {known or 'no tools'}."
 
 
-def bind(call: Call, prepared: Prepared, standing: CallContext, held: Intent | None = None) -> str:
-    """The hash of exactly what is shown: call, resolved resource, role, principal, state of the file.
+def bind(call: Call, prepared: Prepared, context: CallContext, held: Intent | None = None) -> str:
+    """Return the hash of exactly what is shown: call, resolved resource, role, principal, state of the file, and disclosure.
 
-    Of held changes also what each path was and shall be, and where they wait; of all, the hash of the disclosure.
+    For held changes it also covers the state of each path before and after, and where the changes are staged.
     """
-    told = (call.tool, call.parameters, prepared.resource, prepared.state, standing.now.name, standing.turn.principal)
-    shown: list[object] = [*told, disclose(call, prepared, held).hash]
+    described = (
+        call.tool,
+        call.parameters,
+        prepared.resource,
+        prepared.state,
+        context.now.name,
+        context.turn.principal,
+    )
+    shown: list[object] = [*described, disclose(call, prepared, held).hash]
     if held is not None:
         shown += [call.id, held.staged, held.paths]
     return hashlib.sha256(msgspec.json.encode(shown, order="sorted")).hexdigest()
 
 
 def disclose(call: Call, prepared: Prepared, held: Intent | None = None) -> Disclosure:
-    """All that allowing this call, or its changes that wait, grants."""
+    """Return everything that allowing this call, or its held changes, grants."""
     diff = held.held.diff if held and held.held else prepared.diff
     items = call_items(
         call.tool,
@@ -334,6 +352,6 @@ def disclose(call: Call, prepared: Prepared, held: Intent | None = None) -> Disc
 
 
 def denial(approval: Approval) -> str:
-    """What the model reads of it."""
+    """Return the text that tells the model about a denied approval."""
     note = f" They said: “{approval.note}”" if approval.note else ""
-    return f"The person denied this call ({approval.tool} on {approval.resource}).{note} Do not try it again; go another way or ask."
+    return f"The person denied this call ({approval.tool} on {approval.resource}).{note} Do not try it again; find another way or ask."

@@ -1,4 +1,4 @@
-"""Path patterns, git-style from the workspace's root. Used by rules and by the grants of an approved plan. Pure."""
+"""Matches git-style path patterns from the workspace root, for rules and for the grants of an approved plan. Pure."""
 
 import re
 from functools import lru_cache
@@ -10,14 +10,15 @@ _MOST_LOOSE = 2
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """`src/` and `src/**` are all below, `*` stays in its folder. `.` and the like name nothing, nor does what would take long to try."""
+    """Whether the pattern matches. `src/` and `src/**` match everything below; `*` stays in its folder. `.`, `..` and patterns that
+    are slow to match never match."""
     regex = None if _is_slow(pattern) else path_regex(pattern)
     return regex is not None and re.fullmatch(regex, plain(path), re.DOTALL) is not None
 
 
 @lru_cache(maxsize=4096)
 def path_regex(pattern: str) -> str | None:
-    """What the whole of a plain path must match, without capturing groups; None if the pattern names nothing."""
+    """Return the regex that a whole path must match, without capturing groups; None if the pattern names nothing."""
     wanted = plain(pattern.strip())
     if wanted in ("", ".", ".."):
         return None
@@ -35,7 +36,7 @@ def is_literal(pattern: str) -> bool:
 
 
 def may_lie_below(pattern: str, folder: str) -> bool:
-    """Whether something inside this folder could match: true more often than not, never false wrongly."""
+    """Whether something inside this folder could match. May return True too often, never False wrongly."""
     fixed = _WILD.split(plain(pattern.strip()), maxsplit=1)[0]
     inside = plain(folder).rstrip("/")
     return not inside or fixed.startswith(f"{inside}/") or (f"{inside}/".startswith(fixed) and not is_literal(pattern))
@@ -45,32 +46,34 @@ def require_path_pattern(pattern: str) -> None:
     """Raises: Invalid."""
     parts = pattern.removeprefix("/").split("/")
     if pattern.startswith("!"):
-        raise Invalid("A pattern cannot say 'not' with '!'; write a second rule with another effect.", param="resource")
+        raise Invalid(
+            "A pattern cannot be negated with '!'; write a second rule with another effect.", param="resource"
+        )
     if ".." in parts or "." in parts:
         raise Invalid(
-            f"'{pattern[:80]}' holds '.' or '..' as a folder; paths are compared from the workspace's root, as in '/src/*'.",
+            f"'{pattern[:80]}' contains '.' or '..' as a folder; paths are compared from the workspace's root, as in '/src/*'.",
             param="resource",
         )
     require_quick(pattern)
     if "" in parts[:-1] or "\n" in pattern or path_regex(pattern) is None:
-        raise Invalid(f"'{pattern[:80]}' is no path pattern; write it like '/src/*' or '/src/**'.", param="resource")
+        raise Invalid(f"'{pattern[:80]}' is not a path pattern; write it like '/src/*' or '/src/**'.", param="resource")
 
 
 def require_quick(pattern: str) -> None:
-    """Raises: Invalid for one that takes long to compare with a path, whatever else it may mean."""
+    """Raises: Invalid for a pattern that is slow to compare with a path."""
     if _is_slow(pattern):
         raise Invalid(
-            f"'{pattern[:80]}' has '**' within a name and more than {_MOST_LOOSE} wildcards, which takes too long to compare. "
-            "Let '**' stand for whole folders, as in '/src/**/*.py'.",
+            f"'{pattern[:80]}' has '**' within a name and more than {_MOST_LOOSE} wildcards, which is too slow to compare. "
+            "Use '**' only for whole folders, as in '/src/**/*.py'.",
             param="resource",
         )
 
 
 def _as_regex(pattern: str) -> str:
-    """No stretch is tried in more ways than one, so that no name, however it was chosen, makes matching slow.
+    """Translate a pattern to a regex without backtracking, so that no chosen file name makes matching slow.
 
-    Between two `**` stands a fixed number of whole names: the first place where they fit is as good as any later one. The same
-    holds within a name for what stands between two `*`.
+    Between two `**` there is a fixed number of whole names, so the first match is as good as any later one. The same is true
+    within a name for the text between two `*`.
     """
     if _is_loose(pattern):
         return _as_loose_regex(pattern)
@@ -104,13 +107,13 @@ def _name_regex(name: str) -> str:
 
 
 def _is_loose(pattern: str) -> bool:
-    """Whether a `**` is not a name of its own, as in `src/**.py`: then it goes over names and parts of names alike."""
+    """Whether a `**` is only part of a name, as in `src/**.py`: then it matches across names and parts of names."""
     return any("**" in name and name != "**" for name in pattern.split("/"))
 
 
 @lru_cache(maxsize=4096)
 def _is_slow(pattern: str) -> bool:
-    """A loose one can be tried in as many ways as its wildcards have lengths."""
+    """Whether matching may be slow: a loose pattern backtracks over the lengths of all its wildcards."""
     return _is_loose(plain(pattern.strip())) and len(re.findall(r"\*+", pattern)) > _MOST_LOOSE
 
 

@@ -1,5 +1,5 @@
 """Matches calls to the steps of an approved plan. A step that names the call's paths or command comes first; a step that names only
-tools or permissions owns the calls of these tools, and grants none of them. Pure."""
+tools or permissions gets the calls of these tools, but grants none of them. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,14 +13,14 @@ from anycowork.permissions.resources import resources_at_commit
 
 @value
 class Candidates:
-    """The steps that a call may belong to, in the order of the plan: those that name its place, then those that name its tool alone."""
+    """The steps that a call may belong to, in plan order: those that name its path or command, and those that name only its tool."""
 
     by_place: Sequence[PlanStep] = ()
     by_tool: Sequence[PlanStep] = ()
 
 
 class StepMatcher:
-    """The steps of one plan, indexed so that a long plan is matched quickly. `root` is the workspace's folder."""
+    """Finds the steps of one plan that a call may belong to, with an index for long plans. `root` is the workspace folder."""
 
     def __init__(self, plan: Plan, specs: Iterable[ToolSpec], root: str) -> None:
         self._specs = {spec.name: spec for spec in specs}
@@ -46,17 +46,17 @@ class StepMatcher:
         return Candidates([step for step in self._at(paths) if names_tool(step, spec)], by_tool)
 
     def changes(self, call: Call) -> bool:
-        """Whether the call is of a kind that changes something or runs a command."""
+        """Whether the call's tool changes something or runs a command."""
         spec = self._specs.get(call.tool)
         return spec is None or not spec.read_only
 
     def completes(self, step: PlanStep, call: Call) -> bool:
-        """Whether a call of this kind is the step's own work. Reading is not, where the step names commands, or tools that change things."""
+        """Whether such a call completes the step. Reading does not, if the step names commands or tools that change things."""
         only_reads = not step.commands and all(self._specs[name].read_only for name in self._named[step.id])
         return only_reads or self.changes(call)
 
     def names_work(self, step: PlanStep) -> bool:
-        """Whether any call could serve the step. If not, only the model can say that it is done."""
+        """Whether any call could belong to the step. If not, only the model can report it as done."""
         return bool(step.paths or step.commands or step.check or self._named[step.id])
 
     def _index(self, step: PlanStep) -> None:
@@ -73,7 +73,7 @@ class StepMatcher:
                 self._by_tool.setdefault(name, []).append(step)
 
     def _at(self, paths: Sequence[str]) -> list[PlanStep]:
-        """The steps that name all these paths."""
+        """Return the steps that name all these paths."""
         if not paths:
             return []
         found = [{step.id: step for step in self._at_one(path)} for path in paths]
@@ -86,7 +86,7 @@ class StepMatcher:
 
 
 def _tools_named(plan: Plan, specs: Iterable[ToolSpec]) -> dict[str, tuple[str, ...]]:
-    """By step, the tools that it names, or whose permissions it names. Steps that need the same are looked at once."""
+    """Map each step to the tools that it names, directly or by permission. Steps with the same needs are computed once."""
     known: dict[tuple[str, ...], tuple[str, ...]] = {}
     specs = tuple(specs)
     for step in plan.steps:

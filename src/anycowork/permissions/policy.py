@@ -1,4 +1,7 @@
-"""The door's rules stage: what a call touches, which rule decides it, and what holds where no rule speaks. Asks the rules' port, decides pure."""
+"""The gate's rules stage: find what a call accesses, which rule decides it, and the default if no rule applies.
+
+Reads rules from the `Rules` port; the decision itself is pure.
+"""
 
 from collections.abc import Sequence
 
@@ -19,7 +22,8 @@ _MOST_INDEXES = 256
 
 @value
 class PolicyResult:
-    """A call's decision by rules, with what it was made on; and of where it wants to go, what no rule allows and what one names literally."""
+    """The decision on a call and the resources it is based on. `not_allowed` are the destinations that no rule allows,
+    `named_literally` those that a rule names exactly."""
 
     touched: AccessedResources
     workspace: str
@@ -42,16 +46,18 @@ class PolicyResult:
 
     @property
     def reasons(self) -> list[str]:
-        """What the person should read on the card: a rule that asks, or why no rule helps."""
+        """The reasons for the approval card: the rule that asks, or why no rule can decide."""
         return [self.why] if self.rule is not None or self.touched.unanalyzable else []
 
 
 class PolicyEvaluator:
+    """Evaluates calls against the rules of a chat and its workspace."""
+
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._indexes: dict[str, RuleIndex] = {}
 
-    async def look(
+    async def evaluate(
         self, call: Call, spec: ToolSpec, prepared: Prepared, workspace: str, role: RoleDefinition
     ) -> PolicyResult:
         return await self.decide(call, spec, resources_of(prepared, spec, workspace), workspace, role)
@@ -68,17 +74,17 @@ class PolicyEvaluator:
         return PolicyResult(touched, workspace, decided, allowed, named, hidden)
 
     async def hidden(self, chat_id: str, workspace: str, spec: ToolSpec | None = None) -> Hidden:
-        """What rules keep from being read there: by this tool, or by anyone."""
+        """Return what the rules hide in this chat: from this tool, or from every tool."""
         index = self._index(chat_id, await self._rules.for_call(chat_id, workspace))
         return index.hidden_from(spec)
 
-    async def weigh(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> ChangesDecision:
-        """What rules say of what the call has changed already, in a layer of its own."""
+    async def check_changes(self, call: Call, changes: Sequence[PathIntent], workspace: str) -> ChangesDecision:
+        """Apply the rules to what the call has already changed in its layer."""
         index = self._index(call.chat_id, await self._rules.for_call(call.chat_id, workspace))
         return check_changes(changes, index, changed_by=call.tool)
 
     def _index(self, chat_id: str, rules: Sequence[Rule]) -> RuleIndex:
-        """Kept as long as the rules are the very same object. When there are too many, the one made first goes."""
+        """Return the index of these rules, cached while the rules are the same object. If there are too many, the oldest goes."""
         index = self._indexes.get(chat_id)
         if index is None or index.rules is not rules:
             index = self._indexes[chat_id] = RuleIndex(rules)
@@ -87,15 +93,15 @@ class PolicyEvaluator:
         return index
 
 
-_READS = RuleDecision(Effect.ALLOW, None, "Reading inside the workspace passes.")
-_HOLDS_KEYS = RuleDecision(Effect.ASK, None, "No rule covers it, and the file looks as if it held keys or passwords.")
+_READS = RuleDecision(Effect.ALLOW, None, "Reading inside the workspace is allowed.")
+_HOLDS_KEYS = RuleDecision(Effect.ASK, None, "No rule covers it, and the file looks as if it holds keys or passwords.")
 
 
 def default_decision(spec: ToolSpec, call: Call, touched: AccessedResources, role: RoleDefinition) -> RuleDecision:
-    """With no rule the tool's own setting decides, tightened by risk and by role.
+    """Return the decision for a call that no rule covers: the tool's default, tightened by risk and by role.
 
-    By risk: a read of a key file asks, and so does whatever is risky. By role: one that only advises (its output is a plan or a review)
-    passes by itself only where it reads; whatever can change something asks, also with a tool that needs no approval.
+    By risk: reading a key file asks, and so does every risky call. By role: a role that only advises (its output is a plan or a
+    review) may only read without asking; everything that can change something asks, even if the tool needs no approval.
     """
     if spec.requires_approval:
         return RuleDecision(Effect.ASK, None, f"No rule covers it, and '{spec.name}' asks.")
@@ -106,7 +112,7 @@ def default_decision(spec: ToolSpec, call: Call, touched: AccessedResources, rol
     if role.only_advises:
         return RuleDecision(Effect.ASK, None, f"No rule covers it, and {role.title} only advises: '{spec.name}' asks.")
     resource = touched.paths[0] if touched.paths else touched.other or ""
-    risk, reasons = assess_risk(spec, call, resource)  # where it goes is decided by itself
+    risk, reasons = assess_risk(spec, call, resource)  # network destinations are decided separately
     if risk is Risk.HIGH:
         return RuleDecision(Effect.ASK, None, f"No rule covers it, and it is risky. {' '.join(reasons)}")
     return RuleDecision(Effect.ALLOW, None, f"'{spec.name}' needs no approval.")

@@ -1,4 +1,4 @@
-"""The standing rule that "for this session" and "always" propose: a sensible generalisation of the call that is asked. Pure."""
+"""Proposes the standing rule for "for this session" and "always": a sensible generalisation of the call that asks. Pure."""
 
 from pathlib import PurePosixPath
 
@@ -14,9 +14,10 @@ _LONGEST = 10_000
 
 
 def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
-    """That tool on the files' folder, or exactly these words, in this workspace. None if no rule could allow the call.
+    """Return a rule for the tool on the files' folder, or for exactly this command, in this workspace.
 
-    For one that names neither, the tool itself; of an MCP server, the tool as the server describes it now.
+    If the call names neither, the rule is for the tool as a whole; for a tool of an MCP server, for the tool as
+    the server describes it now. None if no rule could allow the call.
     """
     pattern = _pattern(touched)
     if pattern is None or len(pattern) > _LONGEST:
@@ -42,14 +43,14 @@ def _pattern(touched: AccessedResources) -> str | None:
 
 
 def _words(touched: AccessedResources) -> str | None:
-    """A command that ends in a lone `*` cannot be written as a rule: there it would stand for any words."""
+    """Return the command's text. A command that ends in a lone `*` cannot become a rule, where `*` would mean any words."""
     text = touched.command.text if touched.command else ""
     return None if not text or text == EVERYTHING or text.endswith(" *") else text
 
 
 def _folder(paths: tuple[str, ...]) -> str | None:
-    """`/<folder>/*`, or the very file if it steers others or holds keys; of several folders the one that holds them all, with everything below it."""
-    if any(is_control_file(path) or is_key_file(path) for path in paths):  # a folder's rule would not hold for it
+    """Return `/<folder>/*`; for a control file or key file its exact path; for several folders their common parent with `/**`."""
+    if any(is_control_file(path) or is_key_file(path) for path in paths):  # a rule for the folder would not cover it
         return paths[0] if len(paths) == 1 and is_literal(paths[0]) else None
     parents = {PurePosixPath(path).parent for path in paths}
     if not parents or any("*" in str(parent) or "?" in str(parent) for parent in parents):

@@ -1,4 +1,4 @@
-"""What a call touches, in the form that rules match: paths from the workspace's root, and a command as parsed. Pure."""
+"""Finds the resources that a call accesses, in the form that rules match: paths from the workspace root, and the parsed command. Pure."""
 
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -16,9 +16,10 @@ SERVER = "mcp:"
 
 @value
 class AccessedResources:
-    """`paths` are changed or read; `reads` only read; `below` are folders with all that is in them; `elsewhere` no one can place;
-    `network` is where it may go. What it `reveals` must be readable; what it `changes_at_once` is changed without being weighed
-    again. `foreign` is code of third parties, which does whatever it likes with what it is called for."""
+    """The resources of one call. `paths` are changed or read, `reads` only read; `below` are folders with everything in them;
+    `elsewhere` are paths that cannot be resolved inside the workspace; `network` are destinations. `reveals`: the call shows
+    file contents. `changes_at_once`: its changes are not checked again before they are made. `foreign`: third-party code, which
+    may do anything with its arguments."""
 
     tool: str
     paths: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ class AccessedResources:
 
 
 def resources_of(prepared: Prepared, spec: ToolSpec, root: str) -> AccessedResources:
-    """Every place of the call as the tool resolved it, not as the model spelt it."""
+    """Return the resources of a prepared call: paths as the tool resolved them, not as the model wrote them."""
     intended = tuple(f"/{item.path}" for item in prepared.intent.paths) if prepared.intent else ()
     others = (*prepared.others, *intended)
     touched = _touched(prepared.tool, spec, prepared.resource, others, root)
@@ -60,7 +61,7 @@ def resources_at_commit(
     root: str,
     intent: Intent | None = None,
 ) -> AccessedResources | None:
-    """The same of a call that is only on record, as its words have it; None if they do not say. Without a `spec`, its places alone."""
+    """Return the resources of a recorded call, from its parameters; None if they name none. Without a `spec`, only its paths."""
     command, path, target = parameters.get("command"), parameters.get("path", "."), parameters.get("to")
     others = [f"/{item.path}" for item in intent.paths] if intent else []
     if isinstance(target, str) and (placed := _inside(target, root)) is not None:
@@ -100,7 +101,7 @@ def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str,
 
 
 def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResources:
-    """A relative path means something only as long as the command stays in its folder."""
+    """A relative path can be resolved only if the command does not change folders."""
     writes = [None if command.moves else _inside(path, root) for path in command.writes]
     reads = [None if command.moves else _inside(path, root) for path in command.reads]
     written = (*zip(command.writes, writes, strict=True), *zip(command.reads, reads, strict=True))
@@ -114,7 +115,7 @@ def _of_command(tool: str, command: ParsedCommand, root: str) -> AccessedResourc
 
 
 def _inside(path: str, root: str) -> str | None:
-    """The path from the workspace's root; None if it leads, or may lead, out."""
+    """Return the path from the workspace root; None if it leads, or may lead, outside."""
     pure = PurePosixPath(path)
     if pure.is_absolute():
         if not pure.is_relative_to(root):

@@ -1,7 +1,8 @@
-"""How risky a call is, and why, in words that a person reads on the approval card. Pure.
+"""Assesses how risky a call is, and why, in sentences for the approval card. Pure.
 
-Low: it only reads. Medium: it changes the workspace, and a checkpoint can undo that. High: it deletes what no checkpoint holds, uses the
-network, asks for more rights, runs without a sandbox, stood in a suspicious place, or touches control files, secrets or what lies outside.
+Low: it only reads. Medium: it changes the workspace, and a checkpoint can undo that. High: it deletes what no checkpoint covers, uses
+the network, asks for more rights, runs without a sandbox, comes from a suspicious place, or accesses control files, secrets or paths
+outside the workspace.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ _COMMAND = "command:"
 
 
 def may_show_secrets(resource: str) -> bool:
-    """Whether running it could show a secret to the model: it names one, or has words that are only known when it runs."""
+    """Whether running it could show a secret to the model: it names one, or has words that are known only when it runs."""
     if resource.startswith(_COMMAND):
         return may_reach_secrets(parse(resource.removeprefix(_COMMAND)))
     return looks_secret(resource)
@@ -28,7 +29,7 @@ def may_show_secrets(resource: str) -> bool:
 def assess_risk(
     spec: ToolSpec, call: Call, resource: str, network: Sequence[Destination] = (), *, workspace: str = ""
 ) -> tuple[Risk, tuple[str, ...]]:
-    """The level, and every reason for it."""
+    """Return the level and all reasons for it."""
     reasons = [
         *_of_permissions(spec),
         *_of_network(network),
@@ -57,7 +58,7 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
         held = (
             "It runs a command, in the sandbox."
             if spec.contained
-            else "It runs a command, and this machine gives no sandbox."
+            else "It runs a command, and this machine has no sandbox."
         )
         found.append((Risk.MEDIUM if spec.contained else Risk.HIGH, held))
     if Permission.DELETE_FILES in spec.permissions and Permission.CREATE_FILES not in spec.permissions:
@@ -79,7 +80,7 @@ def _of_network(network: Sequence[Destination]) -> list[tuple[Risk, str]]:
     if not network:
         return []
     named = ", ".join(map(str, network))
-    return [(Risk.HIGH, f"It can send what it reads to, and take orders from, {named}.")]
+    return [(Risk.HIGH, f"It can send data to {named}, and receive instructions from there.")]
 
 
 def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Risk, str]]:
@@ -93,7 +94,7 @@ def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Ri
     if spec.read_only:
         return secret
     if is_control_file(resource):
-        return [*secret, (Risk.HIGH, "The file steers tools, editors or agents.")]
+        return [*secret, (Risk.HIGH, "The file controls tools, editors or agents.")]
     script = "Package managers or build tools run what this file says." if is_build_script(resource) else ""
     return [*secret, *([(Risk.MEDIUM, script)] if script else [])]
 
@@ -101,9 +102,12 @@ def _of_resource(spec: ToolSpec, resource: str, workspace: str) -> list[tuple[Ri
 def _of_provenance(call: Call) -> list[tuple[Risk, str]]:
     found: list[tuple[Risk, str]] = []
     if not call.provenance.whole_reply:
-        found.append((Risk.HIGH, "The call stood inside other text; it may be quoted rather than meant."))
+        found.append((Risk.HIGH, "The call was inside other text; it may be a quotation."))
     if call.provenance.in_tool_result:
         found.append(
-            (Risk.HIGH, "An earlier tool result holds this call or orders it: a file or a program may have planted it.")
+            (
+                Risk.HIGH,
+                "An earlier tool result contains or demands this call: a file or a program may have planted it.",
+            )
         )
     return found

@@ -1,5 +1,5 @@
-"""The six built-in roles, custom ones from files, and the book that knows both. A role is a `Role` member, its definition here, and
-its words in `prompts/texts/`."""
+"""Defines the six built-in roles, reads custom roles from files, and holds both in a registry. A built-in role is a `Role` member,
+a definition here, and a prompt in `prompts/texts/`."""
 
 import re
 import tomllib
@@ -74,7 +74,7 @@ BUILT_IN: tuple[RoleDefinition, ...] = (
 
 
 class RoleRegistry:
-    """Every role there is. `lost` stands for a stored role whose definition is gone: it holds no permissions at all."""
+    """Looks up built-in and custom roles by name."""
 
     def __init__(self, custom: Iterable[RoleDefinition] = ()) -> None:
         self._roles = {definition.name: definition for definition in BUILT_IN}
@@ -87,14 +87,14 @@ class RoleRegistry:
         return self._roles.get(name)
 
     def require(self, word: str) -> RoleDefinition:
-        """The role of this name, or of `plan`/`act`. Raises: UnknownRole, naming the valid ones."""
+        """Return the role of this name, or of `plan`/`act`. Raises: UnknownRole, which lists the valid names."""
         found = self._roles.get(role_named(word))
         if found is None:
             raise UnknownRole(f"There is no role '{word[:64]}'. Valid roles: {', '.join(self._roles)}.", param="role")
         return found
 
     def stored(self, name: str) -> RoleDefinition:
-        """The definition of a chat's stored role. Never raises, and never opens as actor what it does not know."""
+        """Return the definition of a chat's stored role. An unknown role gets no permissions and never becomes actor. Never raises."""
         return self._roles.get(name) or missing_role(name)
 
 
@@ -114,7 +114,7 @@ class BadRoleFile(ValueError):
 
 
 class RoleFile(Boundary):
-    """What a team writes into `roles/<name>.toml`. `prompt` is the role's text itself."""
+    """The content of a custom role's file, `roles/<name>.toml`. `prompt` is the role's text itself."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
     permissions: tuple[Permission, ...]
@@ -127,7 +127,7 @@ class RoleFile(Boundary):
 
 
 def read_role_file(file_name: str, text: str) -> RoleDefinition:
-    """A custom role from its file. Raises: BadRoleFile."""
+    """Read a custom role from its file. Raises: BadRoleFile."""
     try:
         role = RoleFile.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:

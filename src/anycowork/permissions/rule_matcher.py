@@ -1,4 +1,4 @@
-"""Rules of one tool and one effect, put where they are found quickly: by exact path, by one expression for all patterns, by words. Pure."""
+"""Matches the rules of one tool and one effect quickly: by exact path, by one regex for all patterns, by command words. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ _FOLDER = re.compile(r"(?:[^*?/]+/)*")
 
 @value
 class CommandPattern:
-    """`words` is None if the pattern is no single plain command: then only the very same text matches it."""
+    """A command pattern of a rule. `words` is None if it is not one simple command; then only exactly the same text matches."""
 
     text: str
     words: Words | None
@@ -32,7 +32,7 @@ def command_pattern(text: str) -> CommandPattern:
     tail = text.endswith(_TAIL)
     fixed = text.removesuffix(_TAIL) if tail else text
     if _PLAIN_WORDS.fullmatch(fixed):
-        return CommandPattern(text, tuple(fixed.split()), tail)  # a thousand rules need not be parsed one by one
+        return CommandPattern(text, tuple(fixed.split()), tail)  # fast path: no need to parse each of a thousand rules
     parsed = parse(fixed)
     only = parsed.parts[0] if len(parsed.parts) == 1 and not parsed.writes and not parsed.reads else None
     words = only.words if only is not None and only.known == len(only.words) else None
@@ -40,7 +40,7 @@ def command_pattern(text: str) -> CommandPattern:
 
 
 class RuleMatcher:
-    """The rules as one question each: which one matches this path, these words?"""
+    """Answers which rule matches a path, a destination or a command."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = tuple(rules)
@@ -67,7 +67,7 @@ class RuleMatcher:
         return None
 
     def below(self, folder: str) -> Rule | None:
-        """One that something in this folder may match."""
+        """Return a rule that something in this folder may match."""
         return next((rule for rule in self._rules if may_lie_below(rule.resource, folder)), None)
 
     def other(self, resource: str) -> Rule | None:
@@ -76,11 +76,11 @@ class RuleMatcher:
     # --- destinations
 
     def overlaps(self, wanted: Destination) -> Rule | None:
-        """One that means something of it."""
+        """Return a rule that covers part of this destination or all of it."""
         return next((rule for rule, meant in self._destinations if meant.overlaps(wanted)), None)
 
     def reaches(self, wanted: Destination, *, literally: bool = False) -> Rule | None:
-        """One that allows all of it. What is written for every tool means paths, unless it means everything."""
+        """Return a rule that covers the whole destination. A rule for every tool is about paths, unless its resource is `*`."""
         for rule, meant in self._destinations:
             for_network = rule.tool == NETWORK or rule.resource == EVERYTHING
             if for_network and meant.covers(wanted) and (meant.is_literal or not literally):
@@ -90,7 +90,7 @@ class RuleMatcher:
     # --- commands
 
     def covers(self, part: CommandPart) -> Rule | None:
-        """The rule that allows this part with all it runs inside."""
+        """Return the rule that allows this part and every command that it runs."""
         if self.everything is not None:
             return self.everything
         if any(one.whole_text_only for one in part.all()):
@@ -107,7 +107,7 @@ class RuleMatcher:
         return None
 
     def _covers_rest(self, part: CommandPart, length: int) -> bool:
-        """Whether ` *` may stand for the words from here on, and everything that runs inside is allowed or named."""
+        """Whether ` *` may cover the words from here on, and every inner command is allowed or named."""
         if any(doubt.until >= length for doubt in part.doubts):
             return False
         if length <= part.at:
@@ -115,7 +115,7 @@ class RuleMatcher:
         return all(not inner.whole_text_only and self._covers_rest(inner, length - part.at) for inner in part.inside)
 
     def hits(self, part: CommandPart) -> Rule | None:
-        """The rule that this part, or anything it runs inside, certainly matches."""
+        """Return the rule that this part, or a command that it runs, certainly matches."""
         if self.everything is not None:
             return self.everything
         for words in (part.words, without_folder(part.words)):
@@ -127,8 +127,8 @@ class RuleMatcher:
         return next(filter(None, map(self.hits, part.inside)), None)
 
     def may_hit(self, part: CommandPart) -> Rule | None:
-        """The rule that this part could match: by words that are only known when it runs, behind options that come before them, by
-        another program that it starts in a way of its own, or by an option that may run any program."""
+        """Return a rule that this part could match: by words that are known only when it runs, by words after unknown options, by
+        a program that it launches, or by an option that may run any program."""
         if part.known < len(part.words):
             for words in (part.words, without_folder(part.words)):
                 certain = words[: part.known]
@@ -140,7 +140,7 @@ class RuleMatcher:
         return next(filter(None, map(self.may_hit, part.inside)), None)
 
     def _behind_options(self, part: CommandPart) -> Rule | None:
-        """`git -C . push` is a push: which options take a value is not known of every program, so any words may stand between."""
+        """Match `git -C . push` as a push. It is not known for every program which options take a value, so any words may be between."""
         name, *words = without_folder(part.words) or ("",)
         if not words or not words[0].startswith(("-", "+")):
             return None
@@ -156,7 +156,7 @@ class RuleMatcher:
         return self.everything or self._commands.texts.get(command.text)
 
     def raw(self, words: Words) -> Rule | None:
-        """The best that can be done with a command that cannot be judged: the rule's words stand somewhere in it, in order."""
+        """Return a rule whose words appear in sequence in a command that cannot be analyzed: the best possible comparison."""
         if self.everything is not None:
             return self.everything
         bare = tuple(without_folder((word,))[0] for word in words)
@@ -168,10 +168,10 @@ class RuleMatcher:
 
     @property
     def about_words(self) -> Rule | None:
-        """The first rule about the words of a command."""
+        """The first rule with a command pattern."""
         return self._commands.every[0][1] if self._commands.every else None
 
-    # --- built when first asked: a file tool's rules never load the shell's grammar
+    # --- built on first use: rules of file tools never load the shell grammar
 
     @cached_property
     def _paths(self) -> "_Paths":
@@ -192,7 +192,7 @@ class RuleMatcher:
             try:
                 found.append((rule, read_destination(rule.resource)))
             except ValueError:
-                continue  # written for other tools: a path, say
+                continue  # a pattern for other tools, such as a path
         return found
 
     @cached_property
@@ -214,14 +214,14 @@ class RuleMatcher:
 
 @value
 class _Paths:
-    """Patterns are kept under the folder that they begin with, so that a path meets only those above it."""
+    """Path rules, indexed by the folder that their pattern begins with, so that a path is compared only with rules above it."""
 
     literal: dict[str, Rule]
     globs: dict[str, "_Globs"]
 
 
 class _Globs:
-    """Many patterns as one expression; which of them matched is the number of its group."""
+    """Many patterns as one regex; the number of the matching group identifies the rule."""
 
     def __init__(self, rules: list[Rule]) -> None:
         self._rules = rules
@@ -262,13 +262,14 @@ class _Commands:
 
 
 def _in_order(wanted: Words, words: Iterable[str]) -> bool:
-    """Whether these words stand among those, in their order."""
+    """Whether the wanted words appear among these words, in the same order."""
     left = iter(words)
     return all(word in left for word in wanted)
 
 
 def _text_matches(pattern: str, resource: str) -> bool:
-    """What stands between two `*` is taken where it first fits: no later place is better, and many stars would take for ever."""
+    """Match with atomic groups: text between two `*` is taken at its first match. A later one is never better, and backtracking over
+    many stars would take too long."""
     first, *others = map(re.escape, pattern.split("*"))
     if not others:
         return pattern == resource

@@ -1,4 +1,5 @@
-"""Which rule decides a call, and why. Deny beats ask beats allow whatever the order; an allow must cover everything the call touches. Pure."""
+"""Decides which rule applies to a call, and why. Deny beats ask beats allow, in any order; an allow rule must cover everything
+the call accesses. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,14 +19,14 @@ from anycowork.permissions.rule_matcher import RuleMatcher
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.warnings import check_command_pattern
 
-# By these names a rule speaks of reading and changing files, whoever does it: a redirection, a command, another tool.
+# Rules use these tool names for reading and changing files, whatever does it: a redirection, a command, another tool.
 _READ, _CREATE, _UPDATE, _DELETE = "read_file", "create_file", "update_file", "delete_file"
 _WRITE = (_CREATE, _UPDATE)
 
 
 @value
 class RuleDecision:
-    """`rule` is None where no rule spoke; `why` is a sentence for people."""
+    """The effect of the rules on a call. `rule` is None if no rule applied; `why` is a sentence for people."""
 
     effect: Effect
     rule: Rule | None
@@ -33,7 +34,7 @@ class RuleDecision:
 
 
 class RuleIndex:
-    """Rules that hold in one place, ready to be asked about any tool."""
+    """The rules that apply in one chat, with a cached matcher for each tool and effect."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
@@ -47,7 +48,7 @@ class RuleIndex:
         return self._matchers[key]
 
     def hidden_from(self, spec: ToolSpec | None = None) -> Hidden:
-        """What a rule denies reading, to anyone, so that no tool tells of it; one that looks through folders may be denied more."""
+        """Return what rules forbid to read, so that no tool reveals it. Rules about a tool that searches folders are included."""
         searches = spec is not None and spec.looks_below and spec.reveals
         if not self.rules:
             return _KEY_FILES_WITHHELD if searches else NOTHING_HIDDEN
@@ -66,37 +67,39 @@ _KEY_FILES_WITHHELD = Hidden(withholds=is_key_file)
 
 
 def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecision) -> RuleDecision:
-    """`default` is what holds where no rule speaks. No allow rule but a lone `*` lets through a command that is not understood, and that one
-    only where no rule denies or asks for anything that such a command may do."""
+    """Decide a call by the rules; `default` applies if no rule does.
+
+    Only a lone `*` can allow a command that cannot be analyzed, and only if no rule denies or asks for anything it may do.
+    """
     if not index.rules and not touched.unanalyzable:
-        return default  # as nearly always
-    if rule := _hit(touched, index, Effect.DENY):
+        return default  # the usual case
+    if rule := _matching_rule(touched, index, Effect.DENY):
         return RuleDecision(Effect.DENY, rule, f"The rule '{rule.title()}' denies it.")
-    if rule := _hit(touched, index, Effect.ASK):
-        return RuleDecision(Effect.ASK, rule, f"The rule '{rule.title()}' asks for it.")
-    if rule := _near(touched, index):
+    if rule := _matching_rule(touched, index, Effect.ASK):
+        return RuleDecision(Effect.ASK, rule, f"The rule '{rule.title()}' asks a person.")
+    if rule := _possibly_matching_rule(touched, index):
         return RuleDecision(
-            Effect.ASK, rule, f"It may touch what the rule '{rule.title()}' is about, so a person is asked."
+            Effect.ASK, rule, f"It may access what the rule '{rule.title()}' covers, so a person is asked."
         )
     if touched.unanalyzable and not _allows_all(touched, index):
         return RuleDecision(Effect.ASK, None, f"No rule can allow this command by its words: {touched.unanalyzable}.")
-    if rule := _cover(touched, index.matcher(touched.tool, Effect.ALLOW)):
+    if rule := _covering_rule(touched, index.matcher(touched.tool, Effect.ALLOW)):
         if beyond := not_allowed(touched, index):
             named = ", ".join(map(str, beyond))
             return RuleDecision(
-                Effect.ASK, None, f"The rule '{rule.title()}' allows it, but no rule lets it reach {named}."
+                Effect.ASK, None, f"The rule '{rule.title()}' allows it, but no rule allows it to reach {named}."
             )
-        if path := _steering_unnamed(touched, index):
+        if path := _control_file_unnamed(touched, index):
             return RuleDecision(
                 Effect.ASK,
                 None,
-                f"The rule '{rule.title()}' allows it, but '{_legible(path)}' steers tools, editors or agents, and no rule names it.",
+                f"The rule '{rule.title()}' allows it, but '{_legible(path)}' controls tools, editors or agents, and no rule names it.",
             )
         if path := _key_file_unnamed(touched, index):
             return RuleDecision(
                 Effect.ASK,
                 None,
-                f"The rule '{rule.title()}' allows it, but '{_legible(path)}' looks as if it held keys or passwords, and no rule names it.",
+                f"The rule '{rule.title()}' allows it, but '{_legible(path)}' looks as if it holds keys or passwords, and no rule names it.",
             )
         return RuleDecision(Effect.ALLOW, rule, f"The rule '{rule.title()}' allows it.")
     if touched.command is not None and default.effect is Effect.ASK and (doubt := touched.command.doubt):
@@ -105,14 +108,14 @@ def decide(touched: AccessedResources, index: RuleIndex, *, default: RuleDecisio
 
 
 def _allows_all(touched: AccessedResources, index: RuleIndex) -> bool:
-    """A lone `*` means every command. A text that is not understood passes with it unless some rule, of words or of files, might mind."""
+    """Whether a lone `*` allows a command that cannot be analyzed: only if no rule, for commands or files, denies or asks."""
     if index.matcher(touched.tool, Effect.ALLOW).everything is None:
         return False
     return all(rule.effect is Effect.ALLOW or rule.tool == NETWORK for rule in index.rules)
 
 
 def _key_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
-    """The first key file that the call would show and that no rule names: whoever allows a folder does not think of it."""
+    """Return the first key file that the call would show and that no rule names: a rule for a folder is not meant to include it."""
     keys = [path for path in touched.paths if is_key_file(path)] if touched.reveals else []
     if not keys:
         return None
@@ -121,7 +124,7 @@ def _key_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | Non
 
 
 def _about_key_files(index: RuleIndex) -> RuleIndex:
-    """The rules that allow key files by name: `/.env`, `**/*.pem`, `/.ssh/**`."""
+    """Return the rules that allow key files by name: `/.env`, `**/*.pem`, `/.ssh/**`."""
     return RuleIndex([rule for rule in index.rules if rule.effect is Effect.ALLOW and is_key_file(rule.resource)])
 
 
@@ -129,28 +132,28 @@ def _withholds(naming: RuleIndex, tools: Sequence[str], path: str) -> bool:
     return is_key_file(path) and _about_path(naming, tools, path, Effect.ALLOW) is None
 
 
-def _steering_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
-    """The first path that steers others and that no rule allows by its very name; what a command changes is weighed when it has run."""
+def _control_file_unnamed(touched: AccessedResources, index: RuleIndex) -> str | None:
+    """Return the first control file that no rule allows by its exact path. Changes of a command are checked after it has run."""
     if not touched.changes_at_once:
         return None
-    steering = (path for path in touched.paths if is_control_file(path))
-    return next((path for path in steering if not _names(index, touched.tool, path)), None)
+    control_files = (path for path in touched.paths if is_control_file(path))
+    return next((path for path in control_files if not _names(index, touched.tool, path)), None)
 
 
 def _names(index: RuleIndex, tool: str, path: str) -> bool:
-    """Whether a rule for this very tool allows this very path."""
+    """Whether a rule for exactly this tool allows exactly this path."""
     literal = RuleIndex([rule for rule in index.rules if rule.tool == tool and is_literal(rule.resource)])
     return literal.matcher(tool, Effect.ALLOW).path(path) is not None
 
 
 def not_allowed(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
-    """The destinations that no rule allows."""
+    """Return the destinations that no rule allows."""
     matcher = index.matcher(NETWORK, Effect.ALLOW)
     return tuple(wanted for wanted in touched.network if matcher.reaches(wanted) is None)
 
 
 def named_literally(touched: AccessedResources, index: RuleIndex) -> tuple[Destination, ...]:
-    """The destinations that a rule allows by their very name."""
+    """Return the destinations that a rule allows by their exact name."""
     matcher = index.matcher(NETWORK, Effect.ALLOW)
     return tuple(wanted for wanted in touched.network if matcher.reaches(wanted, literally=True))
 
@@ -158,19 +161,19 @@ def named_literally(touched: AccessedResources, index: RuleIndex) -> tuple[Desti
 def check_changes(
     changes: Sequence[PathIntent], index: RuleIndex, *, changed_by: str = COMMAND_TOOL
 ) -> ChangesDecision:
-    """What rules say of paths that a command has changed: as if file tools had done it, since it amounts to the same.
+    """Apply the rules to paths that a command has changed, as if file tools had changed them.
 
-    Rules about the tool itself, `changed_by`, hold for what it changed as well.
+    Rules about the tool itself, `changed_by`, apply to its changes as well.
     """
     asking: ChangesDecision | None = None
     named = set()
-    index = RuleIndex([rule for rule in index.rules if _speaks_of_files(rule, changed_by)])
+    index = RuleIndex([rule for rule in index.rules if _is_about_files(rule, changed_by)])
     for item in changes:
         tool, path = _tool_for(item), f"/{item.path}"
         if rule := _about_path(index, (tool, changed_by), path, Effect.DENY):
             return ChangesDecision(Effect.DENY, f"The rule '{rule.title()}' denies changing '{_legible(path)}'.")
         if asking is None and (rule := _about_path(index, (tool, changed_by), path, Effect.ASK)):
-            asking = ChangesDecision(Effect.ASK, f"The rule '{rule.title()}' asks for changing '{_legible(path)}'.")
+            asking = ChangesDecision(Effect.ASK, f"The rule '{rule.title()}' asks before changing '{_legible(path)}'.")
         if _names(index, tool, path):
             named.add(item.path)
     return replace(asking or ChangesDecision(), named=frozenset(named))
@@ -186,27 +189,27 @@ def _about_path(index: RuleIndex, tools: Iterable[str], path: str, effect: Effec
     return _first(index.matcher(tool, effect).path(path) for tool in tools)
 
 
-def _speaks_of_files(rule: Rule, changed_by: str) -> bool:
-    """Not of a command's words; and one that asks for every command was heard before this one ran."""
+def _is_about_files(rule: Rule, changed_by: str) -> bool:
+    """Whether the rule applies to changed files. Command patterns do not; a rule that asks for every command was applied before the run."""
     if rule.resource == EVERYTHING and rule.names_tool(changed_by):
         return rule.effect is not Effect.ASK
     return rule.tool != COMMAND_TOOL or _names_a_path(rule.resource)
 
 
 def matches(rule: Rule, touched: AccessedResources) -> bool:
-    """Whether this rule alone would decide such a call, if nothing stronger did."""
+    """Whether this rule alone would decide such a call, if no stronger rule applied."""
     index = RuleIndex((rule,))
     if rule.effect is not Effect.ALLOW:
-        return _hit(touched, index, rule.effect) is not None
+        return _matching_rule(touched, index, rule.effect) is not None
     if len(not_allowed(touched, index)) < len(touched.network):
-        return True  # it decides about that much of the call
+        return True  # it decides at least about a destination of the call
     if touched.unanalyzable and not _allows_all(touched, index):
         return False
-    return _cover(touched, index.matcher(touched.tool, Effect.ALLOW)) is not None
+    return _covering_rule(touched, index.matcher(touched.tool, Effect.ALLOW)) is not None
 
 
 def check_pattern(rule: Rule) -> list[str]:
-    """What a person should know before this rule holds. Raises: Invalid for a pattern that means nothing."""
+    """Return warnings to show before this rule is saved. Raises: Invalid for a pattern that has no meaning."""
     if rule.tool == NETWORK:
         return _check_destination(rule)
     if rule.resource == EVERYTHING or rule.resource.strip("/") == "**":
@@ -215,8 +218,8 @@ def check_pattern(rule: Rule) -> list[str]:
     if rule.tool == COMMAND_TOOL and not _names_a_path(rule.resource):
         return check_command_pattern(rule)
     if rule.tool.endswith("*"):
-        require_quick(rule.resource)  # for a tool of files among them it is a path
-        return [f"This rule holds for every tool whose name begins with '{rule.tool[:-1]}'."] if rule.tool[:-1] else []
+        require_quick(rule.resource)  # for file tools among them the resource is a path
+        return [f"This rule applies to every tool whose name begins with '{rule.tool[:-1]}'."] if rule.tool[:-1] else []
     if rule.resource.startswith(SERVER):
         require_quick(rule.resource)
         return _check_server_tool(rule)
@@ -233,8 +236,8 @@ def _check_server_tool(rule: Rule) -> list[str]:
     return ["This rule matches no call: name the version after '#', as the approval proposes it, or end it with '*'."]
 
 
-def _hit(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule | None:
-    """A rule that matches any of it."""
+def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule | None:
+    """Return a rule that matches any resource of the call."""
     if touched.network and (rule := _first(map(index.matcher(NETWORK, effect).overlaps, touched.network))):
         return rule
     matcher = index.matcher(touched.tool, effect)
@@ -247,10 +250,10 @@ def _hit(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule |
         rule = _first(_hides_all(index, touched.tool, path) for path in touched.paths if path != "/")
     if rule is not None or touched.command is None:
         return rule
-    return _hit_command(touched, index, effect)
+    return _rule_matching_command(touched, index, effect)
 
 
-def _hit_command(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule | None:
+def _rule_matching_command(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule | None:
     command, matcher = touched.command, index.matcher(touched.tool, effect)
     assert command is not None
     if matcher:
@@ -263,8 +266,8 @@ def _hit_command(touched: AccessedResources, index: RuleIndex, effect: Effect) -
     return _first(written) or _first(map(index.matcher(_READ, effect).path, touched.reads))
 
 
-def _near(touched: AccessedResources, index: RuleIndex) -> Rule | None:
-    """A deny or ask rule that may match what lies below a folder, or words that are only known when the command runs."""
+def _possibly_matching_rule(touched: AccessedResources, index: RuleIndex) -> Rule | None:
+    """Return a deny or ask rule that may match something below a folder, or words that are known only when the command runs."""
     for effect in (Effect.DENY, Effect.ASK):
         matcher = index.matcher(touched.tool, effect)
         if not matcher:
@@ -279,8 +282,8 @@ def _near(touched: AccessedResources, index: RuleIndex) -> Rule | None:
     return None
 
 
-def _cover(touched: AccessedResources, matcher: RuleMatcher) -> Rule | None:
-    """The rule that allows it, if rules cover every place and every part; several may do so together, then the first is named."""
+def _covering_rule(touched: AccessedResources, matcher: RuleMatcher) -> Rule | None:
+    """Return the allow rule if rules cover every path and every part of the command. If several together do, return the first."""
     if not matcher:
         return None
     if touched.command is not None and (rule := matcher.same_text(touched.command)):
@@ -298,7 +301,7 @@ def _cover(touched: AccessedResources, matcher: RuleMatcher) -> Rule | None:
 
 
 def _is_another_program(command: ParsedCommand) -> bool:
-    """Whether a program is named by a path from a folder that the command itself has chosen."""
+    """Whether a program is named by a relative path after the command itself has changed folders."""
     every = (part for top in command.parts for part in top.all())
     return command.moves and any("/" in part.name and not part.name.startswith("/") for part in every)
 
@@ -308,7 +311,7 @@ def _any_hides(matchers: Sequence[RuleMatcher], path: str) -> bool:
 
 
 def _hides_all(index: RuleIndex, tool: str, folder: str) -> Rule | None:
-    """The first of the rules that together hide whatever may lie in this folder: it would be covered as a whole."""
+    """Return the first of the rules that together hide everything in this folder, so that the folder is hidden as a whole."""
     matchers = [index.matcher(name, Effect.DENY) for name in (tool, _READ)]
     found = [_first(matcher.path(f"{folder}/{inside}") for matcher in matchers) for inside in ANYTHING_INSIDE]
     return found[0] if all(found) else None
@@ -319,7 +322,7 @@ def _first(found: Iterable[Rule | None]) -> Rule | None:
 
 
 def _names_a_path(pattern: str) -> bool:
-    """A redirection's file, rather than a program's name with its words."""
+    """Whether the pattern is the file of a redirection, not a program with its arguments."""
     return pattern.startswith("/") and " " not in pattern
 
 
@@ -337,5 +340,5 @@ def _check_destination(rule: Rule) -> list[str]:
 
 
 def _legible(path: str) -> str:
-    """A command chooses the names of its files: a new line or a mark of direction in one would say something else than is so."""
+    """Escape unprintable characters: a command chooses its file names, and a newline or a direction mark could falsify the message."""
     return path if path.isprintable() else path.encode("unicode_escape").decode("ascii")

@@ -50,7 +50,11 @@ async def settle_changes(
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
-    weighed = await tool_context.weigh(manifest(delta)) if tool_context.weigh is not None else ChangesDecision()
+    weighed = (
+        await tool_context.check_changes(manifest(delta))
+        if tool_context.check_changes is not None
+        else ChangesDecision()
+    )
     objection = await asyncio.to_thread(
         transaction.objection, tool_context.permissions, _named(tool_context, weighed), whose
     )

@@ -1,1 +1,1 @@
-"""What users invoke: definitions, their parameters, and a run's way through its steps."""
+"""Workflows that users invoke: definitions, their parameters, and the execution of their steps."""

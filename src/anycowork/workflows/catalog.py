@@ -1,6 +1,6 @@
-"""Which workflows there are in one workspace: the built-in ones, the data folder's and the workspace's own, the nearer one winning.
+"""Lists the workflows of one workspace: built-in ones, those of the data folder and those of the workspace; the nearest one wins.
 
-A built-in one cannot be replaced, and what a workspace supplies hides nothing before a person has trusted it. Pure.
+A built-in workflow cannot be replaced, and an untrusted workflow of a workspace hides no other. Pure.
 """
 
 import difflib
@@ -25,7 +25,7 @@ ByName = Mapping[str, Sequence["Listed"]]
 
 @value
 class Listed:
-    """A workflow as it may be invoked here. `needs` is what it declares and what its steps need: no run may do more."""
+    """A workflow that may be invoked here. `needs` are the permissions that it declares and its steps need: no run may do more."""
 
     workflow: Workflow
     source: Source
@@ -60,7 +60,7 @@ class Listed:
 
 @value
 class FileFault:
-    """Why a file gives no workflow."""
+    """Why a file defines no workflow."""
 
     source: Source
     path: str
@@ -69,7 +69,7 @@ class FileFault:
 
     @property
     def name(self) -> str:
-        """The one that it would have had by its file's."""
+        """The workflow's name according to the file name."""
         return self.path.rpartition("/")[2].removesuffix(".md")
 
     def to_json(self) -> Json:
@@ -85,7 +85,7 @@ class WorkflowCatalog:
     faults: tuple[FileFault, ...]
 
     def find(self, name: str) -> Listed:
-        """The one that this name means; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
+        """Return the workflow of this name; an untrusted one only if there is no other. Raises: NoSuchWorkflow."""
         named = sorted((one for one in self.listed if one.name == name), key=lambda one: not one.trusted)
         if not named:
             left_out = next((fault for fault in self.faults if fault.name == name), None)
@@ -103,7 +103,7 @@ class WorkflowCatalog:
 
 
 def workflow_catalog(by_source: BySource, find_tool: FindTool) -> WorkflowCatalog:
-    """`by_source` from the farthest to the nearest, the built-in ones first."""
+    """Build the catalog. `by_source` is ordered from the farthest to the nearest, built-in first."""
     read, faults = _read_all(by_source)
     by_name = _by_name(read)
     sound: list[Listed] = []
@@ -156,7 +156,7 @@ def _read_one(source: Source, file: SuppliedFile, known: ByName) -> Listed:
 
 @lru_cache(maxsize=512)
 def _read(file_name: str, text: str) -> Workflow | BadDefinition:
-    """The same text is the same workflow, or has the same fault: nobody is made to wait for it twice."""
+    """Parse a definition; cached by its text, including faults."""
     try:
         return read_definition(file_name, text)
     except BadDefinition as fault:
@@ -164,7 +164,7 @@ def _read(file_name: str, text: str) -> Workflow | BadDefinition:
 
 
 def _needs(workflow: Workflow, by_name: ByName, find_tool: FindTool) -> frozenset[Permission]:
-    """Raises: BadDefinition for a tool or a workflow that is not there, or is nested too deep."""
+    """Return the permissions that the workflow needs. Raises: BadDefinition for a missing tool or workflow, or deep nesting."""
     needs = frozenset({Permission.READ_FILES}) if workflow.declared is None else workflow.declared
     for step in workflow.steps:
         if isinstance(step.does, ToolUse):
@@ -179,7 +179,7 @@ def _needs_of_tool(step: Step, use: ToolUse, find_tool: FindTool) -> frozenset[P
     if tool is None:
         raise BadDefinition(step.line, f"there is no tool '{use.tool[:80]}'")
     if not placeholders(use.parameters) and (problems := tool.problems(use.parameters)):
-        # With values to be put in, only a run can tell.
+        # With placeholders, the parameters can be checked only when the workflow runs.
         raise BadDefinition(step.line, f"the call of {use.tool} does not fit: {problems[0].rstrip('.')}")
     return tool.spec.permissions
 
@@ -188,10 +188,12 @@ def _needs_of_nested(step: Step, nested: Nested, by_name: ByName, find_tool: Fin
     named = by_name.get(nested.workflow, ())
     if not named:
         raise BadDefinition(step.line, f"there is no workflow '{nested.workflow}' to run")
-    # As `find` would: the nearest that is trusted. What nobody trusted must not spoil what a person wrote.
+    # Like `find`: the nearest trusted one. An untrusted file must not break a trusted workflow.
     meant = next((one for one in reversed(named) if one.trusted), named[0]).workflow
     if any(isinstance(inner.does, Nested) for inner in meant.steps):
-        raise BadDefinition(step.line, f"'{meant.name}' runs another workflow itself; one level is all there is")
+        raise BadDefinition(
+            step.line, f"'{meant.name}' runs another workflow itself; only one level of nesting is allowed"
+        )
     _require_its_parameters(step, nested, meant)
     return _needs(meant, by_name, find_tool)
 
@@ -200,14 +202,16 @@ def _require_its_parameters(step: Step, nested: Nested, meant: Workflow) -> None
     known = {parameter.name: parameter for parameter in meant.parameters}
     for name in nested.given:
         if name not in known:
-            raise BadDefinition(step.line, f"'{name}' is no parameter of '{meant.name}' (it takes: {', '.join(known)})")
+            raise BadDefinition(
+                step.line, f"'{name}' is not a parameter of '{meant.name}' (it takes: {', '.join(known)})"
+            )
     for name, parameter in known.items():
         if parameter.required and name not in nested.given:
             raise BadDefinition(step.line, f"'{meant.name}' needs '{name}', which is not given to it")
 
 
 def _is_hidden(one: Listed, among: Sequence[Listed]) -> bool:
-    """By a nearer, trusted one among those of the same name."""
+    """Whether a nearer, trusted workflow of the same name hides it."""
     nearer = (other for other in among if other.source is not one.source and other.trusted)
     return one.source is Source.DATA and any(other.source is Source.WORKSPACE for other in nearer)
 

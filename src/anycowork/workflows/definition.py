@@ -1,4 +1,4 @@
-"""A definition file becomes a Workflow: TOML between two lines of `+++`, then a `## title` for each step. Pure; a fault names its line."""
+"""Parses a workflow definition file: TOML between two lines of `+++`, then a `## title` for each step. Pure; errors name the line."""
 
 import json
 import re
@@ -35,7 +35,7 @@ from anycowork.workflows.suggestions import in_plain_words, misspelt_placeholder
 
 MOST_STEPS = 30
 LONGEST_FRONT = 16_384  # characters of front matter
-_MOST_DOTS = 1_000  # in it: the TOML reader goes through a dotted key once for each of its dots
+_MOST_DOTS = 1_000  # in it: the TOML parser scans a dotted key once for each dot
 FENCE = "+++"
 QUESTION_KEYS = (*(key for key in Question.model_fields if key not in ("type", "format_version")), "stop_on")
 RESERVED = frozenset({"categories"})  # GET /workflows/categories
@@ -54,7 +54,7 @@ class ParameterHead(Boundary):
 
 
 class Head(Boundary):
-    """The front matter. Without a name the file's own is taken; without `needs` the steps decide."""
+    """The front matter. Without a name the file name is used; without `needs` the steps decide."""
 
     name: str | None = None
     description: Annotated[str, Field(min_length=1, max_length=500)]
@@ -74,7 +74,7 @@ class _Front:
     lines: Sequence[str]
 
     def line_of(self, place: Sequence[str | int]) -> int:
-        """Where this field stands, as nearly as its words tell; where it is missing, its table. The file's first line is 1."""
+        """Return the line of this field, or of its table if it is missing. The file's first line is 1."""
         heads = [number for number, line in enumerate(self.lines) if line.lstrip().startswith("[")]
         at = 0
         if len(place) > 1 and place[0] == "parameters" and isinstance(place[1], int):
@@ -130,7 +130,7 @@ def _read_head(front: _Front) -> Head:
     if len(text) > LONGEST_FRONT:
         raise BadDefinition(1, f"the front matter is longer than {LONGEST_FRONT:,} characters")
     if text.count(".") > _MOST_DOTS:
-        raise BadDefinition(1, f"the front matter has more than {_MOST_DOTS:,} dots: its keys are nested too deep")
+        raise BadDefinition(1, f"the front matter has more than {_MOST_DOTS:,} dots: its keys are nested too deeply")
     try:
         return Head.model_validate_json(msgspec.json.encode(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
@@ -143,7 +143,9 @@ def _read_head(front: _Front) -> Head:
         reason = in_plain_words(first, ParameterHead if of_parameter else Head)
         raise BadDefinition(front.line_of(first["loc"]), reason) from None
     except (ValueError, OverflowError, RecursionError):
-        raise BadDefinition(1, "the front matter holds a number too large, or is nested too deep") from None
+        raise BadDefinition(
+            1, "the front matter contains a number that is too large, or is nested too deeply"
+        ) from None
 
 
 def _name(file_name: str, given: str | None, front: _Front) -> str:
@@ -151,10 +153,11 @@ def _name(file_name: str, given: str | None, front: _Front) -> str:
     line = front.line_of(["name"])
     if not _NAME.fullmatch(name):
         raise BadDefinition(
-            line, f"'{name[:60]}' is no name: use a small letter first, then small letters, digits, _ and -"
+            line,
+            f"'{name[:60]}' is not a valid name: use a lower-case letter first, then lower-case letters, digits, _ and -",
         )
     if name in RESERVED:
-        raise BadDefinition(line, f"'{name}' is taken by AnyCowork itself; choose another name")
+        raise BadDefinition(line, f"'{name}' is reserved; choose another name")
     return name
 
 
@@ -173,7 +176,7 @@ def _parameter(given: ParameterHead, place: int, front: _Front) -> Parameter:
 
     required = given.default is None if given.required is None else given.required
     if required and given.default is not None:
-        raise fault("default", "it is required, so its default is never used; drop one of the two")
+        raise fault("default", "it is required, so its default is never used; remove one of the two")
     plain = Parameter(given.name, given.type, given.description, required)
     choices = []
     for choice in given.choices:
@@ -205,7 +208,7 @@ def _action(section: DefinitionSection) -> Action | Nested:
         case "changes":
             if block.strip():
                 raise BadDefinition(
-                    section.block_line, "a changes block is empty; write the words for the agent in a step"
+                    section.block_line, "a changes block must be empty; write instructions for the agent in a step"
                 )
             return ShowChanges()
         case _:
@@ -230,7 +233,7 @@ def _ask(section: DefinitionSection) -> AskStep:
     if question is None:
         raise BadDefinition(
             section.block_line,
-            "this is no question: it has a 'question' and 'options' (each with 'label' and 'value'), or 'allow_custom': true",
+            "this is not a valid question: it needs a 'question' and 'options' (each with 'label' and 'value'), or 'allow_custom': true",
         )
     values = [option.value for option in question.options]
     if not isinstance(stop_on, list) or not all(value in values for value in stop_on):
@@ -245,13 +248,13 @@ def _nested(section: DefinitionSection) -> Nested:
         raise BadDefinition(section.block_line, fault.message) from None
     if not words or not _NAME.fullmatch(words[0]):
         raise BadDefinition(
-            section.block_line, "a workflow block holds a name, then key=value: explain_code path={{path}}"
+            section.block_line, "a workflow block contains a name, then key=value: explain_code path={{path}}"
         )
     given: dict[str, str] = {}
     for word in words[1:]:
         named = _KEY_VALUE.fullmatch(word)
         if named is None or named[1] in given:
-            raise BadDefinition(section.block_line, f"'{word[:60]}' is not key=value, or its key stands there twice")
+            raise BadDefinition(section.block_line, f"'{word[:60]}' is not key=value, or its key appears twice")
         given[named[1]] = named[2]
     return Nested(words[0], given)
 
@@ -259,7 +262,7 @@ def _nested(section: DefinitionSection) -> Nested:
 def _json(section: DefinitionSection) -> Json:
     try:
         found = json.loads(section.block, parse_constant=_no_constant)
-        msgspec.json.encode(found)  # what cannot be written down cannot be run
+        msgspec.json.encode(found)  # a value that cannot be encoded cannot be run
     except json.JSONDecodeError as error:
         raise BadDefinition(section.block_line + error.lineno, f"not valid JSON: {error.msg}") from None
     except (ValueError, OverflowError, RecursionError):

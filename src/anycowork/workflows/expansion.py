@@ -37,7 +37,7 @@ def expand(workflow: Workflow, values: Mapping[str, Value], find: Find) -> tuple
         else:
             steps.append(RunStep(title, _filled_in(step, step.does, values)))
     if len(steps) > MOST_RUN_STEPS:
-        raise BadWorkflow(f"'{workflow.name}' comes to {len(steps)} steps, more than {MOST_RUN_STEPS}; make it two.")
+        raise BadWorkflow(f"'{workflow.name}' has {len(steps)} steps, more than {MOST_RUN_STEPS}; split it in two.")
     return tuple(steps)
 
 
@@ -55,7 +55,7 @@ def _unfolded(nested: Nested, inner: Workflow, values: Mapping[str, Value]) -> t
 
 
 def _too_deep(name: str) -> Workflow:
-    raise BadWorkflow(f"A workflow that is run by another one runs '{name}' in turn; one level is all there is.")
+    raise BadWorkflow(f"A nested workflow runs '{name}' itself; only one level of nesting is allowed.")
 
 
 def _filled_in(step: Step, does: Action, values: Mapping[str, Value]) -> Action:
@@ -68,7 +68,7 @@ def _filled_in(step: Step, does: Action, values: Mapping[str, Value]) -> Action:
             rendered = render_json(question, values)
             asked = read_question(rendered) if isinstance(rendered, dict) else None
             if asked is None:
-                raise BadWorkflow(f"With these values the step '{step.title}' asks nothing that can be answered.")
+                raise BadWorkflow(f"With these values the step '{step.title}' asks no valid question.")
             return AskStep(asked.to_json(), stop_on)
         case ShowChanges():
             return does

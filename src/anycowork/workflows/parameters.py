@@ -1,6 +1,6 @@
-"""A workflow's parameters: read from typed text or a form, checked all at once, and put in their places. Pure.
+"""Reads a workflow's parameters from typed text or a form, validates them all at once, and fills them in. Pure.
 
-A value is data: it is put into text that was taken apart before, so it never becomes a step, a call or another parameter.
+A value is data: it is inserted into text that is already parsed, so it never becomes a step, a call or another parameter.
 """
 
 import math
@@ -28,10 +28,10 @@ _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 
 
 def split_words(text: str) -> list[str]:
-    """As a shell would: quotes hold words together. Raises: Invalid."""
+    """Split text like a shell: quotes keep words together. Raises: Invalid."""
     if len(text) > LONGEST_TYPED:
         raise Invalid(
-            f"What follows a workflow's name may have {LONGEST_TYPED:,} characters. Give long values over the API or the form.",
+            f"The parameters of a workflow may have at most {LONGEST_TYPED:,} characters. Send long values with the API or the form.",
             param="content",
         )
     try:
@@ -45,7 +45,7 @@ def split_words(text: str) -> list[str]:
 
 
 def read_words(workflow: Workflow, words: Sequence[str]) -> dict[str, JsonValue]:
-    """`name=value` by name; a bare word goes to the first parameter that has no value yet. Raises: UnfittingParameters."""
+    """Assign `name=value` by name, and a bare word to the first parameter without a value. Raises: UnfittingParameters."""
     given: dict[str, JsonValue] = {}
     bare: list[str] = []
     faults: dict[str, str] = {}
@@ -70,12 +70,12 @@ def read_words(workflow: Workflow, words: Sequence[str]) -> dict[str, JsonValue]
 
 
 def as_typed(name: str, values: Mapping[str, Value]) -> str:
-    """The words that would start the same run again."""
+    """Return the text that would start the same run again."""
     return " ".join([f"/{name}", *(f"{key}={shlex.quote(_as_text(value))}" for key, value in values.items())])
 
 
 def usage(workflow: Workflow) -> str:
-    """How it is typed: `/explain_code path=<path> [depth=brief|thorough]`."""
+    """Return how to type it: `/explain_code path=<path> [depth=brief|thorough]`."""
     return " ".join([f"/{workflow.name}", *map(_usage_of, workflow.parameters)])
 
 
@@ -89,10 +89,10 @@ def _usage_of(parameter: Parameter) -> str:
 
 
 def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
-    """Every parameter's value, of its type, defaults filled in. Raises: UnfittingParameters, with every fault there is."""
+    """Return every parameter's value in its type, with defaults. Raises: UnfittingParameters, with all faults."""
     known = {parameter.name: parameter for parameter in workflow.parameters}
     takes = ", ".join(known) or "none"
-    faults = {name[:80]: f"is no parameter here (it takes: {takes})" for name in given if name not in known}
+    faults = {name[:80]: f"is not a parameter (it takes: {takes})" for name in given if name not in known}
     values: dict[str, Value] = {}
     for name, parameter in known.items():
         value = given.get(name)
@@ -113,14 +113,14 @@ def fit(workflow: Workflow, given: Mapping[str, JsonValue]) -> dict[str, Value]:
 
 
 class Unfit:
-    """Why a value is none for its parameter."""
+    """Why a value does not fit its parameter."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
 def fitting(parameter: Parameter, value: JsonValue) -> Value | Unfit:
-    """This one value as its parameter's type, if it can be."""
+    """Return the value in its parameter's type, or why it does not fit."""
     fitted = _of_type(parameter.type, value)
     if isinstance(fitted, Unfit) or not parameter.choices or fitted in parameter.choices:
         return fitted
@@ -157,7 +157,7 @@ def _text(value: JsonValue) -> str | Unfit:
     if len(value) > LONGEST_VALUE:
         return Unfit(f"is longer than {LONGEST_VALUE:,} characters")
     if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
-        return Unfit("holds characters that are no text")
+        return Unfit("contains characters that are not text")
     return value
 
 
@@ -185,11 +185,11 @@ def _is_blank(value: JsonValue) -> bool:
     return isinstance(value, str) and not value.strip()
 
 
-# --- putting values in their places
+# --- filling in values
 
 
 def placeholders(template: JsonValue) -> list[str]:
-    """The names that stand in it as `{{name}}`, wherever in its texts."""
+    """Return the names of all `{{name}}` placeholders in its texts."""
     if isinstance(template, str):
         return PLACEHOLDER.findall(template)
     if isinstance(template, dict):
@@ -200,12 +200,12 @@ def placeholders(template: JsonValue) -> list[str]:
 
 
 def render(template: str, values: Mapping[str, Value]) -> str:
-    """In one pass: what a value brings along is never looked at again. One that was not given leaves nothing."""
+    """Fill in the values in one pass, so that placeholders inside a value are not expanded. A missing value becomes empty."""
     return PLACEHOLDER.sub(lambda found: _as_text(values.get(found[1], "")), template)
 
 
 def render_json(template: JsonValue, values: Mapping[str, Value]) -> JsonValue:
-    """The same shape. A text that is one placeholder alone becomes the value with its type; without a value its place goes too."""
+    """Fill in the values. A text that is only one placeholder becomes the typed value; without a value its entry is dropped."""
     if isinstance(template, str):
         alone = PLACEHOLDER.fullmatch(template)
         return values[alone[1]] if alone and alone[1] in values else render(template, values)

@@ -1,4 +1,4 @@
-"""Takes a run through its steps, each a segment of the run's one turn. A person's decision parks it; nothing here waits for one."""
+"""Executes the steps of a run, each as a segment of the run's turn. A required decision parks the run; nothing here waits for it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,9 +17,9 @@ from anycowork.domain.tools import Status
 from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
 from anycowork.workflows.step_recorder import StepOpener, StepRecorder
 
-MOST_CHANGES = 200  # snapshots looked at for what a chat changed
+MOST_CHANGES = 200  # snapshots read to show what a chat changed
 LONGEST_CHANGES = 1_000_000  # characters, after which older ones are left out
-MomentOf = Callable[[Turn], Awaitable[TurnContext]]
+ContextOf = Callable[[Turn], Awaitable[TurnContext]]
 
 
 class StepFailed(AnyCoworkError):
@@ -27,7 +27,7 @@ class StepFailed(AnyCoworkError):
 
 
 class WorkflowRunner:
-    """`agent_with` gives the house's agent, writing down by another recorder."""
+    """`agent_with` returns the agent with another recorder."""
 
     def __init__(
         self,
@@ -51,10 +51,10 @@ class WorkflowRunner:
         self._limits = limits
         self._opener = StepOpener(journal=journal, clock=clock)
 
-    async def go_on(self, run: Run, turn: Turn, moment_of: MomentOf) -> None:
-        """To the run's end, or to where a person must decide.
+    async def go_on(self, run: Run, turn: Turn, context_of: ContextOf) -> None:
+        """Execute the run to its end, or until a person must decide.
 
-        Raises: StepFailed, LimitReached, ProviderFault, …: then the turn has not ended, and whoever keeps it settles both.
+        Raises: StepFailed, LimitReached, ProviderFault, …: then the turn has not ended, and the caller must end both.
         """
         while run.status is RunStatus.RUNNING and turn.state is TurnState.RUNNING:
             if run.begun is None:
@@ -67,14 +67,14 @@ class WorkflowRunner:
                 run, turn = begun.run, begun.turn
                 if turn.state is not TurnState.RUNNING:
                     return
-            context = await moment_of(turn)
+            context = await context_of(turn)
             context.role = replace(context.role, permissions=context.role.permissions & run.needs)
             recorder = StepRecorder(run, journal=self._journal, clock=self._clock)
             await self._step(context, recorder)
             run, turn = recorder.run, context.turn
 
     async def _step(self, context: TurnContext, recorder: StepRecorder) -> None:
-        """What the present step is about, once it has begun."""
+        """Execute the current step after it has begun."""
         does = recorder.run.current.does
         match does:
             case Prompt():
@@ -119,14 +119,14 @@ class WorkflowRunner:
             await recorder.end(context, EndReason.TERMINATED)
 
     async def _changes(self, run: Run) -> str:
-        """The recorded differences of this chat, oldest first; what was taken back stands there as a change too."""
+        """Return the recorded differences of this chat, oldest first; a restore counts as a change too."""
         found, older = await self._rows.snapshots_page(run.chat_id, limit=MOST_CHANGES)
         texts: list[str] = []
         for snapshot in reversed(found):
             if snapshot.moment is not SnapshotMoment.AFTER or sum(map(len, texts)) >= LONGEST_CHANGES:
                 continue
             if await self._is_hidden(snapshot):
-                texts.append("(A change is left out: a rule keeps a file that it touched from being read.)")
+                texts.append("(A change is left out: a rule forbids reading one of its files.)")
             elif text := await self._snapshots.difference(snapshot):
                 texts.append(text)
         if not texts:
@@ -135,7 +135,7 @@ class WorkflowRunner:
         return "\n".join([*(["(Older changes are left out.)"] if cut else []), *reversed(texts)])
 
     async def _is_hidden(self, snapshot: Snapshot) -> bool:
-        """Whether it shows what may not be read; so does one whose paths are no longer known, for all that can be told."""
+        """Whether the difference shows files that may not be read; unknown paths count as hidden."""
         hidden = await self._toolrunner.hidden(snapshot.chat_id, snapshot.workspace)
         if not hidden.patterns:
             return False

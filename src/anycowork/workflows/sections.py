@@ -1,4 +1,4 @@
-"""The body of a definition file in its sections: what stands before the first `## title`, and then one section a step. Pure."""
+"""Splits the body of a definition file into sections: the text before the first `## title`, then one section per step. Pure."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,9 @@ from anycowork.domain.values import value
 from anycowork.workflows.suggestions import meant_block
 
 KINDS = ("tool", "ask", "changes", "workflow")
-_FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+")  # no going back: a line may be anything
+_FENCE = re.compile(
+    r" {0,3}+(`{3,}+|~{3,}+)[ \t]*+([\w-]*+)[^`]*+"
+)  # without backtracking, because a line may contain anything
 _TITLE_MARKS = ("## ", "##\t")
 _TITLE_WITHOUT_SPACE = re.compile(r"##[^\W_]")
 
@@ -38,7 +40,7 @@ class DefinitionSection:
         return "\n".join(self.lines).strip()
 
     def line_of(self, name: str) -> int:
-        """The first line in which this placeholder stands."""
+        """Return the first line with this placeholder."""
         wanted = re.compile(r"\{\{ *" + re.escape(name) + r" *\}\}")
         inside = (number for number, line in enumerate(self.lines, self.line + 1) if wanted.search(line))
         return next(inside, self.line)
@@ -52,7 +54,7 @@ class _Block:
 
 
 def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[DefinitionSection]]:
-    """The words before the first title, and the sections; comments count for neither. Raises: BadDefinition."""
+    """Return the text before the first title, and the sections, without comments. Raises: BadDefinition."""
     lines = _without_comments(lines, start)
     blocks = list(_blocks(lines, start))
     fenced = {number for block in blocks for number in range(block.first, block.last + 1)}
@@ -66,7 +68,9 @@ def in_sections(lines: Sequence[str], start: int) -> tuple[str, list[DefinitionS
 def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> DefinitionSection:
     section = DefinitionSection(_title(lines[at]), at + 1, tuple(lines[at + 1 : end]))
     if not section.text:
-        raise BadDefinition(at + 1, f"the step '{section.title}' is empty: write words for the agent, or a block")
+        raise BadDefinition(
+            at + 1, f"the step '{section.title}' is empty: write instructions for the agent, or a block"
+        )
     inside = [block for block in blocks if at < block.first < end]
     special = [block for block in inside if block.kind in KINDS]
     if not special:
@@ -75,7 +79,7 @@ def _section(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) 
     block = special[0]
     if not _is_alone(lines, at, end, block):
         raise BadDefinition(
-            block.first + 1, f"a {block.kind} block must be the only thing in its step; give it a '## title' of its own"
+            block.first + 1, f"a {block.kind} block must be the only content of its step; give it a separate '## title'"
         )
     content = "\n".join(lines[block.first + 1 : block.last])
     return DefinitionSection(section.title, section.line, section.lines, block.kind, content, block.first + 1)
@@ -86,11 +90,11 @@ def _is_alone(lines: Sequence[str], at: int, end: int, block: _Block) -> bool:
 
 
 def _require_meant_as_words(lines: Sequence[str], at: int, end: int, blocks: Sequence[_Block]) -> None:
-    """A block that stands alone is hardly code for the agent to read, if it is nearly one of ours. Raises: BadDefinition."""
+    """Reject a lone block that is nearly one of ours: it is probably a typing error. Raises: BadDefinition."""
     if len(blocks) != 1 or not _is_alone(lines, at, end, block := blocks[0]):
         return
     if meant := meant_block(block.kind, "\n".join(lines[block.first + 1 : block.last]), KINDS):
-        named = f"'{block.kind}' is no block here" if block.kind else "this block has no kind"
+        named = f"'{block.kind}' is not a kind of block" if block.kind else "this block has no kind"
         raise BadDefinition(block.first + 1, f"{named} (there are: {', '.join(KINDS)}); did you mean ```{meant}?")
 
 
@@ -101,12 +105,12 @@ def _require_spaced_titles(lines: Sequence[str], numbers: Sequence[int]) -> None
 
 
 def _title(line: str) -> str:
-    """Empty if the line is none."""
+    """Return the title; empty if the line is not a title."""
     return line[2:].strip()[:200] if line.startswith(_TITLE_MARKS) else ""
 
 
 def _without_comments(lines: Sequence[str], start: int) -> list[str]:
-    """`<!-- … -->` from the start of a line on, made blank so that every other line keeps its number."""
+    """Blank out `<!-- … -->` that begins at the start of a line, so that the line numbers stay the same."""
     left = list(lines)
     number = start
     while number < len(left):
@@ -125,7 +129,7 @@ def _without_comments(lines: Sequence[str], start: int) -> list[str]:
 
 
 def _blocks(lines: Sequence[str], start: int) -> Iterator[_Block]:
-    """The fenced blocks, in order. Inside one, nothing is a title."""
+    """Yield the fenced blocks, in order. Inside a block, nothing is a title."""
     number = start
     while number < len(lines):
         opened = _FENCE.fullmatch(lines[number])

@@ -1,4 +1,4 @@
-"""What a run writes down: how each step begins, and that an answer ends a step where it would end a turn."""
+"""Records a workflow run: the beginning of each step; an answer ends the step instead of the turn."""
 
 from dataclasses import replace
 from typing import assert_never
@@ -20,11 +20,13 @@ from anycowork.domain.tools import Call, Provenance
 from anycowork.domain.values import value
 from anycowork.domain.workflows import AskStep, Prompt, Run, RunStatus, ShowChanges, ToolUse
 
-COMPACTING = "compact_chat"  # built in, and built-ins cannot be shadowed: no file can make words stand for a chat
+COMPACTING = (
+    "compact_chat"  # built in; built-in names cannot be shadowed, so no file can replace a chat's history by a summary
+)
 
 
 class StepRecorder(TurnRecorder):
-    """The agent's recorder while a workflow runs: the end of a step is the turn's end only at the last one.
+    """The agent's recorder while a workflow runs: only the end of the last step ends the turn.
 
     `run` is kept up to date. Every call gets the run's needs as its ceiling.
     """
@@ -50,7 +52,7 @@ class StepRecorder(TurnRecorder):
         await self._finish(context, RunStatus.COMPLETED, reason, *messages, also=also, events=events)
 
     async def decline(self, context: TurnContext) -> None:
-        """A person answered that the run shall not go on."""
+        """End the run because the person's answer stops it."""
         await self._finish(context, RunStatus.STOPPED, EndReason.STOPPED)
 
     async def _finish(
@@ -72,21 +74,21 @@ class StepRecorder(TurnRecorder):
 
 @value
 class BegunStep:
-    """A step's beginning, durable together: the run and the turn as they then are."""
+    """The run and the turn after a step has begun."""
 
     run: Run
     turn: Turn
 
 
 class StepOpener:
-    """Writes down how a step begins. The limits of a turn count anew from there."""
+    """Records the beginning of a step. The limits of the turn are reset."""
 
     def __init__(self, *, journal: Journal, clock: Clock) -> None:
         self._journal = journal
         self._clock = clock
 
     async def begin(self, run: Run, turn: Turn, *, calls_so_far: int, changes: str) -> BegunStep:
-        """`changes` is what this chat changed so far, for a step that shows it."""
+        """Begin the current step. `changes` is what this chat has changed so far, for a step that shows it."""
         fresh = replace(turn, steps=0, faults=0, seconds=0.0)
         match run.current.does:
             case Prompt(text):
@@ -119,10 +121,10 @@ class StepOpener:
     async def _write(
         self, run: Run, begun: str, turn: Turn, *writes: Write, events: tuple[NewEvent, ...] = ()
     ) -> BegunStep:
-        """In the name of whoever started the run."""
+        """Write the records with the principal who started the run."""
         on_its_way = replace(run, begun=begun)
         started_by = {"principal": turn.principal, "cause": turn.message_id}
-        # On its own, and first: within one change a message is told before everything else.
+        # In a separate change, and first: within one change, messages are published before other events.
         await self._journal.write(Change(run.chat_id, (), (event_factory.workflow_progress(run),), **started_by))
         await self._journal.write(Change(run.chat_id, (*writes, on_its_way, turn), events, **started_by))
         return BegunStep(on_its_way, turn)
@@ -151,7 +153,7 @@ class StepOpener:
         )
 
     def _changes(self, run: Run, turn: Turn, changes: str) -> Message:
-        """Data, so it stands as a result: what files hold is never taken for a person's words."""
+        """Build a result message, because file content is data and must never count as a person's text."""
         payload: Json = {"tool_call_id": None, "tool": "changes", "status": "ok"}
         return self._message(run, turn, Speaker.TOOL, changes, MessageType.TOOL_RESULT, payload)
 

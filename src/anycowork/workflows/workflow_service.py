@@ -1,4 +1,4 @@
-"""The book of workflows: read anew whenever someone looks, and the order that a run starts from, checked before anything happens."""
+"""Lists workflows, reading their files each time, and validates the order that a run starts from."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @value
 class RunOrder:
-    """Everything about a run that is fixed at its start. `typed` are the words that would order it again."""
+    """Everything about a run that is fixed at its start. `typed` is the text that would start it again."""
 
     workflow: str
     typed: str
@@ -34,36 +34,36 @@ class RunOrder:
 
 
 class WorkflowService:
-    """Files are read anew at every look: what a person changed holds at once, and no moment of trust is ever stale."""
+    """Reads the files each time, so that changes and trust take effect at once."""
 
     def __init__(self, *, files: WorkflowFiles, toolbox: Toolbox, roles: RoleRegistry) -> None:
         self._files = files
         self._toolbox = toolbox
         self._roles = roles
-        self._told: frozenset[FileFault] = frozenset()
+        self._logged: frozenset[FileFault] = frozenset()
 
-    async def look(self, workspace: str) -> WorkflowCatalog:
-        """What there is for a chat in this folder. Raises: BadWorkspace."""
+    async def catalog(self, workspace: str) -> WorkflowCatalog:
+        """Return the workflows for a chat in this folder. Raises: BadWorkspace."""
         by_source = [
             (Source.BUILT_IN, built_in_files()),
             (Source.DATA, await self._files.of_data_folder()),
             (Source.WORKSPACE, await self._files.of_workspace(workspace)),
         ]
-        # On a thread: whoever fills a folder with large files makes only those wait who ask for them.
+        # In a thread, so that a folder with large files does not block other requests.
         found = await asyncio.to_thread(workflow_catalog, by_source, self._toolbox.find)
-        self._tell(found.faults)
+        self._log_faults(found.faults)
         return found
 
     async def order(
         self, name: str, given: Mapping[str, JsonValue], *, workspace: str, role: RoleDefinition
     ) -> RunOrder:
-        """Raises: NoSuchWorkflow, NotTrusted, Forbidden, UnfittingParameters, BadWorkflow."""
-        found = await self.look(workspace)
+        """Validate a run. Raises: NoSuchWorkflow, NotTrusted, Forbidden, UnfittingParameters, BadWorkflow."""
+        found = await self.catalog(workspace)
         return self._order(found, found.find(name), given, role)
 
     async def order_typed(self, text: str, *, workspace: str, role: RoleDefinition) -> RunOrder:
-        """From `/name key=value …`. Raises: as `order`, but UnknownWorkflow for a name that is none; Invalid."""
-        found = await self.look(workspace)
+        """Validate a run typed as `/name key=value …`. Raises: as `order`, but UnknownWorkflow for an unknown name; Invalid."""
+        found = await self.catalog(workspace)
         name = text[1:].split(maxsplit=1)[0] if text[1:].strip() and not text[1].isspace() else ""
         try:
             listed = found.find(name)
@@ -71,7 +71,7 @@ class WorkflowService:
             way_out = "To send this as a message, begin it with two slashes: //"
             raise UnknownWorkflow(f"{unknown.message} {way_out}", param="content") from None
         given = read_words(listed.workflow, split_words(text[1 + len(name) :]))
-        return replace(self._order(found, listed, given, role), typed=text)  # a person finds again what they wrote
+        return replace(self._order(found, listed, given, role), typed=text)  # the message stays as the person wrote it
 
     def _order(
         self, found: WorkflowCatalog, listed: Listed, given: Mapping[str, JsonValue], role: RoleDefinition
@@ -94,7 +94,7 @@ class WorkflowService:
         if not missing:
             return
         able = [one.title for one in self._roles.all() if one.grants(listed.needs)]
-        way_out = f"Switch to {' or '.join(able)} to run it." if able else "No role has all of it."
+        way_out = f"Switch to {' or '.join(able)} to run it." if able else "No role has all these permissions."
         raise Forbidden(f"{role.title} may not run '{listed.name}' (needs {', '.join(missing)}). {way_out}")
 
     def _require_fitting_calls(self, listed: Listed, steps: Sequence[RunStep]) -> None:
@@ -108,12 +108,12 @@ class WorkflowService:
                     f"{'; '.join(problem.rstrip('.') for problem in problems)}."
                 )
 
-    def _tell(self, faults: Sequence[FileFault]) -> None:
-        """Each fault once in the log, not at every look."""
+    def _log_faults(self, faults: Sequence[FileFault]) -> None:
+        """Log each fault once, not at every read."""
         for fault in faults:
-            if fault not in self._told:
+            if fault not in self._logged:
                 log.warning("workflow left out: %s", fault)
-        self._told = frozenset(faults)
+        self._logged = frozenset(faults)
 
 
 def require_trusted(listed: Listed) -> None:
@@ -127,7 +127,7 @@ def require_trusted(listed: Listed) -> None:
 
 @cache
 def built_in_files() -> tuple[SuppliedFile, ...]:
-    """Those that come with the release, sorted by name."""
+    """Return the built-in workflow files, sorted by name."""
     folder = files("anycowork.workflows").joinpath("builtin")
     found = sorted((file for file in folder.iterdir() if file.name.endswith(".md")), key=lambda file: file.name)
     texts = [(file.name, file.read_text("utf-8")) for file in found]

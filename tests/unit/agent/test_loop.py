@@ -231,7 +231,7 @@ async def test_stop_kills_the_command_that_runs(tmp_path: Path) -> None:
         await guest.ask("POST", f"{chat.path}/stop")
         assert running(marker) == [] and not (guest.workspace / "made").exists()
         [result] = await chat.results()
-        assert result["status"] == "cancelled" and "nothing that it had changed was kept" in result["error"]["message"]
+        assert result["status"] == "cancelled" and "none of its changes was kept" in result["error"]["message"]
 
 
 @proves("LOOP-6")
@@ -269,7 +269,7 @@ async def test_a_call_inside_prose_is_asked_unless_it_only_reads(tmp_path: Path)
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert [r["status"] for r in await chat.results()] == ["ok"]
         approval = (await chat.approvals())[0]
-        assert approval["risk"] == "high" and any("quoted" in reason for reason in approval["reasons"])
+        assert approval["risk"] == "high" and any("quotation" in reason for reason in approval["reasons"])
 
 
 @proves("LOOP-9")

@@ -23,7 +23,7 @@ async def models(client: Client) -> dict[str, dict]:
 
 
 @pytest.fixture
-async def rooms(
+async def services(
     services: Services, house: RunningServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Services]:
     """Nobody gives a model here: the publisher does not listen, and pip has no index."""

@@ -94,9 +94,9 @@ async def test_a_decision_may_bring_its_own_rule_if_it_matches(tmp_path: Path) -
         await chat.send("create it")
         for rule, said in (
             ({"resource": "/docs/*"}, "does not match"),
-            ({"resource": "/src/*", "effect": "deny"}, "add that at /rules"),
+            ({"resource": "/src/*", "effect": "deny"}, "add such a rule at /rules"),
             ({"resource": "/src/*", "tool": "delete_file"}, "does not match"),
-            ({"resource": "/src/*", "workspace": "/elsewhere"}, "another workspace"),
+            ({"resource": "/src/*", "workspace": "/elsewhere"}, "a different workspace"),
             ({"resource": "/src/*", "context_id": "x"}, "another chat"),
             ({"resource": "/src/../*"}, "'..'"),
         ):
@@ -157,7 +157,7 @@ async def test_reading_passes_but_a_rule_or_a_key_file_makes_it_ask(tmp_path: Pa
         chat = await guest.chat(role="planner")
         assert (await chat.send("read"))["state"] == "awaiting_approval"
         (approval,) = await chat.approvals()
-        assert approval["resource"] == "/b.txt" and any("asks for it" in reason for reason in approval["reasons"])
+        assert approval["resource"] == "/b.txt" and any("asks a person" in reason for reason in approval["reasons"])
         assert (await chat.decide())["state"] == "awaiting_approval"
         assert [item["resource"] for item in await chat.approvals()] == ["/.env"]
         await chat.decide("deny")

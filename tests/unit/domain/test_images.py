@@ -11,9 +11,9 @@ from anycowork.domain.images import (
     MEDIA_TYPES,
     GivenImage,
     Image,
+    image_size,
     images_of,
     recognise,
-    recognised,
 )
 from anycowork.domain.messages import Message, Speaker
 from support.images import bomb, gif, jpeg, png, webp
@@ -29,17 +29,17 @@ from support.images import bomb, gif, jpeg, png, webp
     ],
 )
 def test_each_kind_is_recognised_with_its_size(data, kind, size):
-    assert recognised(data, claimed=kind) == size
+    assert image_size(data, claimed=kind) == size
     for other in set(MEDIA_TYPES) - {kind}:
         with pytest.raises(Invalid, match=f"begins like {kind}"):
-            recognised(data, claimed=other)
+            image_size(data, claimed=other)
 
 
 @each(st.binary(max_size=300), st.sampled_from([png(), gif(), jpeg(), webp(), b""]), st.integers(0, 60))
 def test_no_bytes_make_it_fail_in_another_way(noise, start, cut):
     for kind in MEDIA_TYPES:
         try:
-            width, height = recognised(start[:cut] + noise, claimed=kind)
+            width, height = image_size(start[:cut] + noise, claimed=kind)
         except Invalid:
             continue
         assert 0 < width <= 8_000 and 0 < height <= 8_000
@@ -48,12 +48,12 @@ def test_no_bytes_make_it_fail_in_another_way(noise, start, cut):
 @pytest.mark.parametrize(("width", "height"), [(8_001, 1), (1, 8_001), (7_000, 7_000), (0, 5), (2**31, 2**31)])
 def test_an_image_that_promises_too_many_pixels_is_refused_unread(width, height):
     with pytest.raises(Invalid, match="pixels"):
-        recognised(bomb(width, height), claimed="image/png")
+        image_size(bomb(width, height), claimed="image/png")
 
 
 def test_one_that_is_too_heavy_and_too_many_are_refused():
     with pytest.raises(TooLarge):
-        recognised(png(after=b"\x00" * MAX_BYTES), claimed="image/png")
+        image_size(png(after=b"\x00" * MAX_BYTES), claimed="image/png")
     with pytest.raises(Invalid, match="takes 8 images"):
         recognise([GivenImage(png(), "image/png")] * (MAX_IMAGES + 1))
 

@@ -78,5 +78,5 @@ def test_a_wish_without_a_port_is_for_the_web() -> None:
 
 def test_a_wish_for_everywhere_is_none() -> None:
     for texts in (["*"], ["*:443"], [f"h{n}.example" for n in range(30)]):
-        with pytest.raises(ValueError, match=r"name the hosts|ask for fewer"):
+        with pytest.raises(ValueError, match=r"name the hosts|request fewer"):
             wanted_destinations(texts)

@@ -14,7 +14,7 @@ from anycowork.domain.network import wanted_destinations
 from anycowork.domain.roles import OutputFormat
 from anycowork.domain.rules import Effect
 from anycowork.domain.tools import Call, Provenance
-from anycowork.permissions.command_risk import _meet, may_reach_secrets
+from anycowork.permissions.command_risk import _overlap, may_reach_secrets
 from anycowork.permissions.policy import default_decision
 from anycowork.permissions.resources import AccessedResources
 from anycowork.permissions.risk import assess_risk
@@ -174,7 +174,7 @@ def test_words_that_name_no_secret_do_not(command: str) -> None:
 @given(st.text("ab*?", max_size=6), st.text("ab*", max_size=5), st.text("ab", max_size=5))
 def test_patterns_that_share_a_name_are_found(one: str, other: str, name: str) -> None:
     if fnmatch.fnmatchcase(name, one) and fnmatch.fnmatchcase(name, other):
-        assert _meet(one, other)
+        assert _overlap(one, other)
 
 
 @pytest.mark.parametrize("piece", ["a" * 9 + " ", "id_", ".env", "/" * 10, "*?" * 5, "a=b:c@", "sudo ", "../", "'$x' "])

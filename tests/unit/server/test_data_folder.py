@@ -31,10 +31,10 @@ SOURCE = Path(data_folder.__file__).parents[1]
 HOLDER = """
 import os, sys
 from pathlib import Path
-from anycowork.server.data_folder import DaemonInfo, hold_data_folder
-with hold_data_folder(Path(sys.argv[1])) as held:
+from anycowork.server.data_folder import ServerInfo, lock_data_folder
+with lock_data_folder(Path(sys.argv[1])) as held:
     if sys.argv[2] == "ready":
-        held.announce(DaemonInfo(pid=os.getpid(), url="http://127.0.0.1:1", host="127.0.0.1", port=1, started_at="t", version="v"))
+        held.announce(ServerInfo(pid=os.getpid(), url="http://127.0.0.1:1", host="127.0.0.1", port=1, started_at="t", version="v"))
     print("holding", flush=True)
     sys.stdin.readline()
 """

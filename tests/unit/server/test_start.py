@@ -31,11 +31,11 @@ A_START = """
 import asyncio, json, sys
 from pathlib import Path
 import anycowork.cli.main, anycowork.cli.serve
-from anycowork.app import open_house
+from anycowork.app import start_services
 from anycowork.config.settings import Settings
 
 async def start() -> None:
-    async with open_house(Settings(data_dir=Path(sys.argv[1]), probe_local_servers=False), token="t" * 40):
+    async with start_services(Settings(data_dir=Path(sys.argv[1]), probe_local_servers=False), token="t" * 40):
         print(json.dumps(sorted(sys.modules)))
 
 asyncio.run(start())

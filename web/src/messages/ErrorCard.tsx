@@ -11,7 +11,7 @@ const ADVICE: Record<string, string> = {
 export function ErrorCard({ message, fault }: { message: Message; fault: Fault }) {
   const advice = ADVICE[fault.code];
   return (
-    <article role="note" className="flex gap-3 rounded-xl border border-bad/25 bg-bad-soft px-4 py-3 text-sm">
+    <div role="note" className="flex gap-3 rounded-xl border border-bad/25 bg-bad-soft px-4 py-3 text-sm">
       <TriangleAlert size={17} aria-hidden className="mt-0.5 shrink-0 text-bad" />
       <div className="min-w-0">
         <p className="font-medium text-ink">The turn ended early</p>
@@ -25,6 +25,6 @@ export function ErrorCard({ message, fault }: { message: Message; fault: Fault }
           </p>
         )}
       </div>
-    </article>
+    </div>
   );
 }

@@ -2773,7 +2773,7 @@ export interface components {
         };
         /**
          * Autonomy
-         * @description How much passes without asking, chosen by a person: nothing, file edits, or also commands that the sandbox holds.
+         * @description How much is allowed without asking, as chosen by a person: nothing, file edits, or also commands in the sandbox.
          * @enum {string}
          */
         Autonomy: "ask" | "edits" | "sandboxed";
@@ -2957,7 +2957,7 @@ export interface components {
         };
         /**
          * DecisionRule
-         * @description A rule that comes with a decision: what it leaves out is taken from the call that was asked.
+         * @description A rule that comes with a decision: missing fields are taken from the call in question.
          */
         DecisionRule: {
             /** Tool */
@@ -3701,7 +3701,7 @@ export interface components {
         };
         /**
          * NewRule
-         * @description A rule as a person writes it. A session's rule names its chat, a workspace's rule its folder, a global one neither.
+         * @description A rule as a person writes it. A session rule names its chat, a workspace rule its folder, a global rule neither.
          */
         NewRule: {
             /**
@@ -4033,7 +4033,7 @@ export interface components {
         };
         /**
          * RuleChange
-         * @description What is absent stays as it is; `expires_at: null` makes the rule stand for ever.
+         * @description A change of a rule: absent fields stay unchanged; `expires_at: null` makes the rule permanent.
          */
         RuleChange: {
             /** Tool */
@@ -4051,7 +4051,7 @@ export interface components {
         };
         /**
          * RuleScope
-         * @description `session` is one chat, also after a restart.
+         * @description Where a rule applies. `session` is one chat, also after a restart.
          * @enum {string}
          */
         RuleScope: "session" | "workspace" | "global";

@@ -48,7 +48,7 @@ class ChangeChatRequest(Boundary):
 @routes.post("/context", status_code=201, response_model=ChatShape, responses=error_responses(body=True))
 async def open_chat(principal: Sender, services: ServicesDep, wanted: NewChatRequest | None = None) -> Response:
     wanted = wanted or NewChatRequest()
-    chat = await services.desk.open_chat(
+    chat = await services.chats.open_chat(
         principal,
         title=wanted.title,
         workspace=wanted.workspace,
@@ -95,7 +95,7 @@ async def show_chat(chat_id: str, principal: Reader, services: ServicesDep) -> R
 @routes.patch("/context/{chat_id}", response_model=ChatShape, responses=error_responses(404, 409, body=True))
 async def change_chat(chat_id: str, wanted: ChangeChatRequest, principal: Sender, services: ServicesDep) -> Response:
     prompt_id = wanted.system_prompt_id or (DEFAULT_ID if "system_prompt_id" in wanted.model_fields_set else None)
-    chat = await services.desk.change_chat(
+    chat = await services.chats.change_chat(
         principal,
         chat_id,
         title=wanted.title,
@@ -111,11 +111,11 @@ async def change_chat(chat_id: str, wanted: ChangeChatRequest, principal: Sender
 )
 async def remove_chat(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Only an idle chat can be removed: stop it first."""
-    await services.desk.remove_chat(principal, chat_id)
+    await services.chats.remove_chat(principal, chat_id)
     return Response(status_code=204)
 
 
 @routes.post("/context/{chat_id}/stop", response_model=Stopped, responses=error_responses(404, body=True))
 async def stop(chat_id: str, principal: Sender, services: ServicesDep) -> Response:
     """Ends the running turn; an idle chat has nothing to stop, which is no error."""
-    return json_response(200, {"stopped": await services.desk.stop(principal, chat_id)})
+    return json_response(200, {"stopped": await services.chats.stop(principal, chat_id)})

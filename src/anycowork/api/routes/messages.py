@@ -60,7 +60,7 @@ async def send_message(chat_id: str, wanted: NewMessage, principal: Sender, serv
     """Starts a turn. The answer arrives as events and messages. `/name key=value` runs a workflow; `//` at the start stands for one slash."""
     try:
         images = [image.given() for image in wanted.images]
-        sent = await services.desk.send(principal, chat_id, wanted.content, images)
+        sent = await services.chats.send(principal, chat_id, wanted.content, images)
     except UnfittingParameters as fault:
         return unfitting(fault)
     run = {"run_id": sent.run_id} if sent.run_id else {}

@@ -70,7 +70,7 @@ def known_role(book: RoleRegistry, word: str, *, param: str) -> str:
 
 
 async def _switch(services: Services, principal: Principal, chat_id: str, role: str, *, confirm: bool) -> Response:
-    switched = await services.desk.switch_role(principal, chat_id, role, confirm=confirm)
+    switched = await services.chats.switch_role(principal, chat_id, role, confirm=confirm)
     return json_response(200, {"id": switched.id, "old_role": switched.old_role, "new_role": switched.new_role})
 
 

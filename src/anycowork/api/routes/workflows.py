@@ -68,7 +68,7 @@ async def show_workflow(
 async def execute_workflow(name: str, wanted: RunWorkflowRequest, principal: Sender, services: ServicesDep) -> Response:
     """Runs it as a turn of this chat, in the chat's role. Progress arrives as `workflow-progress` events; `stop` stops it."""
     try:
-        started = await services.desk.execute(principal, wanted.context_id, name, wanted.parameters)
+        started = await services.chats.execute(principal, wanted.context_id, name, wanted.parameters)
     except UnfittingParameters as fault:
         return unfitting(fault)
     body = {"run_id": started.run_id, "message_id": started.message_id, "turn_id": started.turn_id}
@@ -84,5 +84,5 @@ def unfitting(fault: UnfittingParameters) -> Response:
 async def _look(services: Services, context_id: str | None, workspace: str | None) -> WorkflowCatalog:
     """Raises: NotFound, BadWorkspace."""
     if context_id is not None:
-        return await services.workflows.look((await require_chat(services.store, context_id)).workspace)
-    return await services.workflows.look(await services.find_workspace(workspace))
+        return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)
+    return await services.workflows.catalog(await services.find_workspace(workspace))

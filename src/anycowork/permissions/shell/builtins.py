@@ -1,5 +1,5 @@
-"""Commands that bash runs itself. Only those are understood whose words are data: many others evaluate a word as code or as an
-array subscript (`read`, `let`, `declare`, `unset`, `printf -v`, `test -v`), or change what later words mean. Pure."""
+"""Checks bash builtins. Only builtins whose arguments are data are accepted: many others evaluate a word as code or as an array
+subscript (`read`, `let`, `declare`, `unset`, `printf -v`, `test -v`), or change what later words mean. Pure."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,7 +22,7 @@ _CONVERSION_PARTS = frozenset("0123456789.*#+- 'hlLjzt")
 
 
 def require_plain_builtin(name: str, words: Sequence[Word]) -> None:
-    """Check the words of a command that bash runs itself. Raises: Unjudgeable unless all of them are data."""
+    """Check the arguments of a builtin. Raises: Unanalyzable unless all of them are data."""
     if name not in BUILTINS or name == "command":
         return
     check = _CHECKS.get(name)
@@ -41,7 +41,7 @@ def _no_words(words: Sequence[Word]) -> bool:
 
 
 def _is_test(words: Sequence[Word]) -> bool:
-    """`test OPERATOR word`, `test word OPERATOR word`, each also behind `!`: the forms in which no word is evaluated."""
+    """Accept `test OPERATOR word` and `test word OPERATOR word`, each also after `!`: the forms that evaluate no word."""
     if words and words[0].certain and words[0].value == "!":
         words = words[1:]
     if not all(word.single for word in words):
@@ -56,7 +56,7 @@ def _is_bracket(words: Sequence[Word]) -> bool:
 
 
 def _is_printf(words: Sequence[Word]) -> bool:
-    """`-v` and `%n` set a variable."""
+    """Accept printf without `-v` and `%n`, which set a variable."""
     if words and words[0].certain and words[0].value == "--":
         words = words[1:]
     if not words or not words[0].certain or words[0].value.startswith("-"):

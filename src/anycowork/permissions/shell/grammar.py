@@ -1,4 +1,4 @@
-"""The part of bash that is understood, and its reader. Anything else raises `Unanalyzable`. Pure; one pass, no backtracking.
+"""Reads the supported part of bash. Anything else raises `Unanalyzable`. Pure; one pass, no backtracking.
 
     program     = [list]
     list        = pipeline {("&&" | "||" | ";" | newline) pipeline} [";" | newline]
@@ -8,9 +8,9 @@
                 | "<<<" word  |  "<<" quoted-name, at most one in a line, its text ends at a line that is the name
     word        = see `shellwords.py`
 
-`# …` is a comment where a word could begin; a backslash at the end of a line joins it to the next one if a blank stands before it.
-Not understood, among others: subshells, groups, functions, loops, conditions, `&`, `|&`, `!`, substitutions, `[[ ]]`, `(( ))`,
-arrays, unquoted here-documents, words behind a redirection.
+`# …` is a comment where a word could begin; a backslash at the end of a line joins it to the next one if a blank precedes it.
+Not supported, among others: subshells, groups, functions, loops, conditions, `&`, `|&`, `!`, substitutions, `[[ ]]`, `(( ))`,
+arrays, unquoted here-documents, words after a redirection.
 """
 
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Redirection:
 
 @value
 class SimpleCommand:
-    """Its words, of which the first `assigned` set variables for it alone. `is_fed`: its input is chosen by this command line."""
+    """A simple command. Its first `assigned` words set variables for it. `is_fed`: this command line chooses its input."""
 
     words: tuple[Word, ...]
     assigned: int
@@ -46,7 +46,7 @@ class SimpleCommand:
 
 
 def read_commands(text: str) -> list[SimpleCommand]:
-    """Every simple command of the text. Raises: Unjudgeable."""
+    """Return every simple command of the text. Raises: Unanalyzable."""
     return _Reader(text).read()
 
 
@@ -100,7 +100,7 @@ class _Reader:
             if following in "()":
                 raise Unanalyzable(_NOT_READ[following])
             if redirected:
-                raise Unanalyzable("words of the command stand behind a redirection")
+                raise Unanalyzable("words of the command come after a redirection")
             words.append(self._word())
         self.commands.append(_simple_command(words, tuple(redirections), is_fed=is_fed))
 
@@ -116,12 +116,12 @@ class _Reader:
     # --- redirections
 
     def _is_descriptor(self) -> bool:
-        """A digit directly before `<` or `>`; several digits are never read as one."""
+        """Whether a digit is directly before `<` or `>`; several digits are never read as one."""
         digit, operator = self.text[self.at : self.at + 1], self.text[self.at + 1 : self.at + 2]
         return digit in "0123456789" and operator != "" and operator in "<>"
 
     def _redirection(self, found: list[Redirection]) -> bool:
-        """Whether it chooses the command's input."""
+        """Read one redirection; return whether it chooses the command's input."""
         both = self._takes("&>>") or self._takes("&>")
         descriptor = "" if both or self._next() in "<>" else self._next()
         self.at += len(descriptor)
@@ -141,9 +141,9 @@ class _Reader:
             raise Unanalyzable("it redirects in a way that is not understood")
         target = self._target()
         if not target.certain or not target.value:
-            raise Unanalyzable("the file that it redirects to or from is only known when it runs")
+            raise Unanalyzable("the file that it redirects to or from is known only when it runs")
         if target.value.startswith(_ODD_DEVICES):
-            raise Unanalyzable("it redirects to or from something that is no plain file")
+            raise Unanalyzable("it redirects to or from something that is not a plain file")
         found.append(Redirection(not reads, target))
         return reads
 
@@ -174,7 +174,7 @@ class _Reader:
         self.here_document, self.at = name, close + 1
 
     def _end_here_document(self) -> None:
-        """From the new line behind its mark to the line that ends it."""
+        """Skip from the newline after its mark to the line that ends it."""
         at = self.at
         while at < len(self.text):
             end = self.text.find("\n", at)
@@ -197,7 +197,7 @@ class _Reader:
         return True
 
     def _blanks(self) -> None:
-        """Blanks, joined lines and comments; stops before a new line."""
+        """Skip blanks, joined lines and comments; stop before a newline."""
         start = self.at
         while (following := self._next()) in (" ", "\t") and following:
             self.at += 1
@@ -205,10 +205,10 @@ class _Reader:
             if self.at == start:
                 raise Unanalyzable("a backslash joins two lines without a blank before it")
             if self.here_document is not None:
-                raise Unanalyzable("a line is joined to the next one behind the mark of a here-document")
+                raise Unanalyzable("a line is joined to the next one after the mark of a here-document")
             self.at += 2
             if self._next() == "#":
-                raise Unanalyzable("a comment stands behind a joined line")
+                raise Unanalyzable("a comment follows a joined line")
             if self._next() in (" ", "\t", "\\"):
                 self._blanks_after_joined_line()
             return
@@ -223,7 +223,7 @@ class _Reader:
             raise Unanalyzable("a line is joined to an empty one or to a comment")
 
     def _skip_lines(self) -> None:
-        """Blanks, comments and new lines; at a new line, the text of a here-document too."""
+        """Skip blanks, comments and newlines; at a newline, also the text of a here-document."""
         self._blanks()
         while self._takes("\n"):
             if self.here_document is not None:
@@ -233,7 +233,7 @@ class _Reader:
 
 def _simple_command(words: list[WrittenWord], redirections: tuple[Redirection, ...], *, is_fed: bool) -> SimpleCommand:
     if not words:
-        raise Unanalyzable("a command is missing where one must stand")
+        raise Unanalyzable("a command is missing")
     assigned = 0
     while assigned < len(words) and assigned_name(words[assigned].written):
         assigned += 1
@@ -245,15 +245,15 @@ def _require_no_keyword(written: list[str]) -> None:
     if written[:1] == ["time"]:
         written = written[2:] if written[1:2] == ["-p"] else written[1:]
         if written and (written[0].startswith("-") or written[0] == "time" or assigned_name(written[0])):
-            raise Unanalyzable("'time' stands before something other than a plain command")
+            raise Unanalyzable("'time' comes before something other than a simple command")
     if written and written[0] in _KEYWORDS:
-        raise Unanalyzable(f"it uses '{written[0]}', a form of bash that is not understood")
+        raise Unanalyzable(f"it uses '{written[0]}', a bash construct that is not supported")
 
 
 _NOT_READ = {
     "&": "it starts something in the background ('&')",
     "|": "it pipes errors as well ('|&')",
-    "(": "it uses '(', a form of bash that is not understood",
-    ")": "it uses ')', a form of bash that is not understood",
+    "(": "it uses '(', a bash construct that is not supported",
+    ")": "it uses ')', a bash construct that is not supported",
     ";": "it uses ';;' or a ';' without a command before it",
 }

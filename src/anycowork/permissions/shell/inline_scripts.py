@@ -1,4 +1,4 @@
-"""Small programs given as a word to sed and awk: only those forms pass that can neither run a program nor name a file. Pure; one pass."""
+"""Checks small sed and awk programs given as an argument: only forms that can neither run a program nor name a file pass. Pure; one pass."""
 
 _SED_COMMANDS = frozenset("pdq=")
 _SED_FLAGS = frozenset("gpiI0123456789")
@@ -6,7 +6,7 @@ _ADDRESS = frozenset("0123456789$,+~!")
 
 
 def is_plain_sed(script: str) -> bool:
-    """Addresses with `p`, `d`, `q`, `=`, and `s/…/…/` with the flags g, p, i and numbers; several behind `;`."""
+    """Whether the script uses only addresses with `p`, `d`, `q`, `=`, and `s/…/…/` with the flags g, p, i and numbers, separated by `;`."""
     at = _skip_blanks(script, 0)
     while at < len(script):
         at = _sed_address(script, at)
@@ -28,7 +28,7 @@ def is_plain_sed(script: str) -> bool:
 
 
 def is_plain_awk(program: str) -> bool:
-    """No `system`, no pipe, no redirection, no `getline`, no `@`: without these awk only prints."""
+    """Whether the program has no `system`, pipe, redirection, `getline` or `@`: without these awk only prints."""
     if any(sign in program for sign in (">", "@", "\\\n")) or "|" in program.replace("||", ""):
         return False
     return "system" not in program and "getline" not in program
@@ -41,7 +41,7 @@ def _skip_blanks(script: str, at: int) -> int:
 
 
 def _sed_address(script: str, at: int) -> int:
-    """Behind numbers, `$`, `/…/` and the signs between them; at the end of the script if one is not closed."""
+    """Return the position after numbers, `$`, `/…/` and the signs between them; the end of the script if one is not closed."""
     while at < len(script) and (script[at] in _ADDRESS or script[at] in "/ "):
         if script[at] == "/":
             at = _sed_end(script, at + 1, "/")
@@ -55,7 +55,7 @@ def _sed_address(script: str, at: int) -> int:
 
 
 def _sed_substitute(script: str, at: int) -> int:
-    """Behind `s/…/…/flags`; -1 if it is not plain."""
+    """Return the position after `s/…/…/flags`; -1 if it is not plain."""
     mark = script[at : at + 1]
     if not mark or mark.isalnum() or mark in " \t\n\\;":
         return -1
@@ -69,7 +69,7 @@ def _sed_substitute(script: str, at: int) -> int:
 
 
 def _sed_end(script: str, at: int, mark: str) -> int:
-    """Behind the next `mark` that is not escaped; -1 if there is none, or where brackets make it hard to tell."""
+    """Return the position after the next unescaped `mark`; -1 if there is none, or if brackets make it ambiguous."""
     while at < len(script):
         if script[at] == mark:
             return at + 1

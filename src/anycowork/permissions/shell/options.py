@@ -1,6 +1,6 @@
-"""Which words of a command a rule with ` *` may cover: options that are known to run no other program, and operands.
+"""Decides which words of a command a rule with ` *` may cover: operands, and options that are known to run no other program.
 
-The tables are in `verbs.toml`. A program that is not in them is trusted with operands alone, for nobody here knows its options. Pure.
+The tables are in `verbs.toml`. For a program that is not listed, only operands are covered, because its options are unknown. Pure.
 """
 
 import tomllib
@@ -20,7 +20,7 @@ _SCRIPTS: dict[str, Callable[[str], bool]] = {"sed": is_plain_sed, "awk": is_pla
 
 @value
 class Doubt:
-    """A word that ` *` does not cover; a pattern must name all words up to and including `until`. `is_known`: the program is in the tables."""
+    """A word that ` *` does not cover. A pattern must name all words up to and including `until`. `is_known`: the program is listed."""
 
     until: int
     why: str
@@ -48,7 +48,7 @@ class Verb:
 
 
 def doubts_about(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
-    """The words of this command, from the second on, that a rule with ` *` does not cover."""
+    """Return the words of this command, from the second on, that a rule with ` *` does not cover."""
     verb = verbs().get(name)
     if verb is None:
         return _doubts_about_unknown(name, words)
@@ -56,7 +56,7 @@ def doubts_about(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
 
 
 def may_run_input(name: str, words: Sequence[Word]) -> bool:
-    """Whether the program may run what it is given to read: an interpreter, or a program that is not known here."""
+    """Whether the program may run its input: an interpreter, or an unknown program."""
     verb = verbs().get(name)
     if verb is None or not verb.takes_orders:
         return verb is None
@@ -66,13 +66,13 @@ def may_run_input(name: str, words: Sequence[Word]) -> bool:
 
 
 def _doubts_about_unknown(name: str, words: Sequence[Word]) -> tuple[Doubt, ...]:
-    why = f"the options of '{name[:40]}' are not known here"
+    why = f"the options of '{name[:40]}' are not known"
     return tuple(Doubt(at, why, is_known=False) for at, word in enumerate(words) if at and not _is_operand(word))
 
 
 @lru_cache(maxsize=1)
 def verbs() -> dict[str, Verb]:
-    table = tomllib.loads((files("anycowork.permissions") / "verbs.toml").read_text("utf-8"))
+    table = tomllib.loads((files("anycowork.permissions.shell") / "verbs.toml").read_text("utf-8"))
     found = dict.fromkeys(table["any"]["names"].split(), Verb(covers_any=True))
     found.update(_verbs_in(table["verbs"]))
     return found
@@ -111,7 +111,7 @@ def _texts(entry: dict[str, object], key: str) -> frozenset[str]:
 
 
 class _Checker:
-    """Goes through the words once; every word is an option that is known, the value of one, or an operand."""
+    """Checks the words once, from left to right: each is a known option, the value of one, or an operand."""
 
     def __init__(self, name: str, verb: Verb, words: Sequence[Word]) -> None:
         self.name, self.verb, self.words = name, verb, words
@@ -127,7 +127,7 @@ class _Checker:
         return self.doubts
 
     def _word(self, at: int) -> int:
-        """Check this word and answer where the next one stands."""
+        """Check this word and return the position of the next one."""
         word, verb = self.words[at], self.verb
         if word.certain and self.without and self.without in word.value:
             return self._doubt(at, f"'{word.value[:40]}' can name what '{self.name}' runs")
@@ -147,7 +147,7 @@ class _Checker:
         if not word.certain:
             return self._doubt(at, f"'{word.value[:40]}' may become an option when it runs")
         if word.value == "--" and self.passes_on:
-            return self._another_program(at, "the program behind '--'")
+            return self._another_program(at, "the program after '--'")
         if word.value == "--":
             self.only_operands = not verb.subs
             return at + 1
@@ -164,7 +164,7 @@ class _Checker:
         return at + 1
 
     def _another_program(self, at: int, name: str) -> int:
-        """The words from here on belong to a program that is not known here."""
+        """The words from here on belong to an unknown program."""
         found = _doubts_about_unknown(name, self.words[at:])
         self.doubts += [Doubt(doubt.until + at, doubt.why, is_known=False) for doubt in found]
         return len(self.words)
@@ -174,7 +174,7 @@ class _Checker:
         verb = (self.verb.subs or {}).get(word.value) if word.certain else None
         if verb is None:
             self.verb = Verb()
-            return self._doubt(at, f"'{self.name} {word.value[:40]}' is not known here")
+            return self._doubt(at, f"'{self.name} {word.value[:40]}' is not known")
         self.name, self.verb = f"{self.name} {word.value}", verb
         return at + 1
 
@@ -183,7 +183,7 @@ class _Checker:
         if option == verb.module:
             return self._module(at + 1)
         if verb.is_expression and option in _FIND_RUNS:
-            return self._behind_run(at)
+            return self._after_run(at)
         if option in verb.flags or self._is_bundle(option) or (verb.counts and option[1:].isdigit()):
             return at + 1
         if option in verb.valued or self._is_bundle_with_value(option):
@@ -204,14 +204,14 @@ class _Checker:
         self.doubts += [Doubt(doubt.until + at, doubt.why, is_known=doubt.is_known) for doubt in found]
         return len(self.words)
 
-    def _behind_run(self, at: int) -> int:
-        """Behind `-exec … ;`, whose words are judged as a command of their own."""
+    def _after_run(self, at: int) -> int:
+        """Return the position after `-exec … ;`, whose words are analyzed as a separate command."""
         while at < len(self.words) and self.words[at].value not in (";", "+"):
             at += 1
         return at + 1
 
     def _value(self, at: int, option: str) -> int:
-        """Check the next word, which is the option's value. An option with an optional value would not take one that begins with '-'."""
+        """Check the next word, the option's value. An option with an optional value does not take a word that begins with '-'."""
         if at + 1 >= len(self.words):
             return at + 1
         following = self.words[at + 1]
@@ -229,24 +229,24 @@ class _Checker:
             self._doubt(at, f"the script of '{self.name}' may run programs or write files")
 
     def _is_bundle(self, option: str) -> bool:
-        """`-la`, `-j4`: every letter is a flag, perhaps with a number behind."""
+        """Whether the option is like `-la` or `-j4`: every letter is a flag, perhaps followed by a number."""
         letters = option[1:].rstrip("0123456789") if _is_short(option) else ""
         return bool(letters) and not self.verb.is_expression and all(f"-{one}" in self.verb.flags for one in letters)
 
     def _is_bundle_with_value(self, option: str) -> bool:
-        """`-ne`: flags, and at the end a letter that takes the next word."""
+        """Whether the option is like `-ne`: flags, and a last letter that takes the next word."""
         if not _is_short(option) or f"-{option[-1]}" not in self.verb.valued:
             return False
         return not self.verb.is_expression and all(f"-{one}" in self.verb.flags for one in option[1:-1])
 
     def _has_joined_value(self, option: str) -> bool:
-        """`-F:`, `-k2,2`."""
+        """Whether the option is like `-F:` or `-k2,2`."""
         if not _is_short(option) or self.verb.is_expression or option[:2] in self.verb.scripts_in:
             return False
         return option[:2] in self.verb.valued
 
     def _doubt(self, at: int, why: str) -> int:
-        """An option may take the next word as its value."""
+        """Record a doubt about this word; an option may take the next word as its value."""
         until = at if _is_operand(self.words[at]) else min(at + 1, len(self.words) - 1)
         self.doubts.append(Doubt(until, why, is_known=True))
         return at + 1

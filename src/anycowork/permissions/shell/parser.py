@@ -1,8 +1,8 @@
-"""What a command line would run: every simple command in it, and the files that it writes and reads.
+"""Parses a command line: every simple command in it, and the files that it writes and reads.
 
-Pure: text in, `ParsedCommand` out, in time linear to the text. Only a small part of bash is understood; `grammar.py` writes it down.
-Any other text is `unjudgeable`: no rule about words allows it, and it is always asked. What wrappers such as `sudo` or `sh -c` run is
-in `wrappers.py`, which options are harmless in `options.py`.
+Pure: text in, `ParsedCommand` out, in linear time. Only a small part of bash is supported; `grammar.py` defines it.
+Any other text is `unanalyzable`: no command rule can allow it, so a person is always asked. `wrappers.py` finds what wrappers such
+as `sudo` or `sh -c` run, and `options.py` knows which options are harmless.
 """
 
 import unicodedata
@@ -16,13 +16,13 @@ from anycowork.permissions.shell.wrappers import CommandPart, part_of
 LONGEST = 10_000
 _DEEPEST = 3
 _HARMLESS_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-# What may end a word, for the words of a text that is not understood.
+# Characters that may end a word, for text that cannot be analyzed.
 _BETWEEN_RAW_WORDS = str.maketrans(dict.fromkeys(";&|()<>`$\"'{}\\", " "))
 
 
 @value
 class ParsedCommand:
-    """`raw` are the words whatever they mean: what is left to compare when the rest cannot be judged."""
+    """A parsed command line. `raw` are its words without any meaning, to compare when the command cannot be analyzed."""
 
     text: str
     parts: tuple[CommandPart, ...] = ()
@@ -34,7 +34,7 @@ class ParsedCommand:
 
     @property
     def doubt(self) -> str | None:
-        """The first reason why a rule with ` *` may not cover it."""
+        """The first reason why a rule with ` *` may not cover the command."""
         every = [part for top in self.parts for part in top.all()]
         only = next((part.whole_text_only for part in every if part.whole_text_only), None)
         return only or next((doubt.why for part in every for doubt in part.doubts), None)
@@ -43,7 +43,7 @@ class ParsedCommand:
 @lru_cache(maxsize=512)
 def parse(text: str, depth: int = 0) -> ParsedCommand:
     commands: list[SimpleCommand] = []
-    why = _odd_text(text) or ("commands stand inside commands too deeply" if depth > _DEEPEST else None)
+    why = _odd_text(text) or ("commands are nested too deeply" if depth > _DEEPEST else None)
     if why is None:
         try:
             commands = read_commands(text)
@@ -77,5 +77,5 @@ def _odd_text(text: str) -> str | None:
         if character in "\n\t" or " " <= character <= "~":
             continue
         if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"):
-            return f"it holds an invisible or odd character (U+{ord(character):04X})"
+            return f"it contains an invisible or unusual character (U+{ord(character):04X})"
     return None

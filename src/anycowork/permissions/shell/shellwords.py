@@ -1,4 +1,4 @@
-"""One word of a command line: reads it as bash does, and says whether its value is certain before the command runs. Pure.
+"""Reads one word of a command line as bash does, and decides whether its value is certain before the command runs. Pure.
 
 A word is made of plain characters, `\\x`, `'…'`, `"…"`, `$NAME`, `${NAME}`, `$?`, a leading `~` and the globs `*`, `?`, `[`.
 Everything else (substitutions, `$'…'`, brace expansion, arithmetic, other expansions) raises `Unanalyzable`. One pass, no backtracking.
@@ -17,7 +17,7 @@ _ESCAPED_IN_QUOTES = frozenset('$`"\\')
 
 
 class Unanalyzable(Exception):
-    """The text does not tell what the command does; `why` completes "No rule can allow this command by its words: …"."""
+    """The text does not show what the command does; `why` completes "No rule can allow this command by its words: …"."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -26,9 +26,8 @@ class Unanalyzable(Exception):
 
 @value
 class Word:
-    """If it is not `certain`, `value` is how it is written. A word that is not `single` may become several words or none.
-
-    Every word that it becomes begins with `prefix`.
+    """A word and its value. If it is not `certain`, `value` is its written form. If it is not `single`, it may expand to several
+    words or none; each of them begins with `prefix`.
     """
 
     value: str
@@ -38,7 +37,7 @@ class Word:
 
     @property
     def is_operand(self) -> bool:
-        """No word that it becomes can be taken for an option."""
+        """Whether no word that it expands to can be taken for an option."""
         start = self.value if self.certain else self.prefix
         return not start.startswith(("-", "+")) if start else self.certain
 
@@ -53,17 +52,17 @@ class WrittenWord:
 
     @property
     def is_plain(self) -> bool:
-        """Written without quotes or escapes, so that bash may take it for a keyword, a number or a name."""
+        """Whether it is written without quotes or escapes, so that bash may take it for a keyword, a number or a name."""
         return self.word.certain and self.word.value == self.written
 
 
 def read_word(text: str, at: int) -> WrittenWord:
-    """Read the word that begins here. Raises: Unjudgeable."""
+    """Read the word that begins here. Raises: Unanalyzable."""
     return _WordReader(text, at).read()
 
 
 def assigned_name(written: str) -> str | None:
-    """The name if bash reads the word as an assignment. Raises: Unjudgeable for `a+=…` and `a[…]=…`."""
+    """Return the name if bash reads the word as an assignment. Raises: Unanalyzable for `a+=…` and `a[…]=…`."""
     end = _name_end(written, 0)
     if end == 0 or end == len(written):
         return None
@@ -88,7 +87,7 @@ class _WordReader:
     at: int
     start: int = field(init=False)
     literal: list[str] = field(default_factory=list)
-    prefix: str | None = None  # set when the first uncertain piece is met
+    prefix: str | None = None  # set at the first uncertain piece
     single: bool = True
     splits: bool = False
     braces: bool = False
@@ -113,8 +112,8 @@ class _WordReader:
                 self._plain(character)
         written = text[self.start : self.at]
         if self.braces and ("," in written or ".." in written):
-            raise Unanalyzable("it holds braces that bash may expand to several words")
-        if self.prefix is None or written == "[":  # alone, it is no pattern
+            raise Unanalyzable("it contains braces that bash may expand to several words")
+        if self.prefix is None or written == "[":  # alone, it is not a pattern
             return WrittenWord(Word("".join(self.literal), certain=True), written, self.at)
         prefix = "" if self.splits else self.prefix
         return WrittenWord(Word(written, certain=False, single=self.single, prefix=prefix), written, self.at)
@@ -168,7 +167,7 @@ class _WordReader:
     def _escaped(self) -> None:
         following = self.text[self.at + 1 : self.at + 2]
         if following in ("", "\n"):
-            raise Unanalyzable("a backslash at the end of a line stands inside a word")
+            raise Unanalyzable("a backslash at the end of a line is inside a word")
         self.literal.append(following)
         self.at += 2
 
@@ -187,7 +186,7 @@ class _WordReader:
         elif following == "{" and (close := _name_end(text, after + 1)) > after + 1 and text[close : close + 1] == "}":
             name, end = text[after + 1 : close], close + 1
         else:
-            raise Unanalyzable(_NOT_A_VARIABLE.get(following, "it holds a '$' that is no plain variable"))
+            raise Unanalyzable(_NOT_A_VARIABLE.get(following, "it contains a '$' that is not a plain variable"))
         if name == "IFS":
             raise Unanalyzable("it uses $IFS, which hides where words end")
         self._uncertain(single=quoted)
@@ -198,6 +197,6 @@ class _WordReader:
 _NOT_A_VARIABLE = {
     "(": "it runs a command inside another one, or computes ('$(')",
     "{": "it computes a variable's value in a way that can run commands or hide words ('${')",
-    "'": "it holds a $'…' word, whose escapes hide its letters",
-    '"': 'it holds a $"…" word, which bash translates',
+    "'": "it contains a $'…' word, whose escapes hide its letters",
+    '"': 'it contains a $"…" word, which bash translates',
 }

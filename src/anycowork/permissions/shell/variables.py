@@ -1,4 +1,4 @@
-"""Variables that a command sets for a program: which of them are harmless, and which decide what runs. Pure."""
+"""Checks the variables that a command sets for a program: which are harmless, and which decide what runs. Pure."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ _HARMLESS_VARIABLES = frozenset({
 
 
 def doubts_about_variables(words: Sequence[Word]) -> tuple[Doubt, ...]:
-    """The assignments that a rule with ` *` does not cover. Raises: Unjudgeable for a variable that decides which programs run."""
+    """Return the assignments that a rule with ` *` does not cover. Raises: Unanalyzable for a variable that decides which programs run."""
     found = []
     for at, word in enumerate(words):
         name = word.value.partition("=")[0]
@@ -33,6 +33,6 @@ def doubts_about_variables(words: Sequence[Word]) -> tuple[Doubt, ...]:
 
 
 def _require_no_rebinding(name: str) -> None:
-    """Raises: Unjudgeable for a variable that decides which programs run, or how words are read."""
+    """Raises: Unanalyzable for a variable that decides which programs run, or how words are read."""
     if name in _REBINDS or name.startswith(("LD_", "DYLD_", "BASH_FUNC_")):
         raise Unanalyzable(f"it sets {name}, which changes what every command means")

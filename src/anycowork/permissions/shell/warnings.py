@@ -1,4 +1,4 @@
-"""What a person should know before a rule about the words of a command holds. Pure."""
+"""Warns a person about a command rule before it is saved. Pure."""
 
 from anycowork.domain.errors import Invalid
 from anycowork.domain.rules import Effect, Rule
@@ -15,15 +15,15 @@ _RUN_ANYTHING = frozenset({
 
 
 def check_command_pattern(rule: Rule) -> list[str]:
-    """Warnings about this rule. Raises: Invalid for a pattern that means nothing."""
+    """Return warnings about this rule. Raises: Invalid for a pattern that has no meaning."""
     pattern = command_pattern(rule.resource)
     if pattern.tail and not pattern.words:
         raise Invalid(
-            f"'{rule.resource[:80]}' ends in ' *', but what stands before is no single plain command; write it like 'git log *'.",
+            f"'{rule.resource[:80]}' ends in ' *', but the part before it is not one simple command; write it like 'git log *'.",
             param="resource",
         )
     if pattern.words is None:
-        return ["This rule matches only the very same text, since it is more than one plain command."]
+        return ["This rule matches only exactly the same text, because it is more than one simple command."]
     if rule.effect is Effect.ALLOW and pattern.tail and pattern.words[-1].rsplit("/", 1)[-1] in _RUN_ANYTHING:
         return [f"'{pattern.words[-1]}' can run any program, so this rule allows nearly everything."]
     return _warn_of_options(pattern) if rule.effect is Effect.ALLOW and pattern.tail else []
@@ -34,10 +34,10 @@ def _warn_of_options(pattern: CommandPattern) -> list[str]:
     name = words[0].value
     if any(doubt.until >= len(words) - 1 for doubt in doubts_about(name, words)):
         return [
-            f"This rule matches only '{' '.join(pattern.words or ())}' itself, since more words may run any program."
+            f"This rule matches only '{' '.join(pattern.words or ())}' itself, because more words may run any program."
         ]
     if name not in verbs():
         return [
-            f"The options of '{name}' are not known here: ' *' stands for its operands, and options that the rule does not name ask."
+            f"The options of '{name}' are not known: ' *' covers its operands, and options that the rule does not name ask."
         ]
     return []

@@ -1,4 +1,5 @@
-"""Commands that run other commands (`sudo`, `env`, `xargs`, `busybox`, `sh -c`, `find -exec`): what stands inside is judged as well. Pure."""
+"""Unwraps commands that run other commands (`sudo`, `env`, `xargs`, `busybox`, `sh -c`, `find -exec`), so that the inner command is
+analyzed as well. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from anycowork.permissions.shell.variables import doubts_about_variables
 
 
 class Through(Enum):
-    """Whether allowing what stands inside allows the whole."""
+    """Whether allowing the inner command allows the wrapper too."""
 
     YES = "it runs the same command, only at another time or priority"
     NO = "it runs it with other rights, variables or input"
@@ -23,9 +24,9 @@ class Through(Enum):
 
 @value
 class CommandPart:
-    """One simple command. The first `known` words are certain; `at` is where the words of what it runs begin.
+    """One simple command. The first `known` words are certain; `at` is where the words of the inner command begin.
 
-    A rule with ` *` must name every word that `doubts` are about. `whole_text_only`: why only a rule with the whole text allows it.
+    A rule with ` *` must name every word in `doubts`. `whole_text_only` is the reason why only a rule with the whole text allows it.
     """
 
     words: tuple[str, ...]
@@ -71,7 +72,7 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "rbash", "mksh"}
 _READ_AS_BASH = frozenset({"sh", "bash", "dash", "ash"})
 _SHELL_LETTERS = frozenset("ceuxvns")
 _SHELL_WORDS = ("--norc", "--noprofile")
-# They run what stands somewhere in their words, each in a way of its own that is not read here.
+# Programs that run something named in their arguments, each in its own syntax, which is not parsed here.
 # fmt: off
 _LAUNCHERS = frozenset({
     "flock", "watch", "script", "parallel", "chrt", "taskset", "prlimit", "setarch", "linux32", "linux64",
@@ -83,7 +84,7 @@ _LAUNCHERS = frozenset({
 # fmt: on
 @value
 class _Options:
-    """How far a wrapper's own words go: flags alone, flags that take a value, and how many words before the command."""
+    """A wrapper's own arguments: flags, flags that take a value, and the number of words before the command."""
 
     flags: str
     valued: str = ""
@@ -112,7 +113,7 @@ _WRAPPERS = {
 
 
 def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, *, is_fed: bool = False) -> CommandPart:
-    """The part that these words are, with what it runs inside it. `assigned` of them are variables set for it alone."""
+    """Return the command of these words with its inner commands. The first `assigned` words set variables for it."""
     whole = CommandPart.plain(words)
     try:
         doubts = doubts_about_variables(words[:assigned])
@@ -127,7 +128,7 @@ def part_of(words: Sequence[Word], assigned: int, parse: Parse, depth: int = 0, 
 
 
 def launched(part: CommandPart) -> Iterator[str]:
-    """Every word by which a program that is not read here may name another one."""
+    """Yield every word with which a launcher may name another program."""
     if part.inside or _base(part.name) not in _LAUNCHERS:
         return
     for word in part.words[1:]:
@@ -135,7 +136,7 @@ def launched(part: CommandPart) -> Iterator[str]:
 
 
 def takes_orders(part: CommandPart) -> bool:
-    """A shell without a script, or an interpreter that is given input: it runs what it reads."""
+    """Whether it is a shell without a script, or an interpreter with piped input: both run what they read."""
     verb = verbs().get(_base(part.name)) if part.whole_text_only else None
     if verb is not None and verb.takes_orders:
         return True
@@ -143,7 +144,7 @@ def takes_orders(part: CommandPart) -> bool:
 
 
 def without_folder(words: tuple[str, ...]) -> tuple[str, ...]:
-    """`/bin/rm x` and `./rm x` as `rm x`."""
+    """Return `/bin/rm x` and `./rm x` as `rm x`."""
     return (_base(words[0]), *words[1:]) if words else words
 
 
@@ -156,11 +157,11 @@ def _unwrapped(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: i
     if depth > _DEEPEST:
         raise Unanalyzable("commands run other commands too deeply")
     if not first.certain or not first.value:
-        raise Unanalyzable("which program it runs is only known when it runs")
+        raise Unanalyzable("which program it runs is known only when it runs")
     if not first.value.isascii():
-        raise Unanalyzable("the name of its program holds letters that can be taken for others")
+        raise Unanalyzable("the name of its program contains letters that can be confused with others")
     if any(sign in first.value for sign in "{}= \t\n"):
-        raise Unanalyzable("the name of its program holds signs that can be read in two ways")
+        raise Unanalyzable("the name of its program contains ambiguous characters")
     require_plain_builtin(first.value, words)
     base = _base(first.value)
     if base in _SHELLS:
@@ -173,16 +174,16 @@ def _unwrapped(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: i
 
 
 def _checked(whole: CommandPart, words: Sequence[Word], *, is_fed: bool) -> CommandPart:
-    """A program that is no wrapper, with what is doubtful about its words."""
+    """Return a program that is not a wrapper, with the doubts about its arguments."""
     name = whole.name
     if name == "export":
         return replace(whole, doubts=_shifted(doubts_about_variables(words[1:]), 1))
     doubts, base = doubts_about(name, words), _base(name)
-    if base != name:  # /usr/bin/git may be git, and then its options are git's
+    if base != name:  # /usr/bin/git may be git, with git's options
         doubts += tuple(doubt for doubt in doubts_about(base, words) if doubt.is_known)
     only = None
     if is_fed and (may_run_input(name, words) or any(doubt.is_known for doubt in doubts)):
-        only = f"'{name[:40]}' is given input here, and it is not known whether it only reads it"
+        only = f"'{name[:40]}' is given input, and it is not known whether it only reads it"
     if any(not word.certain and not word.single and "$" not in word.value for word in _doubtful(words, doubts)):
         raise Unanalyzable(f"a file's name may become an option of '{name[:40]}' (a '*' or '?' at the start of a word)")
     return replace(whole, doubts=doubts, whole_text_only=only)
@@ -205,7 +206,7 @@ def _wrapped(
     if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
         return whole
     at = _after_options(words, options)
-    through = options.through if whole.name == base else Through.NO  # ./timeout is whatever it is
+    through = options.through if whole.name == base else Through.NO  # ./timeout may be any program
     doubts: tuple[Doubt, ...] = ()
     if base in ("env", "sudo"):
         through = Through.NO if at > 1 else through
@@ -226,7 +227,7 @@ def _wrapped(
 
 
 def _with_input(words: Sequence[Word], at: int) -> list[Word]:
-    """What xargs reads becomes further words; with a replacement, it may stand in any word after the program's name."""
+    """Return the inner command of xargs: its input becomes further words, or with `-I` part of any word after the program's name."""
     values = [word.value for word in words[:at]]
     replaced = [values[i + 1] for i, value in enumerate(values[:-1]) if value == "-I"]
     replaced += [value[2:] for value in values if value.startswith("-I") and len(value) > 2]
@@ -237,7 +238,7 @@ def _with_input(words: Sequence[Word], at: int) -> list[Word]:
 
 
 def _after_options(words: Sequence[Word], options: _Options) -> int:
-    """Where the wrapped command begins. Raises: Unjudgeable for an option that is not known here."""
+    """Return where the wrapped command begins. Raises: Unanalyzable for an unknown option."""
     flags, valued = options.flags.split(), options.valued.split()
     at = 1
     while at < len(words) and words[at].value.startswith("-") and words[at].value != "-":
@@ -252,7 +253,7 @@ def _after_options(words: Sequence[Word], options: _Options) -> int:
         elif word.value in valued:
             at += 2
         else:
-            raise Unanalyzable(f"what '{words[0].value} {word.value[:20]}' runs cannot be told")
+            raise Unanalyzable(f"what '{words[0].value} {word.value[:20]}' runs cannot be determined")
     return at + options.before
 
 
@@ -264,7 +265,7 @@ def _joined_value(word: str, valued: Sequence[str]) -> bool:
 
 
 def _shell(whole: CommandPart, words: Sequence[Word], parse: Parse, *, is_fed: bool) -> CommandPart:
-    """`sh -c "…"`; a shell that reads a file is a program like any other, and one that reads its input runs what it reads."""
+    """Analyze `sh -c "…"`. A shell with a script file is an ordinary program; a shell that reads its input runs what it reads."""
     at, reads_input = 1, is_fed
     while at < len(words) and words[at].value.startswith(("-", "+")):
         option = words[at]
@@ -283,7 +284,7 @@ def _shell(whole: CommandPart, words: Sequence[Word], parse: Parse, *, is_fed: b
 
 def _shell_text(whole: CommandPart, words: Sequence[Word], at: int, parse: Parse, *, is_fed: bool) -> CommandPart:
     if _base(whole.name) not in _READ_AS_BASH:
-        raise Unanalyzable(f"the text that '{whole.name}' runs is not read here")
+        raise Unanalyzable(f"the text that '{whole.name}' runs cannot be analyzed")
     if at >= len(words) or not words[at].certain or words[at].value.startswith("-"):
         raise Unanalyzable("what the shell runs is only known when it runs")
     inner = parse(words[at].value)
@@ -305,7 +306,7 @@ def _find(whole: CommandPart, words: Sequence[Word], parse: Parse, depth: int) -
             continue
         ends = [end for end in range(at + 1, len(words)) if words[end].value in (";", "+")]
         if not ends or ends[0] == at + 1:
-            raise Unanalyzable("what find runs cannot be told")
+            raise Unanalyzable("what find runs cannot be determined")
         run = [Word(word.value, word.certain and "{}" not in word.value) for word in words[at + 1 : ends[0]]]
         inside.append(part_of(run, 0, parse, depth + 1))
         at = ends[0] + 1

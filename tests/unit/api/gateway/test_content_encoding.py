@@ -96,7 +96,9 @@ async def test_a_damaged_body_goes_to_the_default_provider_who_says_what_is_wron
 async def test_a_key_is_counted_by_what_the_body_holds(house):
     guest, *_ = house
     made = await guest.ask("POST", "/keys", {"name": "k", "limits": {"tokens_per_day": 1000}}, expect=201)
-    large = gzip.compress(json.dumps({"model": "theirs", "max_tokens": 1, "x": "y" * 8000}).encode())
+    large = gzip.compress(
+        json.dumps({"model": "theirs", "max_tokens": 1, "messages": [{"role": "user", "content": "y" * 8000}]}).encode()
+    )
     assert len(large) < 200  # packed, it would pass for a small one
     status, told = await post(guest, large, "gzip", made["key"])
     assert (status, told["error"]["param"]) == (429, "tokens_per_day")

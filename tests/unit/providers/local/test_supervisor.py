@@ -41,7 +41,7 @@ class Hands:
 
 
 @pytest.fixture
-def hands() -> Hands:
+def tool_context() -> Hands:
     return Hands()
 
 

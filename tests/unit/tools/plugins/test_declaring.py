@@ -71,7 +71,7 @@ def test_one_without_permissions_has_none() -> None:
         ({"permissions": "read_files"}, "its 'permissions' does not fit"),
         ({"requires_approval": "no"}, "its 'requires_approval' does not fit"),
         ({"path": "file"}, "'path' names 'file', which is no text among its parameters"),
-        ({"network": ["*"]}, "means everywhere"),
+        ({"network": ["*"]}, "includes every host"),
         ({"network": ["http://x/"]}, "is more than a host"),
         ({"schema": []}, "its 'schema' does not fit"),
         ({"schema": {"type": "object", "patternProperties": {}}}, "'patternProperties', which is not known"),
