@@ -36,6 +36,8 @@ from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
+from anycowork.mcp.manager import McpManager
+from anycowork.mcp.stdio_transport import ServerLauncher
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
@@ -58,6 +60,7 @@ from anycowork.server.data_folder import ServerInfo, load_or_create_token, lock_
 from anycowork.server.disk_usage import disk_usage
 from anycowork.server.live_settings import LiveSettings, provider_configs
 from anycowork.server.maintenance import Maintenance
+from anycowork.server.mcp_server_store import McpServerStore
 from anycowork.server.model_connections import ModelConnections
 from anycowork.server.provider_keys import ProviderKeys
 from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, set_up_sandbox
@@ -89,6 +92,7 @@ class RunningServer:
     chats: ChatService
     local: LocalModels
     maintenance: Maintenance
+    mcp: McpManager
     services: Services
     app: ASGIApp
     stopping: asyncio.Event
@@ -146,6 +150,7 @@ async def start_services(
                     watch.cancel()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
+                await services.mcp.aclose()
     finally:
         await providers.aclose()
         await database.aclose()
@@ -169,6 +174,7 @@ async def _build_services(
     stalls: StallWatch,
 ) -> RunningServer:
     shared = await _build_shared(settings, clock, database, providers, egress)
+    mcp = _build_mcp_manager(settings, shared, egress, tasks)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -232,6 +238,7 @@ async def _build_services(
         providers=providers,
         connections=ModelConnections(shared.live_settings, providers, provider_keys),
         local=local,
+        mcp=mcp,
         upstreams=Passthrough(providers, Timeouts(first_byte=PASSTHROUGH_SECONDS, idle=settings.provider_timeout)),
         settings=shared.live_settings,
         clock=clock,
@@ -252,6 +259,7 @@ async def _build_services(
         chats,
         local,
         maintenance,
+        mcp,
         services,
         app,
         services.stopping,
@@ -356,6 +364,15 @@ async def _recover(
     left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
     await settle_after_crash(database.store, recovery, scheduler)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
+
+
+def _build_mcp_manager(settings: Settings, shared: _Shared, egress: Egress, tasks: asyncio.TaskGroup) -> McpManager:
+    """Builds the MCP manager. Servers connect in the background; the SDK is not imported without any. Raises: StorageFault."""
+    store = McpServerStore(settings.data_dir)
+    launcher = ServerLauncher(shared.contained.sandbox, egress, settings.data_dir)
+    manager = McpManager(shared.toolbox, launcher, tasks, store.save)
+    manager.start(store.load())
+    return manager
 
 
 def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:

@@ -151,7 +151,7 @@ def no_clashes(tools: Any, taken: Any) -> tuple[list[Any], dict[str, list[str]]]
 def ours_replaced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(manager, "without_clashes", no_clashes)
     patch.setattr(
-        manager.ToolRegistry, "set_third_party", lambda self, tools: self._all.update({t.spec.name: t for t in tools})
+        manager.ToolRegistry, "refresh", lambda self, source: self._all.update({t.spec.name: t for t in source.tools()})
     )
 
 

@@ -89,7 +89,7 @@ class EditorSession:
     # --- one prompt
 
     async def _prompt(self, content: PromptMessageContent) -> StopReason:
-        state = str((await self.chat.again()).get("state"))
+        state = str((await self.chat.refresh()).get("state"))
         if state == "running":
             raise RequestError(
                 _BUSY, "A turn is running in this chat, started elsewhere. Wait for it, or stop it there."

@@ -140,7 +140,7 @@ class ToolRunner:
 
     async def _run_call(self, context: TurnContext, call: Call) -> MustAsk | None:
         """Run one call. A call that changes files holds the workspace's lease from the last check to the recorded result."""
-        if self._only_reads(call):
+        if not self._needs_lease(call):
             return await self._run_now(context, call, epoch=None)
         async with self._workspaces.writing(context.workspace.root) as epoch:
             return await self._run_now(context, call, epoch=epoch)
@@ -153,8 +153,11 @@ class ToolRunner:
         if isinstance(verdict, AnyCoworkError):
             await self._settle(context, call, failed_result(verdict))
             return None
-        if epoch is None:
+        if verdict.tool.spec.read_only:
             await self._settle(context, call, await self._effect(context, verdict, call))
+            return None
+        if epoch is None and verdict.tool.spec.needs_lease:
+            await self._settle(context, call, ToolResult.failed(_tools_changed()))
             return None
         try:
             before = await self._images(context, call, verdict.prepared.touched)
@@ -201,7 +204,7 @@ class ToolRunner:
         return [await self._snapshots.before(call, context.workspace, tuple(paths))] if paths else []
 
     async def _intend(
-        self, context: TurnContext, call: Call, admitted: Admitted, epoch: int, before: list[Snapshot]
+        self, context: TurnContext, call: Call, admitted: Admitted, epoch: int | None, before: list[Snapshot]
     ) -> None:
         """Record the intent before the effect: the state before, and the intended state."""
         step = call.plan_step or admitted.plan_step
@@ -209,7 +212,7 @@ class ToolRunner:
         await self._make_durable(context, intended, epoch, before)
 
     def _commit_intent(
-        self, context: TurnContext, call_id: str, epoch: int, before: list[Snapshot]
+        self, context: TurnContext, call_id: str, epoch: int | None, before: list[Snapshot]
     ) -> Callable[[Intent], Awaitable[None]]:
         """Return the `intend` callback for a tool that learns only while running what it will change."""
 
@@ -221,8 +224,10 @@ class ToolRunner:
 
         return intend
 
-    async def _make_durable(self, context: TurnContext, intended: Call, epoch: int, taken: list[Snapshot]) -> None:
-        required: list[Write] = [RequireLease(context.workspace.root, epoch)]
+    async def _make_durable(
+        self, context: TurnContext, intended: Call, epoch: int | None, taken: list[Snapshot]
+    ) -> None:
+        required: list[Write] = [] if epoch is None else [RequireLease(context.workspace.root, epoch)]
         if context.call(intended.id).state is CallState.ASKING:
             required.append(
                 RequireNoDenial(intended.id)
@@ -242,7 +247,7 @@ class ToolRunner:
         progress: Callable[[str], None] | None = None,
     ) -> ToolResult:
         if intend is None and not admitted.tool.spec.read_only:  # it was treated as a read before the tools changed
-            return ToolResult.failed(StateChanged("The tools changed at the same time. Make the call again."))
+            return ToolResult.failed(_tools_changed())
         named = _named_by(context.plan, admitted.plan_step) if context.plan else names_nothing
         tool_context = context.tool_context(
             admitted.permissions, intend=intend, named=named, hidden=admitted.policy.hidden
@@ -314,6 +319,10 @@ class ToolRunner:
         tool = self._toolbox.find(call.tool)
         return tool is None or tool.spec.read_only
 
+    def _needs_lease(self, call: Call) -> bool:
+        tool = self._toolbox.find(call.tool)
+        return tool is not None and tool.spec.needs_lease
+
 
 def result_message(call: Call, result: ToolResult, *, message_id: str, at: str, role: str) -> Message:
     return Message(
@@ -346,6 +355,10 @@ def _named_by(plan: Plan, step_id: str | None) -> Callable[[str], bool]:
     """Return a predicate: whether the step that covers a call names a file exactly."""
     patterns = [path for step in plan.steps if step.id == step_id for path in step.paths]
     return lambda path: any(names_file(pattern, path) for pattern in patterns)
+
+
+def _tools_changed() -> StateChanged:
+    return StateChanged("The tools changed at the same time. Make the call again.")
 
 
 def _terminates(call: Call) -> bool:

@@ -16,6 +16,7 @@ from anycowork.chats.trust_service import TrustService
 from anycowork.domain.audit import ChainEnd, ChainHead, Link
 from anycowork.domain.chats import Chat, ChatState, Turn
 from anycowork.domain.images import ImageBytes
+from anycowork.domain.mcp_servers import McpServerConfig
 from anycowork.domain.messages import Json
 from anycowork.domain.metering import Account, Day, KeyLimits, Price, Used
 from anycowork.domain.ports import Clock, MessagePage, Store, SuppliedFile
@@ -231,6 +232,26 @@ class LocalModelsPort(Protocol):
         """Raises: NotFound, Conflict."""
 
 
+class McpServersPort(Protocol):
+    """The MCP servers as a person configures them. Values of environment and headers go in and never come out."""
+
+    def shown(self) -> Sequence[Json]: ...
+    async def add(self, config: McpServerConfig) -> Json:
+        """Raises: Conflict, StorageFault."""
+
+    async def remove(self, name: str) -> None:
+        """Raises: NotFound, StorageFault."""
+
+    async def connect(self, name: str) -> Json:
+        """Raises: NotFound."""
+
+    async def disconnect(self, name: str) -> Json:
+        """Raises: NotFound."""
+
+    async def relist(self, name: str) -> Json:
+        """Raises: NotFound, Conflict."""
+
+
 class LiveAnswerPort(Protocol):
     """A provider's response whose head has arrived and whose body is streaming."""
 
@@ -301,6 +322,7 @@ class Services:
     providers: ProvidersPort
     connections: Connections
     local: LocalModelsPort
+    mcp: McpServersPort
     upstreams: UpstreamsPort
     settings: SettingsPort
     clock: Clock

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import audit_group, model_group, workflow_group
+from anycowork.cli import audit_group, mcp_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
     DataDir,
@@ -40,6 +40,7 @@ app = typer.Typer(
 )
 app.add_typer(workflow_group.app, name="workflow")
 app.add_typer(model_group.app, name="model")
+app.add_typer(mcp_group.app, name="mcp")
 app.add_typer(audit_group.app, name="audit")
 
 SERVE_HELP = """Serve the workplace on this machine.

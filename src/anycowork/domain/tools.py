@@ -40,10 +40,23 @@ class ToolSpec:
     plugin: str | None = (
         None  # the plugin it belongs to; None if built in. Third-party code may read everything that it is given
     )
+    server: str | None = (
+        None  # the MCP server that offers it. Its effect lies outside, so no file of the workspace changes
+    )
 
     @property
     def read_only(self) -> bool:
         return self.permissions <= _READING
+
+    @property
+    def needs_lease(self) -> bool:
+        """Whether a file of the workspace may change: by the tool itself, or by what is committed after it."""
+        return not self.read_only and self.server is None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether third parties wrote it."""
+        return self.plugin is not None or self.server is not None
 
     @property
     def changes_files(self) -> bool:
@@ -51,7 +64,8 @@ class ToolSpec:
 
     @property
     def runs_commands(self) -> bool:
-        return Permission.EXECUTE_COMMANDS in self.permissions
+        """Whether it runs a command that the model wrote. A server's tool needs the permission, and runs none."""
+        return Permission.EXECUTE_COMMANDS in self.permissions and self.server is None
 
 
 class ToolCall(Boundary):

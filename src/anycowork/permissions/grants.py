@@ -25,7 +25,7 @@ def not_granted_reason(plan: Plan, call: Call) -> str:
 
 
 def _names(step: PlanStep, spec: ToolSpec, call: Call, prepared: Prepared) -> bool:
-    if spec.plugin is not None:
+    if spec.foreign:
         return False  # its changes are known only after it has run, so approving the plan did not approve them
     if spec.runs_commands:
         return call.parameters.get("command") in (*step.commands, step.check)

@@ -16,9 +16,10 @@ _LONGEST = 10_000
 def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
     """Return a rule for the tool on the files' folder, or for exactly this command, in this workspace.
 
-    If the call names neither, the rule is for the tool as a whole. None if no rule could allow the call.
+    If the call names neither, the rule is for the tool as a whole; for a tool of an MCP server, for the tool as
+    the server describes it now. None if no rule could allow the call.
     """
-    pattern = _words(touched) if touched.command else EVERYTHING if touched.other else _folder(touched.paths)
+    pattern = _pattern(touched)
     if pattern is None or len(pattern) > _LONGEST:
         return None
     rule = Rule("", touched.tool, pattern, Effect.ALLOW, RuleScope.WORKSPACE, workspace=workspace)
@@ -31,6 +32,14 @@ def proposed_rule(touched: AccessedResources, workspace: str) -> Json | None:
         "scope": rule.scope.value,
         "workspace": workspace,
     }
+
+
+def _pattern(touched: AccessedResources) -> str | None:
+    if touched.command:
+        return _words(touched)
+    if touched.other:
+        return touched.other if touched.unversioned else EVERYTHING
+    return _folder(touched.paths)
 
 
 def _words(touched: AccessedResources) -> str | None:

@@ -11,6 +11,7 @@ from anycowork.permissions.shell.parser import ParsedCommand, parse
 
 COMMAND_TOOL = "execute_command"
 COMMAND = "command:"
+SERVER = "mcp:"
 
 
 @value
@@ -31,6 +32,13 @@ class AccessedResources:
     reveals: bool = False
     changes_at_once: bool = False
     foreign: bool = False
+
+    @property
+    def unversioned(self) -> str | None:
+        """A server's tool without the mark of what the server said of it; None for everything else."""
+        if self.other is None or not self.other.startswith(SERVER):
+            return None
+        return self.other.rpartition("#")[0]
 
     @property
     def unanalyzable(self) -> str | None:
@@ -78,7 +86,7 @@ def _wanted(parameters: Parameters) -> tuple[Destination, ...]:
 def _touched(tool: str, spec: ToolSpec | None, resource: str, others: tuple[str, ...], root: str) -> AccessedResources:
     if resource.startswith(COMMAND):
         return _of_command(tool, parse(resource.removeprefix(COMMAND)), root)
-    looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.plugin is not None
+    looks_below, foreign = spec is not None and spec.looks_below, spec is not None and spec.foreign
     if not resource.startswith("/"):
         return AccessedResources(tool, other=resource, below=("/",) if looks_below else (), foreign=foreign)
     whole_folder = looks_below or any(other.startswith(f"{resource}/") for other in others)

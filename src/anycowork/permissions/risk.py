@@ -52,6 +52,8 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     found: list[tuple[Risk, str]] = []
     if spec.plugin is not None:
         found.append((Risk.LOW, f"It is the code of the plugin '{spec.plugin}', in the sandbox."))
+    if spec.server is not None:
+        found.append((Risk.LOW if spec.read_only else Risk.MEDIUM, _of_server(spec)))
     if spec.runs_commands:
         held = (
             "It runs a command, in the sandbox."
@@ -66,6 +68,12 @@ def _of_permissions(spec: ToolSpec) -> list[tuple[Risk, str]]:
     if Permission.CREATE_FILES in spec.permissions:
         found.append((Risk.MEDIUM, "It creates or moves a file."))
     return found
+
+
+def _of_server(spec: ToolSpec) -> str:
+    if spec.read_only:
+        return f"It is a tool of the MCP server '{spec.server}', which you marked as read-only."
+    return f"It is a tool of the MCP server '{spec.server}'. What that does elsewhere cannot be undone here."
 
 
 def _of_network(network: Sequence[Destination]) -> list[tuple[Risk, str]]:

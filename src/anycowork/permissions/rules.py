@@ -14,7 +14,7 @@ from anycowork.domain.rules import EVERYTHING, ChangesDecision, Effect, Rule
 from anycowork.domain.tools import PathIntent, ToolSpec
 from anycowork.domain.values import value
 from anycowork.permissions.patterns import is_literal, require_path_pattern, require_quick
-from anycowork.permissions.resources import COMMAND_TOOL, AccessedResources
+from anycowork.permissions.resources import COMMAND_TOOL, SERVER, AccessedResources
 from anycowork.permissions.rule_matcher import RuleMatcher
 from anycowork.permissions.shell.parser import ParsedCommand
 from anycowork.permissions.shell.warnings import check_command_pattern
@@ -220,8 +220,20 @@ def check_pattern(rule: Rule) -> list[str]:
     if rule.tool.endswith("*"):
         require_quick(rule.resource)  # for file tools among them the resource is a path
         return [f"This rule applies to every tool whose name begins with '{rule.tool[:-1]}'."] if rule.tool[:-1] else []
+    if rule.resource.startswith(SERVER):
+        require_quick(rule.resource)
+        return _check_server_tool(rule)
     require_path_pattern(rule.resource)
     return []
+
+
+def _check_server_tool(rule: Rule) -> list[str]:
+    """A rule that allows names what the server said of the tool, or holds whatever the server says."""
+    if rule.effect is not Effect.ALLOW or "#" in rule.resource:
+        return []
+    if "*" in rule.resource:
+        return ["This rule holds whatever the server says of its tools, also after they changed."]
+    return ["This rule matches no call: name the version after '#', as the approval proposes it, or end it with '*'."]
 
 
 def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect) -> Rule | None:
@@ -231,7 +243,7 @@ def _matching_rule(touched: AccessedResources, index: RuleIndex, effect: Effect)
     matcher = index.matcher(touched.tool, effect)
     rule = _first(matcher.path(path) for path in (*touched.paths, *touched.reads)) if matcher else None
     if rule is None and touched.other is not None and matcher:
-        rule = matcher.other(touched.other)
+        rule = matcher.other(touched.other) or (matcher.other(touched.unversioned) if touched.unversioned else None)
     if rule is None and effect is Effect.DENY and touched.reveals:
         rule = _first(map(index.matcher(_READ, effect).path, touched.paths))
     if rule is None and effect is Effect.DENY and touched.foreign:

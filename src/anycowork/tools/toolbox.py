@@ -1,7 +1,8 @@
-"""Implements the `Toolbox` port: built-in tools, and third-party tools beside them. It does not decide which of these tools a role is
-shown and may call."""
+"""Implements the `Toolbox` port: built-in tools, and beside them those of other sources (plugins, MCP servers).
+It does not decide which of these tools a role is shown and may call."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from anycowork.domain.ports import Tool
 from anycowork.domain.tools import ToolSpec
@@ -16,20 +17,37 @@ from anycowork.tools.search_tools import Grep, SearchCode
 from anycowork.tools.write_tools import CreateFile, UpdateFile
 
 
-class ToolRegistry:
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._own = _by_name(tools)
-        self._all = self._own
-        self._specs = _sorted(self._all)
+class ToolSource(Protocol):
+    """Where tools come from besides the built-in ones. Each source is refreshed without the others."""
 
     @property
-    def own_names(self) -> frozenset[str]:
-        return frozenset(self._own)
+    def source_name(self) -> str: ...
 
-    def set_third_party(self, others: Iterable[Tool]) -> None:
-        """Replaces the third-party tools. None can replace a built-in tool. Raises: ValueError."""
-        self._all = _by_name([*self._own.values(), *others])
+    def tools(self) -> Iterable[Tool]:
+        """The tools it has now."""
+
+
+class ToolRegistry:
+    """The built-in tools, which nothing can replace, and the tools of each source as they were when it was last refreshed."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        self._built_in = _by_name(tools)
+        self._sources: dict[str, dict[str, Tool]] = {}
+        self._all = self._built_in
         self._specs = _sorted(self._all)
+
+    def taken_names(self, source_name: str) -> frozenset[str]:
+        """The names that this source cannot have: those of the built-in tools and of the other sources."""
+        others = (tools for name, tools in self._sources.items() if name != source_name)
+        return frozenset(self._built_in).union(*others)
+
+    def refresh(self, source: ToolSource) -> None:
+        """Replaces the tools of this source. Raises: ValueError if a name is taken; then nothing changes."""
+        sources = {**self._sources, source.source_name: _by_name(source.tools())}
+        everything = _by_name(
+            [*self._built_in.values(), *(tool for tools in sources.values() for tool in tools.values())]
+        )
+        self._sources, self._all, self._specs = sources, everything, _sorted(everything)
 
     def find(self, name: str) -> Tool | None:
         return self._all.get(name)

@@ -19,6 +19,7 @@ from support.live_server import LiveChat, LiveServer, live_server
 from support.scripted_model import call
 from support.spec import proves
 from support.stored import add_chat, note, opened, said, until
+from support.tool_sources import FixedSource
 
 UNMET = RequireState(frozenset({ChatState.RUNNING}), Conflict("The chat does not run."))
 
@@ -122,7 +123,7 @@ async def test_a_stop_finds_a_read_that_nobody_was_told_of_yet(tmp_path: Path, m
 async def _listening(guest: LiveServer) -> tuple[LiveChat, Endless]:
     tool, toolbox = Endless(), guest.house.scheduler._agent.toolrunner._toolbox
     assert isinstance(toolbox, ToolRegistry)
-    toolbox.set_third_party([tool])
+    toolbox.refresh(FixedSource([tool]))
     chat = await guest.chat()
     await chat.send("Listen.", until="sent")
     return chat, tool

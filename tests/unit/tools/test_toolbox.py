@@ -10,6 +10,7 @@ from anycowork.domain.roles import Permission
 from anycowork.tools.read_tools import ReadFile
 from anycowork.tools.toolbox import ToolRegistry, built_in_tools
 from support.spec import proves
+from support.tool_sources import FixedSource, OutsideTool
 from support.tool_workspace import ToolWorkspace
 
 READ, WRITE, CREATE = Permission.READ_FILES, Permission.WRITE_FILES, Permission.CREATE_FILES
@@ -122,3 +123,23 @@ def test_unknown_tools_are_none_and_names_are_unique() -> None:
     assert TOOLBOX.find("rm_rf") is None
     with pytest.raises(ValueError, match="two tools"):
         ToolRegistry([ReadFile(), ReadFile()])
+
+
+def test_sources_stand_side_by_side_and_each_is_refreshed_alone() -> None:
+    toolbox = ToolRegistry([ReadFile()])
+    toolbox.refresh(FixedSource([OutsideTool("one__a")], "one"))
+    toolbox.refresh(FixedSource([OutsideTool("two__a")], "two"))
+    assert [spec.name for spec in toolbox.specs()] == ["read_file", "one__a", "two__a"]
+    toolbox.refresh(FixedSource([OutsideTool("one__b")], "one"))
+    assert [spec.name for spec in toolbox.specs()] == ["read_file", "one__b", "two__a"]
+    assert toolbox.taken_names("one") == {"read_file", "two__a"}
+
+
+@pytest.mark.parametrize("name", ["read_file", "two__a"])
+def test_a_source_can_shadow_neither_a_built_in_tool_nor_another_source(name: str) -> None:
+    toolbox = ToolRegistry([own := ReadFile()])
+    toolbox.refresh(FixedSource([theirs := OutsideTool("two__a")], "two"))
+    with pytest.raises(ValueError, match="two tools"):
+        toolbox.refresh(FixedSource([OutsideTool(name)], "one"))
+    assert (toolbox.find("read_file"), toolbox.find("two__a")) == (own, theirs)
+    assert len(toolbox.specs()) == 2

@@ -41,12 +41,15 @@ class _PluginState:
 class PluginManager:
     """Adds the tools of enabled plugins to the toolbox. `runtime` None: this machine cannot run them."""
 
+    source_name = "plugins"
+
     def __init__(self, folder: Path, toolbox: ToolRegistry, runtime: PluginRuntime | None, *, timeout: float) -> None:
         self._folder = folder
         self._toolbox = toolbox
         self._runtime = runtime
         self._timeout = timeout
         self._looked: dict[str, _PluginState] = {}
+        self._tools: tuple[PluginTool, ...] = ()
         self._switching = asyncio.Lock()
 
     async def enable(self, names: Iterable[str]) -> None:
@@ -61,12 +64,17 @@ class PluginManager:
                 }
             looked |= {name: task.result() for name, task in asked.items()}
             every = [tool for one in looked.values() for tool in one.tools]
-            kept, refused = without_clashes(every, {*self._toolbox.own_names, NETWORK})
+            kept, refused = without_clashes(every, {*self._toolbox.taken_names(self.source_name), NETWORK})
             for name, one in looked.items():
                 one.tools = [tool for tool in kept if tool.plugin == name]
                 one.problems += refused.get(name, [])
             self._looked = looked
-            self._toolbox.set_third_party(self._tool(installed[tool.plugin], tool) for tool in kept)
+            self._tools = tuple(self._tool(installed[tool.plugin], tool) for tool in kept)
+            self._toolbox.refresh(self)
+
+    def tools(self) -> Sequence[PluginTool]:
+        """Returns the tools of the enabled plugins."""
+        return self._tools
 
     def report(self) -> list[Json]:
         """Lists every plugin that is installed or enabled: its name, whether it is on, how many tools it has, its problems. Blocking."""

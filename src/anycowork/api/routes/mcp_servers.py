@@ -1,0 +1,50 @@
+"""MCP servers: what a person configured, how each one is, and how to connect, list again or remove one."""
+
+from fastapi import Response
+
+from anycowork.api.dependencies import ServicesDep
+from anycowork.api.middleware.auth import Manager
+from anycowork.api.responses import error_responses, json_response
+from anycowork.api.router import Router
+from anycowork.api.schemas.mcp import McpServerList, McpServerShape
+from anycowork.domain.mcp_servers import McpServerConfig
+
+routes = Router(tags=["mcp"])
+
+
+@routes.get("/mcp/servers", response_model=McpServerList, responses=error_responses())
+async def list_mcp_servers(principal: Manager, services: ServicesDep) -> Response:
+    """With each one's tools and the last lines that it printed."""
+    return json_response(200, {"servers": list(services.mcp.shown())})
+
+
+@routes.post("/mcp/servers", status_code=201, response_model=McpServerShape, responses=error_responses(409, body=True))
+async def add_mcp_server(wanted: McpServerConfig, principal: Manager, services: ServicesDep) -> Response:
+    """It connects in the background; `connect` waits for how that goes."""
+    return json_response(201, await services.mcp.add(wanted))
+
+
+@routes.delete(
+    "/mcp/servers/{name}", status_code=204, response_class=Response, responses=error_responses(404, 422, 507)
+)
+async def remove_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
+    await services.mcp.remove(name)
+    return Response(status_code=204)
+
+
+@routes.post("/mcp/servers/{name}/connect", response_model=McpServerShape, responses=error_responses(404, 422))
+async def connect_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """Starts it anew, and answers when it is ready or has failed."""
+    return json_response(200, await services.mcp.connect(name))
+
+
+@routes.post("/mcp/servers/{name}/disconnect", response_model=McpServerShape, responses=error_responses(404, 422))
+async def disconnect_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """Until it is connected again, or AnyCowork restarts."""
+    return json_response(200, await services.mcp.disconnect(name))
+
+
+@routes.post("/mcp/servers/{name}/refresh", response_model=McpServerShape, responses=error_responses(404, 409, 422))
+async def refresh_mcp_server(name: str, principal: Manager, services: ServicesDep) -> Response:
+    """Lists its tools again."""
+    return json_response(200, await services.mcp.relist(name))

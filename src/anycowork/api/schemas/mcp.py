@@ -1,0 +1,44 @@
+"""MCP servers."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from anycowork.api.schemas.base import DescribedSchema
+
+
+class McpToolShape(DescribedSchema):
+    """A tool as the server offers it. The model sees it as `<server>__<name>`."""
+
+    name: str
+    description: str
+    enabled: bool = Field(description="Whether agents may be offered it.")
+    read_only: bool = Field(
+        description="Whether the person marked it so; what the server says of itself does not count."
+    )
+
+
+class McpServerShape(DescribedSchema):
+    name: str
+    status: Literal["connecting", "ready", "failed", "disabled"]
+    error: str | None = Field(default=None, description="Why it failed.")
+    transport: Literal["stdio", "sse", "http"]
+    command: str | None
+    args: list[str]
+    env: list[str] = Field(description="The names; values are never read back.")
+    url: str | None
+    headers: list[str] = Field(description="The names; values are never read back.")
+    timeout: float
+    enabled: bool
+    allowed: list[str] | None = Field(description="null: every tool.")
+    denied: list[str]
+    read_only: list[str]
+    network: list[str]
+    unsandboxed: bool
+    problems: list[str] = Field(description="Which of its tools are not offered, and why.")
+    log: list[str] = Field(description="The last lines that it printed.")
+    tools: list[McpToolShape]
+
+
+class McpServerList(DescribedSchema):
+    servers: list[McpServerShape]

@@ -1,0 +1,100 @@
+"""`anycowork mcp …`"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import JsonValue
+
+from anycowork.cli.options import DataDir, merge_flags
+
+ADD_HELP = """Add an MCP server: a program with its arguments, or the address of a remote one. It is tested at once.
+
+Its tools ask before each call until you decide otherwise. A program runs in the sandbox: without network, unless you name hosts.
+
+Examples:
+
+\\b
+    anycowork mcp add git uvx mcp-server-git
+    anycowork mcp add time --read-only get_current_time -- /opt/venv/bin/mcp-server-time --local-timezone UTC
+    anycowork mcp add docs --url https://example.org/mcp
+    anycowork mcp add issues --env TOKEN --network api.example.org -- /opt/issues/server
+"""
+
+app = typer.Typer(help="Use the tools of MCP servers.", no_args_is_help=True)
+Many = list[str] | None
+
+
+@app.command("add", help=ADD_HELP, short_help="Add an MCP server: a program, or an address.")
+def add_server(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="What to call it; its tools are NAME__TOOL.")],
+    command: Annotated[Many, typer.Argument(help="The program and its arguments.", show_default=False)] = None,
+    url: Annotated[str | None, typer.Option("--url", help="The address of a remote server.", metavar="URL")] = None,
+    transport: Annotated[str | None, typer.Option("--transport", help="stdio, sse or http.")] = None,
+    env: Annotated[
+        Many, typer.Option("--env", help="A variable that it gets, taken from yours; may be repeated.", metavar="NAME")
+    ] = None,
+    read_only: Annotated[
+        Many, typer.Option("--read-only", help="A tool that you vouch for; may be repeated.", metavar="TOOL")
+    ] = None,
+    allowed: Annotated[
+        Many, typer.Option("--allow", help="Offer only this tool; may be repeated.", metavar="TOOL")
+    ] = None,
+    denied: Annotated[
+        Many, typer.Option("--deny", help="Never offer this tool; may be repeated.", metavar="TOOL")
+    ] = None,
+    network: Annotated[
+        Many, typer.Option("--network", help="A host that it may reach; may be repeated.", metavar="HOST")
+    ] = None,
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds that a call may take.")] = 60.0,
+    data_dir: DataDir = None,
+) -> None:
+    from anycowork.cli import mcp_servers
+
+    words = command or []
+    wanted: dict[str, JsonValue] = {
+        "name": name,
+        "command": words[0] if words else None,
+        "args": [*words[1:]],
+        "url": url,
+        "transport": transport,
+        "read_only": [*(read_only or [])],
+        "allowed": None if allowed is None else [*allowed],
+        "denied": [*(denied or [])],
+        "network": [*(network or [])],
+        "timeout": timeout,
+    }
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(mcp_servers.add(flags, os.environ, cwd=Path.cwd(), wanted=wanted, env=env or []))
+
+
+@app.command("list")
+def list_servers(context: typer.Context, data_dir: DataDir = None) -> None:
+    """Say which MCP servers there are, how each one is, and what tools it has."""
+    from anycowork.cli import mcp_servers
+
+    raise typer.Exit(mcp_servers.list_servers(merge_flags(context, {"data_dir": data_dir}), os.environ, cwd=Path.cwd()))
+
+
+@app.command("test")
+def test_server(
+    context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
+) -> None:
+    """Connect to an MCP server anew, and say how that went."""
+    from anycowork.cli import mcp_servers
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(mcp_servers.test(flags, os.environ, cwd=Path.cwd(), name=name))
+
+
+@app.command("remove")
+def remove_server(
+    context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
+) -> None:
+    """Remove an MCP server, with the values that were stored for it."""
+    from anycowork.cli import mcp_servers
+
+    flags = merge_flags(context, {"data_dir": data_dir})
+    raise typer.Exit(mcp_servers.remove(flags, os.environ, cwd=Path.cwd(), name=name))

@@ -1,0 +1,105 @@
+"""`anycowork mcp add | list | test | remove`: the MCP servers of the running server, or of one of our own."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from anycowork.cli.run_outcome import EXIT_CODES, RunEnding
+from anycowork.client.connect import ServerAddress, with_server
+from anycowork.client.console import stderr, stdout, strip_controls
+from anycowork.client.http import ServerClient, ServerRefused
+from anycowork.config.loading import load_settings
+from anycowork.config.settings import BadSettings
+from anycowork.domain.errors import AnyCoworkError, Invalid
+from anycowork.domain.messages import Json
+
+TEST_SECONDS = 120.0  # the server itself gives up after 90
+Work = Callable[[ServerClient], Awaitable[int]]
+
+
+def add(
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    *,
+    cwd: Path,
+    wanted: Mapping[str, JsonValue],
+    env: Sequence[str],
+) -> int:
+    """Stores the server, then tests it. `env` names variables of ours: a value never stands in an argument. 0 if it is ready."""
+
+    async def work(client: ServerClient) -> int:
+        missing = [name for name in env if name not in environ]
+        if missing:
+            raise Invalid(
+                f"The variable {missing[0]} is not set here, so it cannot be passed on. Set it, and try again."
+            )
+        given = {key: value for key, value in wanted.items() if value is not None}
+        await client.post("/mcp/servers", {**given, "env": {name: environ[name] for name in env}})
+        return await _test(client, str(wanted["name"]))
+
+    return _run("add", flags, environ, cwd, work)
+
+
+def list_servers(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> int:
+    async def work(client: ServerClient) -> int:
+        servers = (await client.get("/mcp/servers"))["servers"]
+        assert isinstance(servers, list)
+        for server in servers:
+            if isinstance(server, dict):
+                _tell(server)
+        if not servers:
+            stdout().line("No MCP servers. `anycowork mcp add` adds one.")
+        return EXIT_CODES[RunEnding.DONE]
+
+    return _run("list", flags, environ, cwd, work)
+
+
+def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+    """0 if it is ready."""
+    return _run("test", flags, environ, cwd, lambda client: _test(client, name))
+
+
+def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
+    async def work(client: ServerClient) -> int:
+        await client.delete(f"/mcp/servers/{quote(name, safe='')}")
+        stdout().line(f"{name} is removed.")
+        return EXIT_CODES[RunEnding.DONE]
+
+    return _run("remove", flags, environ, cwd, work)
+
+
+async def _test(client: ServerClient, name: str) -> int:
+    shown = await client.post(f"/mcp/servers/{quote(name, safe='')}/connect")
+    _tell(shown)
+    return EXIT_CODES[RunEnding.DONE if shown.get("status") == "ready" else RunEnding.FAILED]
+
+
+def _tell(server: Json) -> None:
+    name, status, tools = server["name"], server["status"], server["tools"]
+    stdout().line(strip_controls(f"{name}: {status}{f' ({error})' if (error := server.get('error')) else ''}"))
+    for tool in tools if isinstance(tools, list) else []:
+        if isinstance(tool, dict) and tool.get("enabled"):
+            marked = ", read-only" if tool.get("read_only") else ""
+            stdout().line(strip_controls(f"  {name}__{tool['name']}{marked}: {tool['description']}"))
+    problems = server["problems"]
+    for problem in problems if isinstance(problems, list) else []:
+        stdout().line(strip_controls(f"  not offered: {problem}"))
+
+
+def _run(word: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path, work: Work) -> int:
+    async def with_client(address: ServerAddress) -> int:
+        async with ServerClient(address.url, address.token, request_seconds=TEST_SECONDS) as client:
+            return await work(client)
+
+    async def main() -> int:
+        return await with_server(load_settings(flags, environ, cwd=cwd), with_client)
+
+    try:
+        return asyncio.run(main())
+    except AnyCoworkError as error:
+        stderr().line(f"anycowork mcp {word}: {strip_controls(error.message)}")
+        usage = isinstance(error, BadSettings | Invalid) or (isinstance(error, ServerRefused) and error.status == 422)
+        return EXIT_CODES[RunEnding.USAGE if usage else RunEnding.FAILED]

@@ -1,0 +1,1 @@
+"""MCP servers as sources of tools: their sessions, their tools as the gate knows them, and what keeps them running."""

@@ -1,0 +1,278 @@
+"""One configured server: the session that lists its tools, kept up with backoff, and the sessions that calls use.
+
+A remote server has one session for all. A program has one without any workspace, to list its tools, and one for each workspace
+that a call comes from, started with the first admitted call: nothing of a workspace is shown to a server that nobody called from it.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.mcp_servers import McpServerConfig
+from anycowork.domain.messages import Json
+from anycowork.mcp.definitions import McpToolDefinition, OfferedTool, definitions_of
+from anycowork.mcp.http_transport import remote_transport
+from anycowork.mcp.program import find_program
+from anycowork.mcp.session import START_SECONDS, McpSession
+from anycowork.mcp.stdio_transport import LineLog, McpFailed, ServerLauncher
+from anycowork.mcp.tool import McpTool
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+FIRST_DELAY = 1.0
+LONGEST_DELAY = 60.0
+_STEADY_SECONDS = 30.0
+_IDLE_SECONDS = 600.0
+_LOOK_EVERY = 60.0
+_MOST_WORKSPACES = 8
+_NO_SANDBOX = (
+    "this machine gives no full sandbox that could hold the program, so it is not started; `anycowork doctor` says what is missing. "
+    "To run it with the server's own rights all the same, set 'unsandboxed'"
+)
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _WorkspaceSession:
+    session: McpSession | None = None
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+    used_at: float = 0.0
+
+
+class McpConnection:
+    """`tools_changed` is called whenever what it offers has changed. `taken` are the names that its tools cannot have."""
+
+    def __init__(
+        self,
+        config: McpServerConfig,
+        launcher: ServerLauncher,
+        tasks: asyncio.TaskGroup,
+        *,
+        taken: Callable[[], frozenset[str]],
+        tools_changed: Callable[[], None],
+    ) -> None:
+        self.config = config
+        self.log = LineLog()
+        self._launcher = launcher
+        self._tasks = tasks
+        self._taken = taken
+        self._tools_changed = tools_changed
+        self._status, self._error = "disabled", ""
+        self._offered: list[OfferedTool] = []
+        self._definitions: list[McpToolDefinition] = []
+        self._problems: list[str] = []
+        self._main: McpSession | None = None
+        self._workspaces: dict[str, _WorkspaceSession] = {}
+        self._settled = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # --- what it offers
+
+    def tools(self) -> list[McpTool]:
+        return [McpTool(definition, self) for definition in self._definitions]
+
+    def version_of(self, tool: str) -> str | None:
+        return next((one.version for one in self._definitions if one.name == tool), None)
+
+    def shown(self) -> Json:
+        used = {definition.name: definition for definition in self._definitions}
+        listed: list[JsonValue] = [
+            {
+                "name": tool.name[:200],
+                "description": used[tool.name].spec.description if tool.name in used else "",
+                "enabled": tool.name in used,
+                "read_only": tool.name in used and used[tool.name].spec.read_only,
+            }
+            for tool in self._offered[:1_000]
+        ]
+        error: Json = {"error": self._error} if self._error else {}
+        return {
+            **self.config.shown(),
+            "status": self._status,
+            **error,
+            "problems": [*self._problems],
+            "log": [*self.log.lines()],
+            "tools": listed,
+        }
+
+    # --- its life
+
+    def start(self) -> None:
+        """Connects, and reconnects whenever it is lost."""
+        if self._task is None:
+            self._settled.clear()
+            self._status, self._error = "connecting", ""
+            self._task = self._tasks.create_task(self._keep_up())
+
+    async def settled(self) -> None:
+        """Until it is ready, or has failed once."""
+        if self._task is not None:
+            async with asyncio.timeout(3 * START_SECONDS):
+                await self._settled.wait()
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        self._status, self._error = "disabled", ""
+        self._take([])
+
+    async def relist(self) -> None:
+        """Lists its tools again. Raises: McpFailed."""
+        if self._main is None:
+            raise McpFailed(self._error or "it is not connected")
+        self._take(await self._main.tools())
+
+    @asynccontextmanager
+    async def session_for(self, root: str | None) -> AsyncIterator[McpSession]:
+        """Raises: McpFailed."""
+        if self.config.command is None or root is None:
+            yield await self._main_session()
+            return
+        held = self._workspaces.setdefault(root, _WorkspaceSession())
+        held.users += 1
+        try:
+            async with held.opening:
+                if held.session is None or held.session.closed.is_set():
+                    held.session = self._new_session(root)
+                    await held.session.open(self._tasks)
+            yield held.session
+        finally:
+            held.users -= 1
+            held.used_at = asyncio.get_running_loop().time()
+            self._wake.set()
+
+    async def _main_session(self) -> McpSession:
+        if self._task is None:
+            raise McpFailed("it is disconnected")
+        if self._main is None or self._main.closed.is_set():
+            self._settled.clear()
+            self._wake.set()
+            try:
+                await self.settled()
+            except TimeoutError:
+                pass
+        if self._main is None or self._main.closed.is_set():
+            raise McpFailed(self._error or "it is not connected")
+        return self._main
+
+    async def _keep_up(self) -> None:
+        loop, delay = asyncio.get_running_loop(), FIRST_DELAY
+        try:
+            while True:
+                began = loop.time()
+                await self._connect_once()
+                if loop.time() - began > _STEADY_SECONDS:
+                    delay = FIRST_DELAY
+                self._settled.set()
+                await self._pause(delay)
+                delay = min(2 * delay, LONGEST_DELAY)
+        finally:
+            for held in self._workspaces.values():
+                if held.session is not None:
+                    await held.session.aclose()
+            self._workspaces.clear()
+
+    async def _connect_once(self) -> None:
+        """Returns when the session is over; what went wrong is kept."""
+        self._status = "connecting"
+        session = self._new_session(None)
+        try:
+            await session.open(self._tasks)
+            self._take(await session.tools())
+            self._main, self._status, self._error = session, "ready", ""
+            self._settled.set()
+            await self._until_closed(session)
+            self._status, self._error = "failed", "the connection to it was lost; it is being restored"
+        except (ToolFault, OSError) as error:
+            self._status, self._error = "failed", str(error)
+        finally:
+            self._main = None
+            await session.aclose()
+
+    async def _until_closed(self, session: McpSession) -> None:
+        """Meanwhile it relists when the server says that its tools changed, and ends sessions that nobody used for long."""
+        over = asyncio.ensure_future(session.closed.wait())
+        try:
+            while not over.done():
+                woken = asyncio.ensure_future(self._wake.wait())
+                await asyncio.wait([over, woken], timeout=_LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED)
+                woken.cancel()
+                self._wake.clear()
+                if self._relist_wanted and not over.done():
+                    self._relist_wanted = False
+                    self._take(await session.tools())
+                await self._end_idle()
+        finally:
+            over.cancel()
+
+    _relist_wanted = False
+
+    def _list_changed(self) -> None:
+        self._relist_wanted = True
+        self._wake.set()
+
+    async def _end_idle(self) -> None:
+        now = asyncio.get_running_loop().time()
+        unused = sorted((held.used_at, root) for root, held in self._workspaces.items() if held.users == 0)
+        too_many = max(0, len(self._workspaces) - _MOST_WORKSPACES)
+        for at, (used_at, root) in enumerate(unused):
+            if at < too_many or now - used_at > _IDLE_SECONDS:
+                held = self._workspaces.pop(root)
+                if held.session is not None:
+                    await held.session.aclose()
+
+    async def _pause(self, seconds: float) -> None:
+        """Until the time is over, or somebody needs the server now."""
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _take(self, offered: list[OfferedTool]) -> None:
+        before = self._definitions
+        self._offered = offered
+        self._definitions, self._problems = definitions_of(
+            self.config, offered, taken=self._taken(), confined=self._is_confined
+        )
+        if self._definitions != before:
+            self._tools_changed()
+
+    @property
+    def _is_confined(self) -> bool:
+        return self.config.command is None or self._launcher.sandbox is not None
+
+    def _new_session(self, root: str | None) -> McpSession:
+        config = self.config
+
+        def connect(ended: Callable[[], None]) -> "AbstractAsyncContextManager[TransportStreams]":
+            return self._program(root, ended) if config.command is not None else remote_transport(config)
+
+        return McpSession(
+            connect,
+            legacy=config.kind == "sse",
+            timeout=config.timeout,
+            root=root,
+            tools_changed=self._list_changed,
+        )
+
+    @asynccontextmanager
+    async def _program(self, root: str | None, ended: Callable[[], None]) -> AsyncIterator["TransportStreams"]:
+        if self._launcher.sandbox is None and not self.config.unsandboxed:
+            raise McpFailed(_NO_SANDBOX)
+        program = await asyncio.to_thread(find_program, self.config, self._launcher.data_dir)
+        network = self.config.network
+        async with self._launcher.run(program, root=root, network=network, lines=self.log, ended=ended) as streams:
+            yield streams

@@ -1,0 +1,221 @@
+"""One live session with a server, held open by a task of its own: the SDK enters and leaves its scopes in the same task.
+
+Only here is the SDK's client used, and imported only when the first session opens.
+"""
+
+import asyncio
+import importlib
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
+
+from anycowork.domain.errors import ToolTimedOut
+from anycowork.mcp.definitions import OfferedTool
+from anycowork.mcp.schemas import plain_text
+from anycowork.mcp.stdio_transport import McpFailed
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp_types import CallToolResult
+
+START_SECONDS = 30.0
+_LIST_SECONDS = 30.0
+_END_SECONDS = 8.0
+_MOST_PAGES = 100
+_GONE = "the connection to it was lost"
+log = logging.getLogger(__name__)
+Connect = Callable[[Callable[[], None]], "AbstractAsyncContextManager[TransportStreams]"]
+
+
+class McpSession:
+    """`connect` makes the transport; it is given what to call when the connection ends. `root` is the workspace the server is told of."""
+
+    def __init__(
+        self, connect: Connect, *, legacy: bool, timeout: float, root: str | None, tools_changed: Callable[[], None]
+    ) -> None:
+        self._connect = connect
+        self._legacy = legacy
+        self._timeout = timeout
+        self._root = root
+        self._tools_changed = tools_changed
+        self._client: Client | None = None
+        self._ready = asyncio.Event()
+        self._closing = asyncio.Event()
+        self.closed = asyncio.Event()
+        self._fault = ""
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self, tasks: asyncio.TaskGroup) -> None:
+        """Raises: McpFailed. It never waits longer than START_SECONDS."""
+        self._task = tasks.create_task(self._hold())
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self._ready.wait()
+        except TimeoutError:
+            await self.aclose()
+            raise McpFailed(f"it did not answer within {START_SECONDS:g} seconds") from None
+        except asyncio.CancelledError:
+            self._task.cancel()
+            raise
+        if self._client is None:
+            raise McpFailed(self._fault or _GONE)
+
+    async def aclose(self) -> None:
+        """Returns when it is over, or has been given up."""
+        self._closing.set()
+        if self._task is None:
+            return
+        done, _ = await asyncio.wait([self._task], timeout=_END_SECONDS)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=_END_SECONDS)
+
+    async def tools(self) -> list[OfferedTool]:
+        """All pages. Raises: McpFailed."""
+        client = self._require()
+        found: list[OfferedTool] = []
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                for _ in range(_MOST_PAGES):
+                    page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+                    found += [
+                        OfferedTool(one.name, one.description or "", dict(one.input_schema)) for one in page.tools
+                    ]
+                    cursor = page.next_cursor
+                    if not cursor:
+                        return found
+        except TimeoutError:
+            raise McpFailed(f"it did not list its tools within {_LIST_SECONDS:g} seconds") from None
+        except Exception as error:  # noqa: BLE001  # whatever a server provokes in the SDK is the server's failure
+            raise self._failed(error) from None
+        return found
+
+    async def call(
+        self, tool: str, arguments: dict[str, JsonValue], tell: Callable[[str], None] | None
+    ) -> "CallToolResult":
+        """Raises: McpFailed, ToolTimedOut. A cancellation is passed on to the server.
+
+        The SDK's own `call_tool` would check the result by the server's output schema, whose patterns would run here.
+        """
+        import mcp_types
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            if tell is not None and message:
+                tell(plain_text(message, 500) + "\n")
+
+        asked = mcp_types.CallToolRequest(params=mcp_types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        session = self._require().session
+        try:
+            async with asyncio.timeout(self._timeout):
+                sent = session.send_request(asked, mcp_types.CallToolResult, progress_callback=on_progress)
+                answer: CallToolResult = await self._unless_closed(sent)
+                return answer
+        except TimeoutError:
+            raise ToolTimedOut(
+                f"'{tool}' did not answer within {self._timeout:g} seconds. What it has done so far is not known."
+            ) from None
+        except McpFailed:
+            raise
+        except Exception as error:  # noqa: BLE001  # as above
+            raise self._failed(error) from None
+
+    async def _unless_closed(self, asked: Any) -> Any:
+        """The answer, or McpFailed as soon as the session is over: a lost connection need not be noticed by the SDK."""
+        answer, over = asyncio.ensure_future(asked), asyncio.ensure_future(self.closed.wait())
+        try:
+            await asyncio.wait([answer, over], return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise McpFailed(self._fault or _GONE)
+            return answer.result()
+        finally:
+            for one in (answer, over):
+                one.cancel()
+            await asyncio.gather(answer, over, return_exceptions=True)
+
+    def _require(self) -> "Client":
+        if self._client is None:
+            raise McpFailed(self._fault or _GONE)
+        return self._client
+
+    def _failed(self, error: Exception) -> McpFailed:
+        from mcp import MCPError
+
+        if not isinstance(error, MCPError) or error.error.code == -32000:
+            self._closing.set()  # whatever state it is in, the next call gets a new session
+        return McpFailed(_reason(error))
+
+    async def _hold(self) -> None:
+        try:
+            await asyncio.to_thread(_load_sdk)
+            from mcp import Client
+            from mcp_types import Implementation
+
+            from anycowork import __version__
+
+            transport: Any = self._connect(self._closing.set)
+            async with Client(
+                transport,
+                mode="legacy" if self._legacy else "auto",
+                read_timeout_seconds=max(self._timeout, START_SECONDS) + 5,
+                message_handler=self._take,
+                list_roots_callback=self._roots if self._root else None,
+                client_info=Implementation(name="anycowork", version=__version__),
+                cache=None,
+            ) as client:
+                self._client = client
+                self._ready.set()
+                listening = asyncio.ensure_future(self._listen(client))
+                try:
+                    await self._closing.wait()
+                finally:
+                    listening.cancel()
+                    await asyncio.gather(listening, return_exceptions=True)
+                    self._client = None
+                    self.closed.set()
+        except Exception as error:  # noqa: BLE001  # as above
+            self._fault = _reason(error)
+        finally:
+            self._client = None
+            self.closed.set()
+            self._ready.set()
+
+    async def _listen(self, client: "Client") -> None:
+        """Changes of the tool list, where the protocol is the one that tells of them on request only."""
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._tools_changed()
+        except Exception as error:  # noqa: BLE001  # not every server offers it; the tools are listed on request all the same
+            log.debug("no list of changes: %s", _reason(error))
+
+    async def _take(self, message: Any) -> None:
+        from mcp_types import ToolListChangedNotification
+
+        if isinstance(getattr(message, "root", message), ToolListChangedNotification):
+            self._tools_changed()
+
+    async def _roots(self, context: Any) -> Any:
+        from mcp_types import ListRootsResult, Root
+        from pydantic import FileUrl
+
+        assert self._root is not None
+        return ListRootsResult(roots=[Root(uri=FileUrl(Path(self._root).as_uri()), name="workspace")])
+
+
+def _load_sdk() -> None:
+    """On a thread: it takes a second, in which chats go on."""
+    importlib.import_module("mcp")
+    importlib.import_module("mcp.client.sse")
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost reason of a group, in one bounded line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return plain_text(str(error) or type(error).__name__, 300)

@@ -1,0 +1,202 @@
+"""A server's program in the sandbox as a transport of the SDK: one JSON message per line, both ways.
+
+The SDK's own stdio transport starts programs itself, without the descriptors that the sandbox needs, and takes lines of any length.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anycowork.domain.errors import ToolFault
+from anycowork.domain.network import wanted_destinations
+from anycowork.domain.values import value
+from anycowork.mcp.program import ServerProgram, start_words
+from anycowork.sandbox.bubblewrap import VisiblePaths
+from anycowork.sandbox.egress import Egress, proxy_environment
+from anycowork.sandbox.proxy import Reach
+from anycowork.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+LONGEST_LINE = 4_000_000
+_MOST_LOGGED = 200
+_SECONDS_TO_END = 2.0
+log = logging.getLogger(__name__)
+
+
+class McpFailed(ToolFault):
+    """A server did not do what was asked of it."""
+
+    code = "mcp_failed"
+
+
+@value
+class ServerLauncher:
+    """Starts programs of servers. `sandbox` None: this machine has none, and only those that may do without are started."""
+
+    sandbox: Sandbox | None
+    egress: Egress
+    data_dir: Path
+
+    @asynccontextmanager
+    async def run(
+        self,
+        program: ServerProgram,
+        *,
+        root: str | None,
+        network: Sequence[str],
+        lines: "LineLog",
+        ended: Callable[[], None],
+    ) -> AsyncIterator["TransportStreams"]:
+        """While the block runs, the program does. `root` it sees read-only; None: no workspace. Raises: ToolFault, OSError."""
+        async with AsyncExitStack() as things:
+            if self.sandbox is None:
+                process = things.enter_context(_started(program.argv, env=_bare_environment(program), fds=()))
+                first = b""
+            else:
+                stage = await things.enter_async_context(self.sandbox.looking(root or "/"))
+                reach = Reach(wanted_destinations(network), wanted_destinations(network)) if network else None
+                launch = things.enter_context(
+                    self.sandbox.launch(
+                        start_words(held=root is not None),
+                        root or "/",
+                        stage,
+                        cache_kept=False,
+                        environment=proxy_environment(reach) if reach else None,
+                        held_back=reach is not None,
+                        sight=VisiblePaths(program.places, workspace=root is not None),
+                    )
+                )
+                launch.status.watch()
+                things.push_async_callback(launch.status.all_gone)
+                if reach is not None:
+                    await things.enter_async_context(self.egress.beside(launch, stage.runner, reach))
+                process = things.enter_context(_started(launch.argv, env={}, fds=launch.fds))
+                first = program.first_line
+            yield await things.enter_async_context(_streams(process, first, lines, ended))
+
+
+class LineLog:
+    """The last lines that a server printed besides the protocol."""
+
+    def __init__(self) -> None:
+        self._lines: deque[str] = deque(maxlen=_MOST_LOGGED)
+
+    def add(self, line: bytes) -> None:
+        text = "".join(c if c.isprintable() else " " for c in line[:500].decode(errors="replace")).strip()
+        if text:
+            self._lines.append(text)
+
+    def lines(self) -> list[str]:
+        return list(self._lines)
+
+
+@contextmanager
+def _started(
+    argv: Sequence[str], *, env: Mapping[str, str], fds: tuple[int, ...]
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """The program with pipes; at the end it and its group are gone."""
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(env),
+        cwd="/",
+        pass_fds=fds,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended
+        process.wait()
+
+
+@asynccontextmanager
+async def _streams(
+    process: "subprocess.Popen[bytes]", first: bytes, lines: LineLog, ended: Callable[[], None]
+) -> AsyncIterator["TransportStreams"]:
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    loop = asyncio.get_running_loop()
+    output, errors = asyncio.StreamReader(limit=LONGEST_LINE), asyncio.StreamReader(limit=65_536)
+    out, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(output), process.stdout)
+    err, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(errors), process.stderr)
+    into, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+    writer = asyncio.StreamWriter(into, flow, None, loop)
+    writer.write(first)
+    to_session, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+    write_stream, from_session = anyio.create_memory_object_stream[SessionMessage](16)
+    hearing = asyncio.ensure_future(_hear(output, to_session, lines, ended))
+    others = [asyncio.ensure_future(_speak(writer, from_session, ended)), asyncio.ensure_future(_note(errors, lines))]
+    try:
+        yield read_stream, write_stream
+    finally:
+        writer.close()
+        await asyncio.wait([hearing], timeout=_SECONDS_TO_END)
+        for task in (hearing, *others):
+            task.cancel()
+        await asyncio.gather(hearing, *others, return_exceptions=True)
+        for stream in (read_stream, write_stream, to_session, from_session):
+            stream.close()
+        out.close()
+        err.close()
+
+
+async def _hear(output: asyncio.StreamReader, to_session: Any, lines: LineLog, ended: Callable[[], None]) -> None:
+    """A line that is no message is logged and passed over; one that is too long ends the session."""
+    import anyio
+    import mcp_types
+    from mcp.shared.message import SessionMessage
+
+    try:
+        async with to_session:
+            while line := await output.readline():
+                try:
+                    message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    lines.add(line)
+                    continue
+                await to_session.send(SessionMessage(message))
+    except ValueError:
+        lines.add(b"the session was ended: a line was too long")
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
+        pass  # nobody listens any more
+    finally:
+        ended()
+
+
+async def _speak(writer: asyncio.StreamWriter, from_session: Any, ended: Callable[[], None]) -> None:
+    try:
+        async for said in from_session:
+            writer.write(said.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            await writer.drain()
+    except (ConnectionError, RuntimeError):
+        ended()
+
+
+async def _note(errors: asyncio.StreamReader, lines: LineLog) -> None:
+    while piece := await errors.read(4096):
+        for line in piece.split(b"\n"):
+            lines.add(line)
+
+
+def _bare_environment(program: ServerProgram) -> dict[str, str]:
+    import json
+
+    given = json.loads(program.first_line)["env"]
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(Path.home()), "LANG": "C.UTF-8", **given}
