@@ -19,6 +19,7 @@ from anycowork.api.application import create_api
 from anycowork.chats.chat_lock import ChatLock
 from anycowork.chats.chat_service import ChatService
 from anycowork.chats.decision_service import DecisionService
+from anycowork.chats.job_service import JobService
 from anycowork.chats.plan_audit import PlanAudit
 from anycowork.chats.rollback_service import RollbackService
 from anycowork.chats.rule_service import RuleService
@@ -36,6 +37,9 @@ from anycowork.domain.ports import Clock, Snapshots, Workspaces
 from anycowork.domain.values import value
 from anycowork.events.hub import Hub
 from anycowork.events.stream import Streams
+from anycowork.jobs.agents import AgentRegistry
+from anycowork.jobs.coordinator import JobCoordinator
+from anycowork.jobs.job_runner import JobRunner
 from anycowork.permissions.budgets import CostOf
 from anycowork.permissions.gate import Gate
 from anycowork.permissions.roles import RoleRegistry
@@ -86,6 +90,7 @@ class RunningServer:
     database: Database
     providers: ProviderRegistry
     scheduler: TurnScheduler
+    coordinator: JobCoordinator
     chats: ChatService
     local: LocalModels
     maintenance: Maintenance
@@ -144,6 +149,7 @@ async def start_services(
                 services.stopping.set()
                 for watch in watches:
                     watch.cancel()
+                services.coordinator.close()
                 await services.scheduler.interrupt_all()
                 await services.local.aclose()
     finally:
@@ -186,6 +192,11 @@ async def _furnish(
     scheduler = _keep_turns(shared, clock, database, providers, recovery, tasks)
     await _settle_what_was_left(shared.contained.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
+    coordinator = JobCoordinator(
+        journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
+    )
+    scheduler.on_rest = coordinator.wake
+    await coordinator.resume_all()
     maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
     workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
     chats = ChatService(
@@ -206,6 +217,15 @@ async def _furnish(
     services = Services(
         chats=chats,
         decisions=DecisionService(chat_lock=chat_lock, store=store, clock=clock),
+        jobs=JobService(
+            chat_lock=chat_lock,
+            store=store,
+            agents=shared.agents,
+            coordinator=coordinator,
+            clock=clock,
+            cost_of=shared.live_settings.cost,
+        ),
+        agents=shared.agents,
         rules=_rule_desk(shared, clock, database),
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
@@ -249,6 +269,7 @@ async def _furnish(
         database,
         providers,
         scheduler,
+        coordinator,
         chats,
         local,
         maintenance,
@@ -271,6 +292,7 @@ class _Shared:
     live_settings: LiveSettings
     trusted_files: TrustedFileStore
     prompts: PromptService
+    agents: AgentRegistry
 
 
 async def _share(
@@ -287,8 +309,11 @@ async def _share(
     await plugins.switch_on(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder)
+    roles = RoleRegistry(custom_roles(settings.data_dir))
+    live_settings = LiveSettings(settings, providers, contained, plugins)
     return _Shared(
-        roles=RoleRegistry(custom_roles(settings.data_dir)),
+        roles=roles,
+        agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
         contained=contained,
         workspaces=LocalWorkspaces(
@@ -296,7 +321,7 @@ async def _share(
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
-        live_settings=LiveSettings(settings, providers, contained, plugins),
+        live_settings=live_settings,
         trusted_files=trusted_files,
         prompts=PromptService(database.system_prompts, toolbox, trusted_files),
     )
@@ -323,13 +348,22 @@ def _keep_turns(
         ask_when=shared.live_settings.ask_when,
         cost_of=shared.live_settings.cost,
     )
+    jobs = JobRunner(
+        journal=database.journal,
+        store=database.store,
+        agent=agent,
+        agents=shared.agents,
+        clock=clock,
+        limits=shared.live_settings.limits,
+        cost_of=shared.live_settings.cost,
+    )
     runner = WorkflowRunner(
         journal=database.journal,
         store=database.store,
         rows=database.store,
         snapshots=shared.snapshots,
         toolrunner=agent.toolrunner,
-        agent_with=agent.with_recorder,
+        agent=agent,
         clock=clock,
         limits=shared.live_settings.limits,
     )
@@ -342,6 +376,7 @@ def _keep_turns(
         roles=shared.roles,
         toolbox=shared.toolbox,
         workflows=runner,
+        jobs=jobs,
         tasks=tasks,
         find_workspace=shared.workspace_roots.find,
     )

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from anycowork import __version__
-from anycowork.cli import audit_group, model_group, workflow_group
+from anycowork.cli import audit_group, jobs_group, model_group, workflow_group
 from anycowork.cli.options import (
     Allow,
     DataDir,
@@ -41,6 +41,7 @@ app = typer.Typer(
 app.add_typer(workflow_group.app, name="workflow")
 app.add_typer(model_group.app, name="model")
 app.add_typer(audit_group.app, name="audit")
+app.add_typer(jobs_group.app, name="jobs")
 
 SERVE_HELP = """Serve the workplace on this machine.
 
@@ -161,6 +162,7 @@ def run(
     max_cost: MaxCost = None,
     timeout: Timeout = None,
     allow: Allow = None,
+    job: Annotated[bool, typer.Option("--job", help="Plan it first, then carry it out task by task as a job.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     places: dict[str, object] = {"workspace": workspace, "model": model, "data_dir": data_dir}
@@ -171,6 +173,7 @@ def run(
         "max_cost": max_cost,
         "seconds": timeout,
         "as_json": as_json,
+        "as_job": job,
     }
     raise run_headless(context, request or [], places, **how)
 

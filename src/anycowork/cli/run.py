@@ -60,7 +60,7 @@ async def _run(settings: Settings, order: RunRequest, reporter: Reporter) -> Run
         async with ServerClient(address.url, address.token) as client:
             walk = HeadlessRun(client, order, RunCost(order.max_cost, settings.providers), reporter)
             outcome = await _bounded(walk, _patience(order, settings))
-        advice = advice_for(outcome, walk.chat_id, address, settings)
+        advice = advice_for(outcome, walk.chat_id, address, settings, job_id=walk.job_id)
         reporter.finish(outcome, chat_id=walk.chat_id, advice=advice)
         return outcome
 
@@ -115,5 +115,7 @@ def _times(order: RunRequest) -> int:
     if order.plan is not None:
         steps = order.plan.get("steps")
         return max(1, len(steps)) if isinstance(steps, list) else 1
+    if order.as_job:
+        return MOST_RUN_STEPS
     is_workflow = order.request.startswith("/") and not order.request.startswith("//")
     return MOST_RUN_STEPS if is_workflow else 1
