@@ -68,6 +68,9 @@ class OneProvider:
     def find(self, model_id: str | None) -> tuple[Provider, str]:
         return self._provider, "instant"
 
+    def lasting_id(self) -> str | None:
+        return None
+
     def context_tokens(self, model_id: str | None) -> int:
         return CONTEXT_TOKENS
 

@@ -1,4 +1,4 @@
-"""The composition root: the only file that knows every room. It opens the house, settles what a crash left, and serves it."""
+"""The composition root: the only file that knows every package. It builds the services, recovers from a crash, and serves them."""
 
 import asyncio
 import os
@@ -77,14 +77,14 @@ from anycowork.workflows.runner import WorkflowRunner
 from anycowork.workflows.workflow_service import WorkflowService
 
 NewCode = Callable[[float], str]
-"""Makes a one-time sign-in code that is good for so many seconds."""
+"""Makes a one-time sign-in code that is valid for this many seconds."""
 
 PASSTHROUGH_SECONDS = 600.0  # as long as OpenAI's own clients wait for an answer to begin
 
 
 @value
 class RunningServer:
-    """Everything open and at work, until the block that opened it ends."""
+    """All open parts of a running server, until the block that opened it ends."""
 
     settings: LiveSettings
     database: Database
@@ -103,14 +103,14 @@ class RunningServer:
 async def start_services(
     settings: Settings, clock: Clock | None = None, *, token: str, outside: Network | None = None
 ) -> AsyncIterator[RunningServer]:
-    """Opens every room and settles what the last server left; the doors open after that. `outside` is the network that commands reach.
+    """Builds all services and recovers what the last server left; requests are served after that. `outside` is the network of commands.
 
     Raises: StorageFault, BadWorkspace, BadSettings.
     """
-    if settings.database_url is not None:  # told to keep chats elsewhere, it must not quietly keep them here
+    if settings.database_url is not None:  # configured to keep chats elsewhere, it must not silently keep them here
         raise BadSettings(
-            "'database_url' names another database, and this version keeps chats in SQLite in the data folder only. Take it out "
-            "of the settings (ANYCOWORK_DATABASE_URL, or config.toml).",
+            "'database_url' names another database, and this version keeps chats only in SQLite in the data folder. Remove it "
+            "from the settings (ANYCOWORK_DATABASE_URL, or config.toml).",
             param="database_url",
         )
     clock = clock or SystemClock()
@@ -127,7 +127,7 @@ async def start_services(
     stalls = StallWatch()
     try:
         async with asyncio.TaskGroup() as tasks:
-            services = await _furnish(
+            services = await _build_services(
                 settings,
                 clock,
                 token,
@@ -141,7 +141,7 @@ async def start_services(
             )
             watches = [tasks.create_task(services.local.watch()), tasks.create_task(services.maintenance.keep_up())]
             if settings.probe_local_servers:
-                watches.append(tasks.create_task(LocalServerWatcher(providers).keep_looking()))
+                watches.append(tasks.create_task(LocalServerWatcher(providers).watch()))
             try:
                 with stalls.watching(asyncio.get_running_loop()):
                     yield services
@@ -161,7 +161,7 @@ async def _numbers(database: Database, stalls: StallWatch) -> dict[str, int]:
     return {**await database.store.numbers(), **stalls.numbers()}
 
 
-async def _furnish(
+async def _build_services(
     settings: Settings,
     clock: Clock,
     token: str,
@@ -174,7 +174,7 @@ async def _furnish(
     egress: Egress,
     stalls: StallWatch,
 ) -> RunningServer:
-    shared = await _share(settings, clock, database, providers, egress)
+    shared = await _build_shared(settings, clock, database, providers, egress)
     journal, store = database.journal, database.store
     workspaces, snapshots = shared.workspaces, shared.snapshots
     recovery = TurnRecovery(
@@ -189,15 +189,15 @@ async def _furnish(
     rollback = RollbackService(
         journal=journal, store=store, rows=store, workspaces=workspaces, snapshots=snapshots, clock=clock
     )
-    scheduler = _keep_turns(shared, clock, database, providers, recovery, tasks)
-    await _settle_what_was_left(shared.contained.staging, database, rollback, recovery, scheduler)
+    scheduler = _build_scheduler(shared, clock, database, providers, recovery, tasks)
+    await _recover(shared.sandbox_setup.staging, database, rollback, recovery, scheduler)
     chat_lock = ChatLock(journal=journal, store=store, scheduler=scheduler)
     coordinator = JobCoordinator(
         journal=journal, store=store, turns=chat_lock, agents=shared.agents, clock=clock, tasks=tasks
     )
     scheduler.on_rest = coordinator.wake
     await coordinator.resume_all()
-    maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.contained.staging)
+    maintenance = Maintenance(receipts=database.idempotency, snapshots=snapshots, staging=shared.sandbox_setup.staging)
     workflows = WorkflowService(files=shared.trusted_files, toolbox=shared.toolbox, roles=shared.roles)
     chats = ChatService(
         chat_lock=chat_lock,
@@ -210,7 +210,7 @@ async def _furnish(
         find_workspace=shared.workspace_roots.find,
         image_bytes=database.blobs,
         removed=maintenance.soon,
-        holds_commands=shared.contained.sandbox is not None,
+        holds_commands=shared.sandbox_setup.sandbox is not None,
     )
     local = local_models(settings, providers, tasks)
     local.offer()
@@ -226,7 +226,7 @@ async def _furnish(
             cost_of=shared.live_settings.cost,
         ),
         agents=shared.agents,
-        rules=_rule_desk(shared, clock, database),
+        rules=_build_rule_service(shared, clock, database),
         rollback=rollback,
         plan_audit=PlanAudit(store=store, toolbox=shared.toolbox, cost_of=shared.live_settings.cost),
         store=store,
@@ -257,7 +257,7 @@ async def _furnish(
         clock=clock,
         token=token,
         numbers=partial(_numbers, database, stalls),
-        storage=partial(asyncio.to_thread, disk_usage, settings, shared.contained.staging),
+        storage=partial(asyncio.to_thread, disk_usage, settings, shared.sandbox_setup.staging),
         host=settings.host,
         allowed_hosts=settings.allowed_hosts,
         request_limit_bytes=settings.request_limit_bytes,
@@ -281,11 +281,11 @@ async def _furnish(
 
 @value
 class _Shared:
-    """What several rooms work with, made before any of them."""
+    """The parts that several services use, built before any of them."""
 
     roles: RoleRegistry
     workspace_roots: WorkspaceRoots
-    contained: SandboxSetup
+    sandbox_setup: SandboxSetup
     workspaces: LocalWorkspaces
     snapshots: PackedSnapshots
     toolbox: ToolRegistry
@@ -295,29 +295,29 @@ class _Shared:
     agents: AgentRegistry
 
 
-async def _share(
+async def _build_shared(
     settings: Settings, clock: Clock, database: Database, providers: ProviderRegistry, egress: Egress
 ) -> _Shared:
     workspace_roots = WorkspaceRoots(database, settings)
     await workspace_roots.register_default()
-    contained = await asyncio.to_thread(
+    sandbox_setup = await asyncio.to_thread(
         set_up_sandbox, settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths
     )
-    toolbox = built_in_tools(None, settings.command_timeout, contained.sandbox, egress)
-    housing = PluginRuntime(contained.sandbox, egress, settings.data_dir) if contained.sandbox else None
-    plugins = PluginManager(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
-    await plugins.switch_on(settings.plugins)
+    toolbox = built_in_tools(None, settings.command_timeout, sandbox_setup.sandbox, egress)
+    runtime = PluginRuntime(sandbox_setup.sandbox, egress, settings.data_dir) if sandbox_setup.sandbox else None
+    plugins = PluginManager(settings.plugins_folder, toolbox, runtime, timeout=settings.command_timeout)
+    await plugins.enable(settings.plugins)
     trusted_files = TrustedFileStore(roots=database.roots, data_dir=settings.data_dir)
     pack = Pack(settings.snapshots_folder)
     roles = RoleRegistry(custom_roles(settings.data_dir))
-    live_settings = LiveSettings(settings, providers, contained, plugins)
+    live_settings = LiveSettings(settings, providers, sandbox_setup, plugins)
     return _Shared(
         roles=roles,
         agents=AgentRegistry(live_settings.agents, roles),
         workspace_roots=workspace_roots,
-        contained=contained,
+        sandbox_setup=sandbox_setup,
         workspaces=LocalWorkspaces(
-            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=contained.staging
+            lambda root: database.leases.take(root, owner=f"{os.getpid()}"), staging=sandbox_setup.staging
         ),
         snapshots=PackedSnapshots(pack, database.retention, clock, quota_bytes=settings.snapshot_quota_bytes),
         toolbox=toolbox,
@@ -327,7 +327,7 @@ async def _share(
     )
 
 
-def _keep_turns(
+def _build_scheduler(
     shared: _Shared,
     clock: Clock,
     database: Database,
@@ -382,18 +382,18 @@ def _keep_turns(
     )
 
 
-async def _settle_what_was_left(
+async def _recover(
     staging: Staging, database: Database, rollback: RollbackService, recovery: TurnRecovery, scheduler: TurnScheduler
 ) -> None:
-    """Before anybody works in a workspace again: restores, then commands, then turns."""
+    """Recovers before anybody works in a workspace again: restores, then commands, then turns."""
     await rollback.settle_after_crash()
     await asyncio.to_thread(staging.end_orphans)
-    left = await asyncio.to_thread(staging.left_behind)  # before a turn that is due begins anew
+    left = await asyncio.to_thread(staging.left_behind)  # before an interrupted turn starts again
     await settle_after_crash(database.store, recovery, scheduler)
     await asyncio.to_thread(staging.sweep, left, waiting=await waiting_stages(database.store))
 
 
-def _rule_desk(shared: _Shared, clock: Clock, database: Database) -> RuleService:
+def _build_rule_service(shared: _Shared, clock: Clock, database: Database) -> RuleService:
     toolbox, store, rules = shared.toolbox, database.store, database.rules
     return RuleService(
         rules=rules,
@@ -468,12 +468,12 @@ async def serve(
     ready: Callable[[ServerInfo, NewCode], None] | None = None,
     heed_signals: bool = False,
 ) -> None:
-    """Runs the one daemon of the data folder until it is told to end. `ready` gets a maker of one-time sign-in codes.
+    """Runs the data folder's only server until it is told to stop. `ready` gets a function that makes one-time sign-in codes.
 
     Raises: AlreadyRunning, CannotListen, StorageFault, BadWorkspace.
     """
     clock = SystemClock()
-    place = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
+    address = ListenAddress(settings.host, settings.port, settings.shutdown_seconds)
     with lock_data_folder(settings.data_dir) as folder:
         token = load_or_create_token(settings.data_dir, settings.token).get_secret_value()
 
@@ -494,4 +494,4 @@ async def serve(
         async with start_services(settings, clock, token=token) as services:
             tune_gc()
             known = partial(announce, services.services.sessions)
-            await serve_app(services.app, place, stopping=services.stopping, ready=known, heed_signals=heed_signals)
+            await serve_app(services.app, address, stopping=services.stopping, ready=known, heed_signals=heed_signals)

@@ -239,7 +239,7 @@ async def test_patterns_cover_what_they_match_and_no_more(
 @pytest.mark.parametrize(
     ("fill", "limit", "words"),
     [
-        (lambda bench: [bench.write(f"{n}.key") for n in range(12)], "MOST_MASKS", "too many to be covered"),
+        (lambda bench: [bench.write(f"{n}.key") for n in range(12)], "MOST_MASKS", "too many to hide"),
         (lambda bench: [bench.write(f"d/{n}.txt") for n in range(12)], "MOST_LOOKED", "to look through"),
     ],
 )

@@ -241,10 +241,10 @@ def given_words(change: Callable[[list[str]], list[str]]) -> Off:
     """bubblewrap is started with other words."""
     real = sandbox.bubblewrap_arguments
 
-    def bwrap_words(*arguments: Any, **options: Any) -> list[str]:
+    def bubblewrap_arguments(*arguments: Any, **options: Any) -> list[str]:
         return change(real(*arguments, **options))
 
-    return without(sandbox, "bwrap_words", bwrap_words)
+    return without(sandbox, "bubblewrap_arguments", bubblewrap_arguments)
 
 
 def swapped(old: str, *new: str, takes: int = 0) -> Off:
@@ -396,7 +396,7 @@ PROXY = [
     Mechanism(
         "our own door",
         led_to("127.0.0.1:{port}", "127.0.0.1:{port}", named=True),
-        without(proxy, "is_our_own_door", lambda *of: False),
+        without(proxy, "is_own_address", lambda *of: False),
     ),
 ]
 

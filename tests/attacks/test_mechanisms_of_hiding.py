@@ -71,7 +71,7 @@ def moving_without_a_look(patch: pytest.MonkeyPatch) -> None:
 
 HIDING = [
     Mechanism(
-        "what covers a file", by_commands("cat src/local.key"), without(sandbox, "mask_words", lambda *given: [])
+        "what covers a file", by_commands("cat src/local.key"), without(sandbox, "mask_arguments", lambda *given: [])
     ),
     Mechanism(
         "dropping a move of what covers it",

@@ -120,12 +120,12 @@ def answering(code: str, called: str, **parameters: Any) -> Attack:
 def writable(real: Any) -> Callable[..., list[str]]:
     """The workspace bound for writing where it was bound for reading."""
 
-    def bwrap_words(bwrap: str, around: Any, *more: Any) -> list[str]:
+    def bubblewrap_arguments(bwrap: str, around: Any, *more: Any) -> list[str]:
         words: list[str] = real(bwrap, around, *more)
         ours = [at for at, word in enumerate(words) if word == "--ro-bind" and words[at + 2] == around.root]
         return ["--bind" if at in ours else word for at, word in enumerate(words)]
 
-    return bwrap_words
+    return bubblewrap_arguments
 
 
 def own_environment(real: Any) -> Callable[..., Awaitable[Any]]:
@@ -151,7 +151,7 @@ def no_clashes(tools: Any, taken: Any) -> tuple[list[Any], dict[str, list[str]]]
 def ours_replaced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(manager, "without_clashes", no_clashes)
     patch.setattr(
-        manager.ToolRegistry, "put_beside", lambda self, tools: self._all.update({t.spec.name: t for t in tools})
+        manager.ToolRegistry, "set_third_party", lambda self, tools: self._all.update({t.spec.name: t for t in tools})
     )
 
 
@@ -167,7 +167,7 @@ MECHANISMS = [
     Mechanism(
         "a workspace that is read-only",
         trying("look", "Path('other.txt').rename('a.txt')"),
-        without(sandbox, "bwrap_words", writable(sandbox.bubblewrap_arguments)),
+        without(sandbox, "bubblewrap_arguments", writable(sandbox.bubblewrap_arguments)),
     ),
     Mechanism(
         "an empty environment",
@@ -177,7 +177,7 @@ MECHANISMS = [
     Mechanism(
         "masks over what rules deny",
         trying("look", "Path('denied.txt').read_text()", hidden=HIDDEN),
-        without(sandbox, "mask_words", lambda *given: []),
+        without(sandbox, "mask_arguments", lambda *given: []),
     ),
     Mechanism(
         "no sockets in the workspace",

@@ -173,7 +173,7 @@ async def test_the_terminal_shows_all_that_a_plan_grants_before_it_is_approved(t
         assert not (await person.chat.of_type("role_change"))
         await person.press("pagedown", "pagedown", "pagedown", "pagedown")
         await person.sees("checked by $ curl evil.example", "$ make all", "tool delete_file", "budget calls: 7")
-        await person.sees("y approve and carry out")
+        await person.sees("y approve and execute")
         await person.press("y")
         await person.sees("You approved the plan.", "Done.")
 

@@ -255,10 +255,10 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(desk: CommandLine) -> No
 def test_an_address_of_another_machine_is_named_with_the_way_out(desk: CommandLine, host: str) -> None:
     done = desk.type("serve", "--host", host, "--token", "t", "--port", "0")
     assert done.returncode == 1
-    assert f"'{host}' is no address of this machine" in done.stderr and "--host" in done.stderr
+    assert f"'{host}' is not an address of this machine" in done.stderr and "--host" in done.stderr
 
 
-@pytest.mark.parametrize(("folder", "told"), [("missing", "Make it first"), ("/", "whole file system")])
+@pytest.mark.parametrize(("folder", "told"), [("missing", "Create it first"), ("/", "whole file system")])
 def test_a_folder_that_cannot_be_a_workspace_is_a_usage_error(desk: CommandLine, folder: str, told: str) -> None:
     done = desk.type("serve", "--workspace", folder, "--port", "0")
     assert done.returncode == 2

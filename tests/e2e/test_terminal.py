@@ -122,7 +122,7 @@ def test_a_plan_is_edited_in_the_persons_own_editor_and_then_carried_out(tmp_pat
     with terminal(desk, "chat", "--role", "planner", EDITOR="sed -i s/hello/hallo/g") as at:
         at.read_until("A new chat in")
         at.type(b"create hello.txt with hi\r")
-        at.read_until("approve and carry out")
+        at.read_until("approve and execute")
         at.press_until(b"e", "The plan has 1 step now.")
         at.type(b"\r")
         at.read_until("hallo.txt")

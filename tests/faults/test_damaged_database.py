@@ -37,7 +37,7 @@ async def test_a_database_that_is_damaged_while_it_is_open_is_called_damaged(tmp
 def test_a_file_that_is_no_database_is_called_so_at_the_start(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "anycowork.db"
     path.write_bytes(content)
-    with pytest.raises(DatabaseDamaged, match="damaged or is no database"):
+    with pytest.raises(DatabaseDamaged, match="damaged or not a database"):
         open_store(path, CLOCK, lambda record: None)
 
 

@@ -139,7 +139,7 @@ async def test_a_restore_without_room_is_refused_before_anything_is_touched(disk
         first = await _changed(house)
         now = whole(house.root)
         ballast = fill(disk, leaving=150_000)
-        with pytest.raises(NoRoom, match=r"no room for the .* bytes .*Nothing was changed.* Free some"):
+        with pytest.raises(NoRoom, match=r"no space for the .* bytes .*Nothing was changed.* Free some"):
             await house.restore(first)
         assert whole(house.root) == now
         ballast.unlink()

@@ -27,7 +27,7 @@ async def test_a_second_server_on_the_same_folder_is_refused_and_the_first_goes_
     before = (server.data / "server.json").read_bytes()
     second = server.starting()
     assert await asyncio.to_thread(second.wait, PATIENCE) == 1
-    assert f"A server already works on the data folder {server.data}, at {server.url} (pid {server.pid})" in server.log
+    assert f"A server already uses the data folder {server.data}, at {server.url} (pid {server.pid})" in server.log
     assert "Traceback" not in server.log
     assert (server.data / "server.json").read_bytes() == before
     model.replies += ["Still here."]

@@ -47,7 +47,7 @@ class PluginBench(ToolWorkspace):
         """Installs it and switches it on; it must have no problems."""
         self.install(name, code)
         plugins = self.plugins(timeout=timeout)
-        await plugins.switch_on([name])
+        await plugins.enable([name])
         problems = [problem for one in plugins.report() for problem in one["problems"]]  # type: ignore[union-attr]
         assert problems == []
 

@@ -34,7 +34,7 @@ async def held_back(bench: ToolWorkspace, command: str) -> None:
             process = subprocess.Popen(
                 launch.argv, stdin=launch.stdin, pass_fds=launch.fds, env={}, cwd="/", start_new_session=True
             )
-            first, _ = await launch.status.told()
+            first, _ = await launch.status.started()
             # Named before it is woken; from its first mount on it is awake, and goes no further than the latch.
             while HOME not in Path(f"/proc/{first}/mountinfo").read_text():
                 await asyncio.sleep(0.005)

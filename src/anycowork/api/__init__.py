@@ -1,1 +1,1 @@
-"""The HTTP face: JSON routes, event streams, and the entrance in front of them. It decides nothing about chats."""
+"""The HTTP API: JSON routes, event streams, and middleware. It makes no decisions about chats."""

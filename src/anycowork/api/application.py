@@ -1,4 +1,4 @@
-"""Puts the entrance, the checks and the routes together. The outermost stands last."""
+"""Assembles the ASGI app: middleware, gateway, streams and routes. The outermost layer is added last."""
 
 import asyncio
 from collections import Counter
@@ -74,7 +74,7 @@ NOUNS = (
 
 
 def create_api(services: Services) -> ASGIApp:
-    """The server's ASGI app. A request passes, from outside in: headers, errors, entrance, gateway, body, idempotency, streams, routes."""
+    """The server's ASGI app. A request passes, from outside in: headers, errors, authentication, gateway, body, idempotency, streams, routes."""
     answers: Counter[int] = Counter()
     passed_on: Counter[str] = Counter()
     app: ASGIApp = EventStreams(HeadAsGet(_routes(services, answers, passed_on)), services)
@@ -94,7 +94,7 @@ def create_api(services: Services) -> ASGIApp:
 
 
 class _HttpOnly:
-    """Nothing is started or ended with the app, and no websocket is spoken here."""
+    """Acknowledge the lifespan events; nothing is started or stopped with the app, and websockets are not supported."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -130,7 +130,7 @@ def _routes(services: Services, answers: Counter[int], passed_on: Counter[str]) 
     app.state.passed_on = passed_on
     catch_errors(app)
     for routes in (*(noun.routes for noun in NOUNS), _description(app, services)):
-        # Not by `include_router`: at the first request that makes each route anew, with the app's defaults, of which these need none.
+        # Not `include_router`: it would copy each route at the first request, with app defaults that are not needed here.
         app.router.routes.extend(routes.routes)
     return app
 
@@ -144,7 +144,7 @@ def _description(app: FastAPI, services: Services) -> Router:
 
     @routes.get("/openapi.json")
     async def openapi(principal: Reader) -> Response:
-        if not document:  # made in a thread: it takes most of a second, and everybody else would wait for it
+        if not document:  # built in a thread: it takes most of a second and would block other requests
             document.append(await asyncio.to_thread(written))
         return Response(document[0], media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""Bare ASGI in small words: read a header, send one whole answer. What an answer says is decided elsewhere."""
+"""Small ASGI helpers: read a header, send a complete response."""
 
 from collections.abc import Iterable
 

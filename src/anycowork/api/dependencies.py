@@ -1,4 +1,4 @@
-"""What routes are given: the services container, out of the application's state."""
+"""Route dependencies: the services container from the application's state."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Every error as one JSON shape: `{"error": {code, message, param, type}}`. The only place that maps errors to statuses."""
+"""Converts every error to one JSON format: `{"error": {code, message, param, type}}`. The only place that maps errors to statuses."""
 
 import errno
 import logging
@@ -59,7 +59,7 @@ class ErrorResponse:
     def headers(self) -> list[tuple[bytes, bytes]]:
         if self.status == Unauthenticated.status:
             return [(b"www-authenticate", b"Bearer")]
-        # What was not read of the body must not be taken for the next request, nor be waited for.
+        # Unread bytes of the body must not be parsed as the next request, nor be waited for.
         return [(b"connection", b"close")] if self.status in _UNREAD else list(self.more)
 
     def to_json(self) -> Json:
@@ -79,7 +79,7 @@ _TYPES = {
 
 
 def error_response(error: Exception) -> ErrorResponse:
-    """What the caller is told. An error that is not ours says nothing of itself: it may hold anything."""
+    """Return the response for an error. Details of foreign errors are hidden, because they may contain anything."""
     match error:
         case NotFound():
             return ErrorResponse(error.status, error.specific_code, error.message)
@@ -95,14 +95,12 @@ def error_response(error: Exception) -> ErrorResponse:
             return validation_error_response(error.errors())
         case HTTPException():
             return _answer_to_http(error.status_code)
-    return ErrorResponse(
-        500, "internal_error", "Something failed inside AnyCowork; its log says what. You may try again."
-    )
+    return ErrorResponse(500, "internal_error", "An internal error occurred; see the server's log. You may try again.")
 
 
 def _when_to_return(error: KeyLimitReached) -> tuple[tuple[bytes, bytes], ...]:
     after = (b"retry-after", str(error.retry_after).encode())
-    # OpenAI's own clients try again by themselves unless they are told not to.
+    # OpenAI's clients retry automatically unless the response forbids it.
     return (after, (b"x-should-retry", b"false")) if isinstance(error, KeyUsedUp) else (after,)
 
 
@@ -134,10 +132,10 @@ def _disk_is_full(error: StorageFault) -> bool:
 
 
 def _answer_to_http(status: int) -> ErrorResponse:
-    """What the framework itself refuses: an unknown path, a wrong method, an unreadable body."""
+    """Convert errors of the framework: an unknown path, a wrong method, an unreadable body."""
     known = {
         404: ("route_not_found", "There is nothing at this path. /openapi.json lists what there is."),
-        405: ("method_not_allowed", "This path does not take this method. /openapi.json lists what it takes."),
+        405: ("method_not_allowed", "This path does not support this method. /openapi.json lists the supported ones."),
     }
     code, message = known.get(status, ("bad_request", "The request could not be read. Send a JSON body."))
     return ErrorResponse(status, code, message)
@@ -147,7 +145,7 @@ def _answer_to_http(status: int) -> ErrorResponse:
 
 
 def validation_error_response(faults: Sequence[Mapping[str, object]]) -> ErrorResponse:
-    """422 that names the first field at fault; 400 if the body was no JSON at all. The input is never repeated."""
+    """Return 422 with the first invalid field; 400 if the body was not JSON. The input is never repeated."""
     if any(fault["type"] == "json_invalid" for fault in faults):
         return ErrorResponse(400, "bad_json", "The body is not valid JSON. Send one JSON object.")
     first = faults[0]
@@ -194,7 +192,7 @@ async def _respond(request: Request, error: Exception) -> Response:
 
 
 class ErrorMiddleware:
-    """Errors everywhere else, the unforeseen ones too: the caller gets an answer, the log gets the stack."""
+    """Handles errors everywhere else, including unexpected ones: the caller gets a response, the log gets the stack trace."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -211,7 +209,7 @@ class ErrorMiddleware:
             await self._app(scope, receive, watched)
         except Exception as error:  # whatever it was, the caller is answered and the log has the stack
             if not isinstance(error, AnyCoworkError):
-                log.exception("unforeseen error at %s %s", scope["method"], scope["path"])
+                log.exception("unexpected error at %s %s", scope["method"], scope["path"])
             if started:
                 return  # The server sees an unfinished answer and closes the connection.
             answer = error_response(error)

@@ -1,4 +1,4 @@
-"""How a route answers and documents itself: JSON encoded once, and every status it may give declared."""
+"""Encodes JSON responses and declares the error statuses of routes."""
 
 from typing import Any
 

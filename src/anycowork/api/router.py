@@ -27,11 +27,11 @@ class Route(APIRoute):
         **others: Any,  # Any: FastAPI's own, passed on as they are
     ) -> None:
         super().__init__(path, endpoint, response_model=None, **others)
-        self._told = {"response_model": response_model, "responses": responses, **others}
+        self._documentation = {"response_model": response_model, "responses": responses, **others}
 
     def described(self) -> APIRoute:
         """The same route with all that it may answer."""
-        return APIRoute(self.path, self.endpoint, **self._told)
+        return APIRoute(self.path, self.endpoint, **self._documentation)
 
 
 class Router(APIRouter):

@@ -1,4 +1,4 @@
-"""Event streams: bare ASGI, bytes passed on as they come. A stream ends when its client is gone or the server stops, and holds up neither."""
+"""Serves event streams as plain ASGI. A stream ends when its client disconnects or the server stops, and blocks neither."""
 
 import asyncio
 import re
@@ -26,7 +26,7 @@ _HEAD = [
 
 
 class EventStreams:
-    """Takes the two event paths; everything else goes on to the app."""
+    """Handles the two event paths; passes everything else to the app."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app = app
@@ -38,7 +38,7 @@ class EventStreams:
             await self._app(scope, receive, send)
             return
         if scope["method"] != "GET":
-            raise WrongMethod("Event streams are read with GET.", allow="GET")
+            raise WrongMethod("Use GET to read event streams.", allow="GET")
         principal_in(scope, principals.Scope.READ)
         after = _after(scope)
         if one is None:

@@ -1,1 +1,1 @@
-"""Snapshots of touched paths in a content-addressed pack; comparing them, and restoring them."""
+"""Takes snapshots of touched paths into a content-addressed pack, compares them, and restores them."""

@@ -1,4 +1,4 @@
-"""Taking images of paths: what stands there now, with or without keeping its content in the pack. Follows no links, enters no `.git`."""
+"""Takes images of paths: their current state, with or without storing their content in the pack. Follows no links, enters no `.git`."""
 
 import errno
 import hashlib
@@ -21,8 +21,8 @@ _KINDS = {stat.S_IFREG: Kind.FILE, stat.S_IFLNK: Kind.SYMLINK, stat.S_IFDIR: Kin
 
 
 @value
-class Keeping:
-    """Contents go into the pack, at most `room` bytes of them."""
+class ContentKeeper:
+    """Stores contents in the pack, at most `room` bytes of them."""
 
     pack: Pack
     owner: str
@@ -30,10 +30,10 @@ class Keeping:
 
 
 def path_of(path: str) -> WorkspacePath:
-    """A path as images name it: from the workspace's root, every link on the way resolved already. Raises: OutsideWorkspace."""
+    """Parses a path as images name it: from the workspace's root, with every link already resolved. Raises: OutsideWorkspace."""
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
     if ".." in parts:
-        raise OutsideWorkspace(f"'{shown(path)}' climbs with '..'; images name every path from the workspace's root.")
+        raise OutsideWorkspace(f"'{shown(path)}' contains '..'; images name every path from the workspace's root.")
     return WorkspacePath(parts)
 
 
@@ -41,7 +41,8 @@ Seen = tuple[WorkspacePath, os.stat_result | None]
 
 
 def touched(folder: Folder, paths: Iterable[str]) -> list[Seen]:
-    """Every place that a change of these paths touches, as it is: folders whole, and the missing folders above that it would make.
+    """Returns every place that a change of these paths touches, with its state: whole folders, and missing parent folders that it would
+    create.
 
     Raises: NotKept if there are too many; ToolFault if a folder cannot be read.
     """
@@ -64,7 +65,7 @@ def below_any(place: WorkspacePath, others: Container[WorkspacePath]) -> bool:
 
 
 def behind_a_link(folder: Folder, place: WorkspacePath) -> bool:
-    """A folder on the way became a link: whatever it leads to, nothing stands at this path itself."""
+    """Tells whether a folder on the way became a link: then nothing exists at this path itself."""
     try:
         folder.jail.stat(place)
     except StateChanged:
@@ -90,63 +91,63 @@ def _whole(jail: Jail, place: WorkspacePath) -> Iterator[Seen]:
 
 
 def bytes_in(seen: Iterable[Seen]) -> int:
-    """How much keeping these would take, at most."""
+    """Returns how many bytes storing these takes, at most."""
     return sum(found.st_size for _, found in seen if found is not None and not stat.S_ISDIR(found.st_mode))
 
 
 def image(folder: Folder, place: WorkspacePath) -> PathImage:
-    """What stands at the place now. Raises: ToolFault if it cannot be read."""
+    """Returns the current state of the place. Raises: ToolFault if it cannot be read."""
     return image_of(folder, (place, folder.jail.stat(place)))
 
 
-def image_of(folder: Folder, seen: Seen, keeping: Keeping | None = None) -> PathImage:
-    """What was seen, with its content looked at. Raises: ToolFault if it cannot be read; OSError if the pack cannot take it."""
+def image_of(folder: Folder, seen: Seen, keeper: ContentKeeper | None = None) -> PathImage:
+    """Reads the content of what was seen. Raises: ToolFault if it cannot be read; OSError if the pack cannot store it."""
     place, found = seen
     try:
-        return _image(folder.jail, place, found, keeping)
+        return _image(folder.jail, place, found, keeper)
     except FileMissing:
         return absent(place.path)
 
 
-def _image(jail: Jail, place: WorkspacePath, found: os.stat_result | None, keeping: Keeping | None) -> PathImage:
+def _image(jail: Jail, place: WorkspacePath, found: os.stat_result | None, keeper: ContentKeeper | None) -> PathImage:
     if found is None:
         return absent(place.path)
     kind = _KINDS.get(stat.S_IFMT(found.st_mode), Kind.SPECIAL)
     mode = stat.S_IMODE(found.st_mode)
     match kind:
         case Kind.FILE:
-            return _file(jail, place, found, keeping)
+            return _file(jail, place, found, keeper)
         case Kind.SYMLINK:
-            return _link(jail, place, found, keeping)
+            return _link(jail, place, found, keeper)
         case _:
             return PathImage(place.path, kind, mode=mode, mtime=found.st_mtime_ns)
 
 
-def _file(jail: Jail, place: WorkspacePath, seen: os.stat_result, keeping: Keeping | None) -> PathImage:
+def _file(jail: Jail, place: WorkspacePath, seen: os.stat_result, keeper: ContentKeeper | None) -> PathImage:
     with jail.regular_file(place, seen=seen) as (fd, found):
-        if keeping is None:
+        if keeper is None:
             with translate_os_errors(place.path):
                 digest, size = _digest(fd, found.st_size)
-        elif found.st_size >= keeping.pack.own_file_bytes:
-            digest, size = keeping.pack.put_file(fd, owner=keeping.owner, most=keeping.room)
+        elif found.st_size >= keeper.pack.own_file_bytes:
+            digest, size = keeper.pack.put_file(fd, owner=keeper.owner, most=keeper.room)
         else:
             with translate_os_errors(place.path):
-                data = _read(fd, found.st_size, keeping.pack.own_file_bytes)
+                data = _read(fd, found.st_size, keeper.pack.own_file_bytes)
             if data is None:
-                raise StateChanged(f"'{shown(place.path)}' grew while it was looked at. Look again.")
-            digest, size = keeping.pack.put(data, owner=keeping.owner), len(data)
+                raise StateChanged(f"'{shown(place.path)}' grew while it was read. Check it again.")
+            digest, size = keeper.pack.put(data, owner=keeper.owner), len(data)
     return PathImage(place.path, Kind.FILE, digest, stat.S_IMODE(found.st_mode), size, found.st_mtime_ns)
 
 
-def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, keeping: Keeping | None) -> PathImage:
+def _link(jail: Jail, place: WorkspacePath, found: os.stat_result, keeper: ContentKeeper | None) -> PathImage:
     try:
         with jail.folder(place.parent) as parent:
             target = os.fsencode(os.readlink(place.name, dir_fd=parent))
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOENT):
             raise ToolFault(f"The link '{shown(place.path)}' cannot be read: {error.strerror}.") from None
-        raise StateChanged(f"'{shown(place.path)}' was replaced while it was looked at. Look again.") from None
-    digest = keeping.pack.put(target, owner=keeping.owner) if keeping else hashlib.sha256(target).hexdigest()
+        raise StateChanged(f"'{shown(place.path)}' was replaced while it was read. Check it again.") from None
+    digest = keeper.pack.put(target, owner=keeper.owner) if keeper else hashlib.sha256(target).hexdigest()
     return PathImage(place.path, Kind.SYMLINK, digest, 0, len(target), found.st_mtime_ns)
 
 
@@ -159,7 +160,7 @@ def _digest(fd: int, size: int) -> tuple[str, int]:
 
 
 def _read(fd: int, size: int, most: int) -> bytes | None:
-    """None if there are `most` bytes or more."""
+    """Returns None if there are `most` bytes or more."""
     pieces, read = [], 0
     for chunk in _chunks(fd, size):
         pieces.append(chunk)
@@ -170,7 +171,7 @@ def _read(fd: int, size: int, most: int) -> bytes | None:
 
 
 def _chunks(fd: int, size: int) -> Iterator[bytes]:
-    """All there is. A file that still has its `size` is read at once: asked for one byte more, it gave just that many."""
+    """Yields the whole file. A file that still has its `size` is read at once: asking for one byte more returned exactly that many."""
     read = 0
     while chunk := os.read(fd, wanted := min(size + 1, _CHUNK)):
         yield chunk
@@ -184,5 +185,5 @@ def refuse_special(images: Iterable[PathImage]) -> None:
     for found in images:
         if found.kind is Kind.SPECIAL:
             raise WrongKind(
-                f"'{shown(found.path)}' is a pipe, a socket or a device: it cannot be brought back, so it is not touched."
+                f"'{shown(found.path)}' is a pipe, a socket or a device: it cannot be restored, so it is not touched."
             )

@@ -1,16 +1,16 @@
-"""How two sets of images differ, as text and in numbers. The diff engine is the one of `diffs.py`."""
+"""Compares two sets of images, as text and in numbers. Uses the diff engine of `diffs.py`."""
 
 from collections.abc import Callable, Sequence
 
 from anycowork.domain.snapshots import FileDifference, Kind, PathImage, absent
 from anycowork.domain.values import value
-from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, diff, moved, remembered
+from anycowork.workspace.diffs import LARGEST_DIFFED, LONGEST_DIFF, Diff, cached_diff, diff, moved
 from anycowork.workspace.paths import shown
 
-MOST_COMPARED = 1_000  # files whose content is compared; of the others only the names are told
+MOST_COMPARED = 1_000  # files whose content is compared; of the others only the names are listed
 
 Content = Callable[[PathImage], bytes | None]
-"""The bytes of an image that has content; None if they are too many, or gone."""
+"""Returns the bytes of an image that has content; None if they are too many, or gone."""
 
 
 @value
@@ -28,7 +28,7 @@ class Comparison:
 
 
 def compare(before: Sequence[PathImage], after: Sequence[PathImage], *, old: Content, new: Content) -> Comparison:
-    """What is told for people and counted; `old` and `new` fetch the content where it is compared."""
+    """Returns a diff for people, and counts; `old` and `new` fetch the content where it is compared."""
     pairs = _changed(before, after)
     renames = _renames(pairs)
     arrived = set(renames.values())
@@ -38,7 +38,7 @@ def compare(before: Sequence[PathImage], after: Sequence[PathImage], *, old: Con
     texts: list[str] = []
     files: list[FileDifference] = []
     for path, (was, now) in pairs.items():
-        if path in arrived or not _told(was, now, holders):
+        if path in arrived or not _is_listed(was, now, holders):
             continue
         if path in renames:
             found, status, name = moved(shown(path), shown(renames[path])), "renamed", renames[path]
@@ -57,7 +57,7 @@ def _changed(before: Sequence[PathImage], after: Sequence[PathImage]) -> dict[st
 
 
 def _renames(pairs: dict[str, tuple[PathImage, PathImage]]) -> dict[str, str]:
-    """Content that went at one path and came at another, each used once."""
+    """Matches content that disappeared at one path and appeared at another, each used once."""
     gone: dict[tuple[Kind, str | None, int], list[str]] = {}
     for path, (was, now) in pairs.items():
         if was.has_content and now.kind is Kind.ABSENT:
@@ -70,8 +70,8 @@ def _renames(pairs: dict[str, tuple[PathImage, PathImage]]) -> dict[str, str]:
     return found
 
 
-def _told(was: PathImage, now: PathImage, holders: set[str]) -> bool:
-    """A folder that comes or goes with what is in it needs no line of its own."""
+def _is_listed(was: PathImage, now: PathImage, holders: set[str]) -> bool:
+    """Tells whether the change gets a line: a folder that is created or removed with its content does not."""
     return Kind.FOLDER not in (was.kind, now.kind) or was.kind is now.kind or was.path not in holders
 
 
@@ -83,11 +83,11 @@ def _one(was: PathImage, now: PathImage, old: Content, new: Content) -> tuple[Di
         return Diff(f"{verb} {name}\n{_modes(was, now)}"), status, was.path
     if was.hash == now.hash:
         return Diff(f"--- a/{name}\n+++ b/{name}\n{_modes(was, now)}"), status, was.path
-    if (known := remembered(was.hash, now.hash, was.path)) is not None:
+    if (known := cached_diff(was.hash, now.hash, was.path)) is not None:
         return Diff(_modes(was, now) + known.text, known.additions, known.deletions), status, was.path
     before, after = old(was) if was.has_content else None, new(now) if now.has_content else None
     if (was.has_content and before is None) or (now.has_content and after is None):
-        return Diff(f"--- a/{name}\n+++ b/{name}\nToo large to be compared, or no longer kept.\n"), status, was.path
+        return Diff(f"--- a/{name}\n+++ b/{name}\nToo large to compare, or no longer kept.\n"), status, was.path
     found = diff(before, after, name)
     return Diff(_modes(was, now) + found.text, found.additions, found.deletions), status, was.path
 
@@ -108,4 +108,4 @@ def comparable(image: PathImage) -> bool:
 
 def _bounded(texts: list[str]) -> str:
     text = "".join(texts)
-    return text if len(text) <= LONGEST_DIFF else text[:LONGEST_DIFF] + "\n… the difference goes on.\n"
+    return text if len(text) <= LONGEST_DIFF else text[:LONGEST_DIFF] + "\n… the diff continues.\n"

@@ -1,7 +1,7 @@
-"""The pack: contents by their SHA-256 in append-only files outside every workspace, checked whenever they are read.
+"""The pack: stores contents by SHA-256 in append-only files outside every workspace, and verifies them on every read.
 
-A large content has a file of its own. What nobody needs is swept out by whoever knows what is needed; a crash can tear the newest
-entries only, and those are dropped when the pack is opened again. How a file looks inside is `packfile.py`'s.
+A large content has a separate file. A caller who knows what is needed sweeps out the rest. A crash can tear only the newest entries, which
+are dropped when the pack is opened again. `packfile.py` defines the file format.
 """
 
 import errno
@@ -29,7 +29,7 @@ from anycowork.workspace.packfile import (
 )
 
 SEGMENT_BYTES = 16 << 20
-OWN_FILE_BYTES = 4 << 20  # from here on a content has a file of its own, written without holding anyone up
+OWN_FILE_BYTES = 4 << 20  # contents from this size on get a separate file, written without blocking others
 _PACK, _OWN = ".pack", ".blob"
 _NO_END = 1 << 63
 
@@ -37,12 +37,12 @@ log = logging.getLogger(__name__)
 
 
 class Damaged(Exception):
-    """The content is not there, or no longer what it was."""
+    """The content is missing, or was altered."""
 
 
 @dataclass(slots=True)
 class _State:
-    """What is known of the files; filled by the first use."""
+    """What is known of the files; loaded on first use."""
 
     index: dict[str, PackEntry] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -54,8 +54,8 @@ class _State:
         return entry is not None and entry.offset >= self.unsynced.get(entry.file, _NO_END)
 
 
-class _Pen:
-    """The file that is being appended to, held open from one content to the next."""
+class _AppendFile:
+    """Keeps the file that is appended to open between contents."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,16 +64,19 @@ class _Pen:
 
     def on(self, file: str) -> int:
         if file not in self._held:
-            self.lift()
+            self.close()
             self._held[file] = os.open(self._folder / file, os.O_WRONLY | os.O_CLOEXEC)
         return self._held[file]
 
-    def lift(self) -> None:
+    def close(self) -> None:
         _close_all(self._held)
 
 
 def _require_named(fd: int, file: str) -> None:
-    """Somebody may have removed the folder under us: what is written then goes with the last descriptor. Raises: OSError."""
+    """Checks that the file still has a name: if somebody removed the folder, written data would vanish with the descriptor.
+
+    Raises: OSError.
+    """
     if os.fstat(fd).st_nlink == 0:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file)
 
@@ -84,7 +87,7 @@ def _close_all(held: dict[str, int]) -> None:
 
 
 class Pack:
-    """Blocking and thread-safe. Errors of the disk come as OSError; nothing half-written is ever found again."""
+    """Blocking and thread-safe. Disk errors are raised as OSError; nothing half-written is ever found again."""
 
     def __init__(
         self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, own_file_bytes: int = OWN_FILE_BYTES
@@ -96,11 +99,11 @@ class Pack:
         self._known: _State | None = None
         self._fresh: dict[str, set[str]] = {}
         self._recorded: set[str] = set()
-        self._pen = _Pen(folder)
+        self._pen = _AppendFile(folder)
 
     @property
     def size(self) -> int:
-        """Bytes on the disk."""
+        """Returns the bytes on disk."""
         with self._lock:
             return sum(self._state().sizes.values())
 
@@ -111,12 +114,12 @@ class Pack:
     # --- keeping
 
     def begin(self, owner: str) -> None:
-        """What `owner` puts from now on is swept by nobody until it begins again: what it put before is recorded by then."""
+        """Protects what `owner` puts from now on against sweeping, until it begins again: its earlier contents are recorded by then."""
         with self._lock:
             self._recorded |= self._fresh.pop(owner, set())
 
     def put(self, data: bytes, *, owner: str = "") -> str:
-        """The content's hash. Durable after `sync`."""
+        """Stores a content and returns its hash. It is durable after `sync`."""
         digest = hashlib.sha256(data).hexdigest()
         with self._lock:
             self._fresh.setdefault(owner, set()).add(digest)
@@ -126,7 +129,7 @@ class Pack:
         return digest
 
     def put_file(self, fd: int, *, owner: str = "", most: int) -> tuple[str, int]:
-        """The hash and size of all that can be read from `fd`, kept in a file of its own, durable at once.
+        """Stores everything readable from `fd` in a separate file, durable at once. Returns its hash and size.
 
         Raises: OSError (EFBIG if there are more than `most` bytes).
         """
@@ -142,9 +145,9 @@ class Pack:
         return digest, size
 
     def sync(self, digests: Collection[str | None] | None = None) -> None:
-        """Returns when these contents are on the disk, or all that was put if none are named.
+        """Returns when these contents are on disk, or everything that was put if none are named.
 
-        If the disk refuses, what was put since the last time is forgotten. Raises: OSError.
+        If the disk refuses, everything put since the last sync is forgotten. Raises: OSError.
         """
         with self._lock:
             state = self._state()
@@ -161,18 +164,18 @@ class Pack:
                 del state.unsynced[file]
 
     def _forget_unsynced(self, state: _State, file: str, fd: int) -> None:
-        """Asked a second time, the kernel would say that all is well: it has given those bytes up."""
+        """Drops unsynced entries: a second sync would report success although the kernel has given those bytes up."""
         start = state.unsynced.pop(file)
         state.index = {d: entry for d, entry in state.index.items() if entry.file != file or entry.offset < start}
         state.current = None
         os.ftruncate(fd, start)
         state.sizes[file] = start
-        self._pen.lift()
+        self._pen.close()
 
     # --- reading
 
     def chunks(self, digest: str) -> Iterator[bytes]:
-        """The content in pieces. Raises: Damaged, at the end if what was read is not what was put."""
+        """Yields the content in pieces. Raises: Damaged, at the end if the content read differs from the content put."""
         with self._lock:
             entry = self._state().index.get(digest)
             if entry is None:
@@ -181,7 +184,7 @@ class Pack:
                 fd = os.open(self._folder / entry.file, os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
                 raise self._lost(digest) from None
-        # Opened under the lock: a sweep may unlink the file from now on, and it is still read to its end.
+        # Opened under the lock: a sweep may unlink the file now, but it can still be read to its end.
         check = hashlib.sha256()
         try:
             at, end = entry.offset, entry.offset + entry.size
@@ -199,21 +202,21 @@ class Pack:
         return b"".join(self.chunks(digest))
 
     def _lost(self, digest: str) -> Damaged:
-        """Forgotten, so that the same content is kept anew when it comes again."""
+        """Forgets the content, so that it is stored again when it is put again."""
         with self._lock:
             self._state().index.pop(digest, None)
-        log.error("a kept content is damaged or gone: %s", digest)
+        log.error("a stored content is damaged or missing: %s", digest)
         return Damaged(digest)
 
     # --- sweeping
 
     def mark(self) -> None:
-        """Before looking up what is needed: whatever is recorded after this is not swept by mistake."""
+        """Call this before looking up what is needed: contents recorded after it are not swept by mistake."""
         with self._lock:
             self._recorded.clear()
 
     def sweep(self, needed: set[str], *, most: int) -> None:
-        """Drops the files that hold nothing needed, and moves what is needed out of those that hold little of it;
+        """Deletes files that hold nothing needed, and moves needed contents out of files that hold few of them;
         if more than `most` bytes are left, out of every file that holds anything else."""
         with self._lock:
             self.sync()
@@ -223,8 +226,8 @@ class Pack:
             for digest, entry in state.index.items():
                 if digest in needed:
                     kept[entry.file][digest] = entry
-            self._pen.lift()
-            state.current = None  # what is moved goes to a new file, never into one that is about to go
+            self._pen.close()
+            state.current = None  # moved contents go to a new file, never into one that is about to be deleted
             used = {file: sum(HEADER_BYTES + entry.size for entry in held.values()) for file, held in kept.items()}
             for file in sorted(kept, key=lambda file: used[file] / max(1, state.sizes[file])):
                 total = sum(state.sizes.values())
@@ -263,7 +266,7 @@ class Pack:
     def _writable_file(self, state: _State, size: int) -> str:
         if state.current is not None and state.sizes[state.current] + size <= self._segment_bytes:
             return state.current
-        self.sync()  # so that only the newest file can ever hold what a crash tears
+        self.sync()  # so that only the newest file can hold entries torn by a crash
         newest = max((file for file in state.sizes if file.endswith(_PACK)), default="0")
         file = f"{int(newest.removesuffix(_PACK)) + 1:010d}{_PACK}"
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -296,16 +299,16 @@ class Pack:
             leftover.unlink(missing_ok=True)
         files = sorted(path.name for path in self._folder.glob(f"*{_PACK}"))
         for file in files:
-            self._take_in(state, file, newest=file == files[-1])
+            self._load_file(state, file, newest=file == files[-1])
         for path in self._folder.glob(f"*{_OWN}"):
-            self._take_in(state, path.name, newest=False)
+            self._load_file(state, path.name, newest=False)
         return state
 
-    def _take_in(self, state: _State, file: str, *, newest: bool) -> None:
+    def _load_file(self, state: _State, file: str, *, newest: bool) -> None:
         with opened(self._folder / file, os.O_RDWR) as fd:
             total, end = os.fstat(fd).st_size, 0
             for digest, entry in entries_in(fd, file, total):
-                # Only the newest file can hold what was never synced; a header alone proves nothing there.
+                # Only the newest file can hold unsynced data; there a header alone proves nothing.
                 if not newest or intact(fd, digest, entry):
                     state.index[digest] = entry
                     end = entry.offset + entry.size

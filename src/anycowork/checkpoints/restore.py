@@ -1,4 +1,4 @@
-"""Bringing images back into a workspace: each path in one step, through the jail, and only where things stand as expected."""
+"""Restores images into a workspace: each path in one step, through the jail, and only where the state is as expected."""
 
 import os
 import secrets
@@ -20,11 +20,11 @@ Step = Callable[[WorkspacePath, Undo], None]
 
 
 def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restored:
-    """`expected` of each undo is what was seen a moment ago: what is something else by now is left alone and told.
+    """Restores paths. `expected` of each undo is the state seen just before: a path in any other state is left alone and reported.
 
-    First goes what is in the way, deepest first; then come folders, then files and links; folders get their modes last.
+    Order: removes what is in the way, deepest first; then creates folders, then files and links; sets folder modes last.
     """
-    doing = _Doing(folder, pack)
+    doing = _RestoreProgress(folder, pack)
     ordered = sorted(undos, key=lambda undo: path_of(undo.path).parts)
     for undo in reversed(ordered):
         if undo.target.kind is Kind.ABSENT or _in_the_way(undo):
@@ -39,7 +39,7 @@ def bring_back(folder: Folder, pack: Pack, undos: Sequence[Undo]) -> Restored:
         if undo.target.kind is Kind.FOLDER:
             doing.attempt(undo, doing.set_folder_mode)
     doing.sync()
-    return doing.told()
+    return doing.result()
 
 
 def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:
@@ -51,11 +51,11 @@ def clear_leftovers(folder: Folder, paths: Iterable[str]) -> None:
                     if name.startswith(_TEMPORARY[0]) and name.endswith(_TEMPORARY[1]):
                         os.unlink(name, dir_fd=fd)
         except (ToolFault, OutsideWorkspace):
-            continue  # the folder itself is gone, or is none any more
+            continue  # the folder was deleted or replaced
 
 
-class _Doing:
-    """What was done so far. A path that met a fault is not tried again."""
+class _RestoreProgress:
+    """The progress of a restore. A path that failed is not tried again."""
 
     def __init__(self, folder: Folder, pack: Pack) -> None:
         self._folder = folder
@@ -83,7 +83,7 @@ class _Doing:
             self._faults[undo.path] = "its kept content is damaged"
 
     def remove(self, place: WorkspacePath, undo: Undo) -> None:
-        now = self._as_expected(place, undo)
+        now = self._require_expected(place, undo)
         if now.kind is Kind.ABSENT:
             return
         with self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent:
@@ -104,20 +104,20 @@ class _Doing:
             self._folder.jail.make_folders(place)
             self._restored.append(undo.path)
         elif found.kind is not Kind.FOLDER:
-            raise StateChanged(f"'{shown(undo.path)}' is no folder.")
+            raise StateChanged(f"'{shown(undo.path)}' is not a folder.")
         elif found.mode != undo.target.mode:
             self._restored.append(undo.path)
 
     def put(self, place: WorkspacePath, undo: Undo) -> None:
         self._folder.jail.make_folders(place.parent)
         if not _in_the_way(undo):
-            self._as_expected(place, undo)
+            self._require_expected(place, undo)
         with (
             self._folder.jail.folder(place.parent, flags=os.O_RDONLY) as parent,
             self._staged(parent, undo.target) as temporary,
         ):
             if not _in_the_way(undo):
-                self._as_expected(place, undo)
+                self._require_expected(place, undo)
             os.rename(temporary, place.name, src_dir_fd=parent, dst_dir_fd=parent)
         self._unsynced.setdefault(place.parent, []).append(undo.path)
         self._restored.append(undo.path)
@@ -127,17 +127,17 @@ class _Doing:
             os.fchmod(fd, undo.target.mode)
 
     def sync(self) -> None:
-        """Each folder once, at the end: until then a crash finds the restore unfinished, and it is done again."""
+        """Syncs each folder once, at the end: until then a crash leaves the restore unfinished, and it is repeated."""
         for folder, paths in self._unsynced.items():
             try:
                 with self._folder.jail.folder(folder, flags=os.O_RDONLY) as fd, translate_os_errors(folder.path):
                     os.fsync(fd)
             except (FileMissing, WrongKind):
-                continue  # it went as well, or a file took its place: the folder above knows
+                continue  # it was deleted or replaced by a file: the folder above records that
             except (ToolFault, OutsideWorkspace) as error:
                 self._faults.update(dict.fromkeys(paths, error.message))
 
-    def told(self) -> Restored:
+    def result(self) -> Restored:
         return Restored(
             tuple(path for path in self._restored if path not in self._faults),
             tuple(sorted(path for path in self._deleted if path not in self._faults)),
@@ -145,7 +145,7 @@ class _Doing:
             self._faults,
         )
 
-    def _as_expected(self, place: WorkspacePath, undo: Undo) -> PathImage:
+    def _require_expected(self, place: WorkspacePath, undo: Undo) -> PathImage:
         now = image(self._folder, place)
         if undo.expected is None or not now.same_as(undo.expected):
             raise StateChanged(f"'{shown(undo.path)}' was changed by someone else while this was restored.")
@@ -153,7 +153,7 @@ class _Doing:
 
     @contextmanager
     def _staged(self, parent: int, target: PathImage) -> Iterator[str]:
-        """The content under a name of its own, whole and checked; gone at the end unless it was renamed."""
+        """Writes the complete, verified content under a temporary name; removes it at the end unless it was renamed."""
         assert target.hash is not None  # a file or a link has one
         name = secrets.token_hex(8).join(_TEMPORARY)
         try:
@@ -167,7 +167,7 @@ class _Doing:
             try:
                 os.unlink(name, dir_fd=parent)
             except FileNotFoundError:
-                pass  # renamed, as it should be
+                pass  # renamed, as intended
 
     def _write(self, parent: int, name: str, digest: str, mode: int) -> None:
         fd = os.open(name, _EXCLUSIVE, 0o600, dir_fd=parent)
@@ -175,13 +175,13 @@ class _Doing:
             for chunk in self._pack.chunks(digest):
                 file.write(chunk)
             file.flush()
-            # Not the setuid bits: nobody gets rights back that way.
+            # Not the setuid bits: a restore gives nobody privileges back.
             os.fchmod(fd, mode & 0o777)
             os.fsync(fd)
 
 
 def _in_the_way(undo: Undo) -> bool:
-    """A folder where a file shall stand, or the other way round, cannot be replaced in one step."""
+    """Tells whether a folder and a file would swap places, which cannot be done in one step."""
     if undo.expected is None or undo.expected.kind in (Kind.ABSENT, undo.target.kind):
         return False
     return Kind.FOLDER in (undo.expected.kind, undo.target.kind)

@@ -1,4 +1,4 @@
-"""The Snapshots of the domain's ports: images of just the touched paths, in a pack with a quota. Cost grows with what changed."""
+"""Implements the `Snapshots` port: images of the touched paths, in a pack with a quota. Cost grows with what changed."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, assert_never
 
 from anycowork.checkpoints.capture import (
-    Keeping,
+    ContentKeeper,
     behind_a_link,
     below_any,
     bytes_in,
@@ -42,15 +42,15 @@ from anycowork.workspace.reader_threads import ReaderThreads
 from anycowork.workspace.uncancellable import run_uncancellable
 
 _THREADS = 4
-# After pruning there shall be room for a while, so that not every call prunes.
+# Pruning frees more than needed, so that not every call prunes.
 _FILLED_AFTERWARDS = 0.8
 
 
 class RetentionPort(Protocol):
-    """What the store knows of which contents are still needed."""
+    """The part of the store that knows which contents are still needed."""
 
     async def forget_oldest(self, *, bytes_left: int) -> None:
-        """Prunes the oldest snapshots until those left need at most so many bytes."""
+        """Prunes the oldest snapshots until the rest need at most this many bytes."""
 
     async def needed_hashes(self) -> set[str]: ...
 
@@ -62,7 +62,10 @@ class _NoRoom(Exception):
 
 
 class PackedSnapshots:
-    """`quota_bytes` is how large the pack may grow. What does not fit even in an emptied pack is refused, never left unkept."""
+    """`quota_bytes` is the maximum size of the pack.
+
+    A change that would not fit even in an empty pack is refused, never left unrecorded.
+    """
 
     def __init__(self, pack: Pack, retention: RetentionPort, clock: Clock, *, quota_bytes: int) -> None:
         self._pack = pack
@@ -84,21 +87,21 @@ class PackedSnapshots:
                 images = await self._threads().run(lambda: self._keep(folder, paths))
         except _NoRoom as full:
             raise NotKept(
-                f"There is no room to keep the {full.needs:,} bytes that this would change: snapshots may take"
-                f" {self._quota:,} in all, and without them it could not be undone. Nothing was changed."
+                f"There is no space to keep the {full.needs:,} bytes that this would change: snapshots may take"
+                f" {self._quota:,} in total, and without them the change could not be undone. Nothing was changed."
                 " Raise 'snapshot_quota_bytes', or do it yourself."
             ) from None
         except OSError as error:
             raise NotKept(
-                f"What this would change could not be kept for undoing it ({error.strerror}). Nothing was changed."
-                " Free some space where the data folder lies, then try again."
+                f"The files that this would change could not be saved for undo ({error.strerror}). Nothing was changed."
+                " Free some space on the disk of the data folder, then try again."
             ) from error
         return self._snapshot(cause, folder.root, images)
 
     async def after(self, before: Snapshot, workspace: Workspace) -> Snapshot | None:
         folder = _folder(workspace)
         try:
-            images, found, diff = await self._threads().run(lambda: self._look_again(folder, before))
+            images, found, diff = await self._threads().run(lambda: self._capture_after(folder, before))
         except (ToolFault, OutsideWorkspace, OSError):
             return None
         if diff is None and found.text:
@@ -117,7 +120,7 @@ class PackedSnapshots:
         )
 
     async def _keep_text_later(self, text: str, owner: str) -> str | None:
-        """When there was no room: some is made. None if that did not help; then the numbers are recorded, the text is not."""
+        """Makes space and stores the text. Returns None if that did not help; then the numbers are recorded without the text."""
         await self._make_room(len(text.encode("utf-8", "replace")))
         return await asyncio.to_thread(self._keep_text, text, owner)
 
@@ -148,7 +151,7 @@ class PackedSnapshots:
         return await run_uncancellable(work)
 
     def _threads(self) -> ReaderThreads:
-        """Started when something is first kept. They are held to nothing: the pack lies outside every workspace."""
+        """Started on first use. They are not restricted: the pack is outside every workspace."""
         if self._readers is None:
             self._readers = ReaderThreads(_THREADS, None)
         return self._readers
@@ -156,25 +159,25 @@ class PackedSnapshots:
     # --- in a thread
 
     def _keep(self, folder: Folder, paths: Sequence[str]) -> list[PathImage]:
-        # One writer per workspace: that it writes again proves that what it kept last is recorded.
+        # One writer per workspace: if it writes again, what it kept last is recorded.
         self._pack.begin(folder.root)
         seen = touched(folder, paths)
         needs = bytes_in(seen)
         if needs and self._pack.size + needs > self._quota:
             raise _NoRoom(needs)
-        keeping = Keeping(self._pack, folder.root, room=self._quota)
-        images = [image_of(folder, each, keeping) for each in seen]
+        keeper = ContentKeeper(self._pack, folder.root, room=self._quota)
+        images = [image_of(folder, each, keeper) for each in seen]
         refuse_special(images)
         self._pack.sync([each.hash for each in images])
         return images
 
-    def _look_again(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
+    def _capture_after(self, folder: Folder, before: Snapshot) -> tuple[list[PathImage], Comparison, str | None]:
         images = [image_of(folder, each) for each in touched(folder, [found.path for found in before.images])]
         found = compare(before.images, images, old=self._kept_content, new=lambda now: _live_content(folder, now))
         return images, found, self._keep_text(found.text, folder.root)
 
     def _keep_text(self, text: str, owner: str) -> str | None:
-        """The hash of the text; None if there is none, or no room for it."""
+        """Returns the hash of the text; None if there is none, or no space for it."""
         data = text.encode("utf-8", "replace")
         if not data or self._pack.size + len(data) > self._quota:
             return None
@@ -193,7 +196,7 @@ class PackedSnapshots:
         for undo in undos:
             try:
                 place = path_of(undo.path)
-                # A link that this very restore takes away again hides what is below it.
+                # A link that this same restore removes hides what is below it.
                 hidden = below_any(place, places) and behind_a_link(folder, place)
                 now = absent(undo.path) if hidden else image(folder, place)
             except (ToolFault, OutsideWorkspace) as error:
@@ -203,7 +206,7 @@ class PackedSnapshots:
             if now.same_as(undo.target):
                 continue
             if _cannot_be_replaced(folder, undo, now, ours):
-                conflicts[undo.path] = "something stands there that cannot be kept or replaced: move it away"
+                conflicts[undo.path] = "something is there that cannot be kept or replaced: move it away"
                 hopeless.add(undo.path)
             elif (reason := _conflict(undo, now)) is not None:
                 conflicts[undo.path] = reason
@@ -216,7 +219,7 @@ class PackedSnapshots:
         return Outlook(tuple(todo), conflicts, frozenset(hopeless), found.files, found.text)
 
     def _require_kept(self, undos: Sequence[Undo]) -> None:
-        """Every content is read and checked before anything is changed."""
+        """Reads and verifies every content before anything is changed."""
         for undo in undos:
             if undo.target.hash is None:
                 continue
@@ -225,7 +228,7 @@ class PackedSnapshots:
                     pass
             except Damaged:
                 raise SnapshotDamaged(
-                    f"The kept content of '{shown(undo.path)}' is damaged or gone, so it cannot be brought back. Nothing was changed."
+                    f"The kept content of '{shown(undo.path)}' is damaged or missing, so it cannot be restored. Nothing was changed."
                     " Leave this path out with 'paths'."
                 ) from None
 
@@ -240,12 +243,12 @@ class PackedSnapshots:
     # --- the quota
 
     async def _make_room(self, needs: int) -> None:
-        """One at a time: two that prune at once would both prune too much."""
+        """One at a time: two concurrent prunings would prune too much."""
         async with self._pruning:
             if self._pack.size + needs <= self._quota:
                 return
             if needs > self._quota:
-                return  # nothing is thrown away for what cannot fit anyhow
+                return  # nothing is deleted for a content that cannot fit anyway
             left = min(int(self._quota * _FILLED_AFTERWARDS), self._quota - needs)
             await self._retention.forget_oldest(bytes_left=left)
             self._pack.mark()
@@ -253,8 +256,9 @@ class PackedSnapshots:
             await asyncio.to_thread(self._pack.sweep, needed, most=left)
 
     async def forget_unneeded(self) -> None:
-        """Brings records and contents together under the quota, and removes contents that no snapshot names any more: those of deleted
-        chats. Raises: StorageFault, OSError.
+        """Brings records and contents under the quota, and removes contents that no snapshot names any more: those of deleted chats.
+
+        Raises: StorageFault, OSError.
         """
         async with self._pruning:
             await self._retention.forget_oldest(bytes_left=self._quota)
@@ -283,27 +287,27 @@ class PackedSnapshots:
 
 
 def _require_room(folder: Folder, undos: Sequence[Undo]) -> None:
-    """Each file is written beside the one that it replaces, so there must be room for it before that one goes. Raises: NoRoom."""
+    """Each file is written beside the one that it replaces, so there must be space for both. Raises: NoRoom."""
     files = [undo for undo in undos if undo.target.kind is Kind.FILE]
     grows = sum(max(0, undo.target.size - (undo.expected.size if undo.expected else 0)) for undo in files)
     needs = grows + max((undo.target.size for undo in files), default=0)
     if needs > shutil.disk_usage(folder.root).free:
         raise NoRoom(
-            f"The workspace's disk has no room for the {needs:,} bytes that bringing these files back takes. Nothing was changed."
+            f"The workspace's disk has no space for the {needs:,} bytes that restoring these files needs. Nothing was changed."
             " Free some space, then try again."
         )
 
 
 def _conflict(undo: Undo, now: PathImage) -> str | None:
     if undo.expected is None:
-        return "nobody could look at it after the change that would be undone"
+        return "its state after the change that would be undone is not known"
     if not now.same_as(undo.expected):
         return "it is not as it was left: someone changed it since"
     return undo.reason
 
 
 def _cannot_be_replaced(folder: Folder, undo: Undo, now: PathImage, ours: set[str]) -> bool:
-    """A pipe or a device, and a folder with other things in it where a file shall stand."""
+    """A pipe or a device, or a folder with other content where a file must be."""
     if now.kind is Kind.SPECIAL:
         return True
     if now.kind is not Kind.FOLDER or not undo.target.has_content:

@@ -1,1 +1,1 @@
-"""The command line, one module per command. `main.py` reads the words and loads a command's module when it is used."""
+"""The command line, one module per command. `main.py` parses the arguments and imports a command's module when it is used."""

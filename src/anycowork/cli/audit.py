@@ -1,6 +1,6 @@
-"""`anycowork audit verify`: walks the hash chains, in the database or in fetched logs, and names the first record that does not hold.
+"""`anycowork audit verify`: walks the hash chains, in the database or in downloaded logs, and reports the first broken record.
 
-The heads of the chains lie in a second file beside the database: a chain that was cut or removed as a whole is found by them.
+A second file beside the database holds the heads of the chains: it reveals a chain that was cut or removed as a whole.
 """
 
 import json
@@ -14,7 +14,7 @@ from anycowork.domain.audit import BrokenChain, ChainHead, HeadEvent, Link, veri
 from anycowork.domain.audit import verify as verify_links
 from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.values import value
-from anycowork.store.sqlite.audit import chat_ids, end_of, heads_were_begun, opened_to_read, verify_chat
+from anycowork.store.sqlite.audit import chat_ids, end_of, expects_heads_file, open_readonly, verify_chat
 from anycowork.store.sqlite.audit_heads import heads_path, read_heads
 
 
@@ -28,13 +28,13 @@ class AuditFinding:
 def verify(
     flags: Mapping[str, object], environ: Mapping[str, str], what: Sequence[str], *, every: bool, cwd: Path
 ) -> int:
-    """Of what is named, or of every chat: 0 if every chain holds, 1 if one is broken or missing, 2 for unfitting words."""
+    """Verifies the named chats, or all. Returns 0 if every chain is intact, 1 if one is broken or missing, 2 for wrong arguments."""
     every = every or not what
     try:
         files = [Path(cwd, name) for name in what if Path(cwd, name).is_file()]
         chats = [name for name in what if not Path(cwd, name).is_file()]
         database = load_settings(flags, environ, cwd=cwd).database_path
-        heads = _Heads(heads_path(database))  # before the database, which goes on meanwhile
+        heads = _Heads(heads_path(database))  # before the database, which may grow meanwhile
         findings = [_in_file(path, heads) for path in files]
         if chats or every:
             findings += _in_database(database, chats, heads, every=every)
@@ -42,21 +42,21 @@ def verify(
         stderr().line(f"anycowork audit verify: {error.message}")
         return 2 if isinstance(error, BadSettings) else 1
     for finding in findings:
-        _tell(finding)
+        _print_finding(finding)
     if not findings:
         stdout().line("There is no chat yet, so nothing to verify.")
     return 1 if any(finding.broken for finding in findings) else 0
 
 
 def _in_database(path: Path, chats: Sequence[str], heads: "_Heads", *, every: bool) -> list[AuditFinding]:
-    with opened_to_read(path) as connection:
+    with open_readonly(path) as connection:
         wanted = [*chats, *([*chat_ids(connection), *heads.chats()] if every else [])]
         found = []
         for chat_id in dict.fromkeys(wanted):
             end = end_of(connection, chat_id)
             broken = verify_chat(connection, chat_id, heads.newest.get(chat_id))
             found.append(AuditFinding(f"chat {chat_id}", broken, end.hash if end else ""))
-        if heads.all or heads_were_begun(connection):
+        if heads.all or expects_heads_file(connection):
             missing = None if heads.all else BrokenChain(0, "the file is missing or empty")
             found.append(
                 AuditFinding("heads of all chats", heads.broken or missing, heads.all[-1].head if heads.all else "")
@@ -65,7 +65,7 @@ def _in_database(path: Path, chats: Sequence[str], heads: "_Heads", *, every: bo
 
 
 class _Heads:
-    """The file of heads as it is; without one there is none to compare with."""
+    """The file of heads; without one there is nothing to compare with."""
 
     def __init__(self, path: Path) -> None:
         self.all: list[ChainHead] = []
@@ -80,7 +80,7 @@ class _Heads:
         self.newest = {head.chat_id: head for head in self.all if head.chat_id}
 
     def chats(self) -> list[str]:
-        """Those that must be in the database."""
+        """Returns the chats that must be in the database."""
         return [chat_id for chat_id, head in self.newest.items() if head.event is HeadEvent.ADVANCED]
 
     def contradict(self, log: "_ChainLog") -> BrokenChain | None:
@@ -100,13 +100,13 @@ def _in_file(path: Path, heads: _Heads) -> AuditFinding:
     except OSError as error:
         return AuditFinding(str(path), BrokenChain(0, f"it cannot be read ({error.strerror})"))
     if not log.readable or not (log.links or log.end is not None):
-        return AuditFinding(str(path), BrokenChain(0, "it is no audit log"))
+        return AuditFinding(str(path), BrokenChain(0, "it is not an audit log"))
     broken = verify_links(log.links, end="its last line is missing" if log.end is None else log.end)
     return AuditFinding(str(path), broken or heads.contradict(log), log.end or "")
 
 
 class _ChainLog:
-    """A fetched log. Its last line holds the end; without it the log was cut."""
+    """A downloaded log. Its last line holds the end; without it the log was cut."""
 
     def __init__(self, lines: Iterator[bytes]) -> None:
         self.end: str | None = None
@@ -115,9 +115,9 @@ class _ChainLog:
         self.readable = True
         self.links: list[Link] = []
         for line in lines:
-            self._take(line)
+            self._read_line(line)
 
-    def _take(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         try:
             found = json.loads(line)
             if "end" in found:
@@ -130,7 +130,7 @@ class _ChainLog:
             self.readable = False
 
 
-def _tell(finding: AuditFinding) -> None:
+def _print_finding(finding: AuditFinding) -> None:
     if finding.broken is None:
         stdout().line(strip_controls(f"{finding.what}: holds, ends with {finding.end or 'nothing yet'}"))
         return

@@ -10,10 +10,10 @@ from anycowork.cli.options import DataDir, merge_flags
 
 VERIFY_HELP = """Check that no record of a chat was changed or removed.
 
-Works without the server, and beside it. A log that was fetched from /context/{id}/audit/log is checked by naming its file.
-The end that is printed can be kept elsewhere: the same chat can never again have another history up to it.
+Works with and without a running server. To check a log downloaded from /context/{id}/audit/log, name its file.
+Keep the printed end elsewhere: it proves later that the chat's history up to it is unchanged.
 
-Exit codes: 0 every chain holds, 1 one is broken or missing, 2 usage.
+Exit codes: 0 every chain is intact, 1 one is broken or missing, 2 usage.
 
 Examples:
 
@@ -29,7 +29,7 @@ app = typer.Typer(help="The log of every decision and effect, chained by hashes.
 def verify_audit(
     context: typer.Context,
     what: Annotated[list[str] | None, typer.Argument(help="Chats, or files with a log.", metavar="CHAT|FILE")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every chat there is; also without any name.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every chat; the default without a name.")] = False,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.audit import verify

@@ -1,6 +1,6 @@
-"""What a shell completes after a word: names of workflows, their parameters, roles. Read from files, without a server.
+"""Shell completion: names of workflows, their parameters, roles. Reads files, without a server.
 
-A fault here must never disturb who is typing, so what cannot be read is not offered.
+An error must never disturb a person who is typing, so unreadable files are not offered.
 """
 
 import os
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anycowork.domain.ports import SuppliedFile
     from anycowork.domain.workflows import Parameter, Workflow
 
-Offered = list[tuple[str, str]]  # a word, and what it stands for
+Offered = list[tuple[str, str]]  # a word, and its description
 
 
 def workflow_names(context: typer.Context, incomplete: str) -> Offered:
@@ -22,13 +22,13 @@ def workflow_names(context: typer.Context, incomplete: str) -> Offered:
 
 
 def workflow_parameters(context: typer.Context, incomplete: str) -> Offered:
-    """`key=` for those that are not given yet, then the values of one that has choices."""
+    """Offers `key=` for missing parameters, then the values of one that has choices."""
     chosen = next((one for one in _workflows(context) if one.name == context.params.get("name")), None)
     if chosen is None:
         return []
     given = [str(word) for word in context.params.get("parameters") or ()]
     by_name = {parameter.name: parameter for parameter in chosen.parameters}
-    if given[-1:] == ["="] and len(given) > 1 and given[-2] in by_name:  # bash takes '=' for a word of its own
+    if given[-1:] == ["="] and len(given) > 1 and given[-2] in by_name:  # bash treats '=' as a separate word
         return [(value, "") for value in _values(by_name[given[-2]]) if value.startswith(incomplete)]
     key, named, begun = incomplete.partition("=")
     if named:
@@ -68,7 +68,7 @@ def _workflows(context: typer.Context) -> "Iterator[Workflow]":
         own += supplied_files(str(settings.data_dir), WORKFLOWS, ENDING)
         theirs += supplied_files(here, OF_WORKSPACE, ENDING)
     except (AnyCoworkError, OSError):
-        pass  # what is built in can be offered all the same
+        pass  # built-in workflows can be offered anyway
     seen: set[str] = set()
     for found in (*_read(own), *map(_names_alone, _read(theirs))):
         if found.name not in seen:
@@ -88,7 +88,7 @@ def _read(files: "Sequence[SuppliedFile]") -> "Iterator[Workflow]":
 
 
 def _names_alone(workflow: "Workflow") -> "Workflow":
-    """Of what a folder brought along: nobody may have trusted it, and a shell reads what is offered to it. Names are letters."""
+    """Drops all texts of a workspace's workflows: they may be untrusted, and a shell reads what is offered to it. Names are letters."""
     from anycowork.domain.values import replace
 
     bare = tuple(replace(one, description="", choices=()) for one in workflow.parameters)

@@ -1,4 +1,4 @@
-"""`anycowork model connect | test`, and the connected part of `list` and `remove`: model servers of the running server, or of one of our own."""
+"""`anycowork model connect | test`, and the connected part of `list` and `remove`: model servers of a running or temporary server."""
 
 import asyncio
 import getpass
@@ -32,7 +32,7 @@ def connect(
     models: list[str],
     key_from_stdin: bool,
 ) -> int:
-    """Stores the server and its key, then tests it. 0 if a model answered."""
+    """Stores the server and its key, then tests it. Returns 0 if a model answered."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
         entry, needs_key = _entry(server, name, models)
@@ -43,7 +43,7 @@ def connect(
 
 
 def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
-    """0 if a model answered."""
+    """Returns 0 if a model answered."""
     try:
         return asyncio.run(_with_server(load_settings(flags, environ, cwd=cwd), lambda client: _test(client, name)))
     except AnyCoworkError as error:
@@ -53,7 +53,7 @@ def test(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, 
 def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> int:
     async def work(client: ServerClient) -> int:
         await client.delete(f"/providers/{quote(name, safe='')}")
-        stdout().line(f"{name} is removed, and its key with it.")
+        stdout().line(f"{name} and its key are removed.")
         return EXIT_CODES[RunEnding.DONE]
 
     try:
@@ -63,7 +63,7 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
 
 
 def is_connected(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str) -> bool:
-    """Whether config.toml has a model server of this name."""
+    """Tells whether config.toml has a model server of this name."""
     try:
         return any(entry.name == name for entry in load_settings(flags, environ, cwd=cwd).providers)
     except AnyCoworkError:
@@ -71,7 +71,7 @@ def is_connected(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd
 
 
 def connected_lines(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> list[str]:
-    """A line for each connected server. Raises: AnyCoworkError."""
+    """Returns a line for each connected server. Raises: AnyCoworkError."""
     settings = load_settings(flags, environ, cwd=cwd)
     return [
         f"{entry.name:<22}{'connected':<16}{entry.base_url or entry.kind}{_named(entry.models)}"
@@ -84,7 +84,7 @@ def _named(models: tuple[str, ...]) -> str:
 
 
 def _entry(server: str, name: str | None, models: list[str]) -> tuple[dict[str, JsonValue], bool]:
-    """The entry to store, and whether it needs a key. Raises: Invalid."""
+    """Returns the entry to store, and whether it needs a key. Raises: Invalid."""
     preset = find_preset(server) or _custom(server)
     entry: dict[str, JsonValue] = {
         "name": name or preset.name,
@@ -106,14 +106,14 @@ def _custom(server: str) -> Preset:
 
 
 def _read_key(name: str, *, needs_key: bool, from_stdin: bool) -> str | None:
-    """Never from an argument: other users of the machine can read those. Raises: Invalid."""
+    """Never reads it from an argument: other users of the machine can see those. Raises: Invalid."""
     if from_stdin:
         return sys.stdin.readline().strip() or None
     if not sys.stdin.isatty():
         if needs_key:
             raise Invalid(f"{name} needs a key, and there is no terminal to ask for it: pipe it in, with --key-stdin.")
         return None
-    return getpass.getpass(f"Key for {name}{'' if needs_key else ' (empty if it wants none)'}: ").strip() or None
+    return getpass.getpass(f"Key for {name}{'' if needs_key else ' (empty if it needs none)'}: ").strip() or None
 
 
 async def _connect(client: ServerClient, entry: dict[str, JsonValue], key: str | None) -> int:
@@ -123,11 +123,11 @@ async def _connect(client: ServerClient, entry: dict[str, JsonValue], key: str |
 
 async def _test(client: ServerClient, name: str) -> int:
     verdict = await client.post(f"/providers/{quote(name, safe='')}/test")
-    _tell(name, verdict)
+    _print_result(name, verdict)
     return EXIT_CODES[RunEnding.DONE if verdict.get("ok") is True else RunEnding.FAILED]
 
 
-def _tell(name: str, verdict: Json) -> None:
+def _print_result(name: str, verdict: Json) -> None:
     message = strip_controls(str(verdict.get("message")))
     if verdict.get("ok") is not True:
         stderr().line(f"{name} is connected, but it did not answer: {message}")

@@ -1,4 +1,4 @@
-"""The single checks of `anycowork doctor`. Each returns a finding; none changes anything or raises."""
+"""The single checks of `anycowork doctor`. Each returns a diagnosis; none changes anything or raises."""
 
 import os
 import platform
@@ -80,7 +80,7 @@ def _sqlite() -> Diagnosis:
 def _data_folder(data_dir: Path) -> Diagnosis:
     place = _nearest_existing(data_dir)
     ok = place.is_dir() and os.access(place, os.W_OK | os.X_OK)
-    detail = str(data_dir) if place == data_dir else f"{data_dir} (made at the first start)"
+    detail = str(data_dir) if place == data_dir else f"{data_dir} (created at the first start)"
     return Diagnosis("data folder", ok, True, detail, f"Make {place} writable for you, or choose another --data-dir.")
 
 
@@ -94,7 +94,7 @@ def _storage(settings: Settings) -> Diagnosis:
     found = disk_shares(settings, Staging(settings.data_dir / STAGING_FOLDER))
     over = [share for share in found if share.bytes is None or (share.most is not None and share.bytes > share.most)]
     detail = ", ".join(str(share) for share in found if share.bytes != 0) or "nothing yet"
-    way_out = f"A running server brings this back under its bound: {', '.join(share.name for share in over)}."
+    way_out = f"A running server brings this back under its limit: {', '.join(share.name for share in over)}."
     return Diagnosis("storage", not over, False, detail, way_out)
 
 
@@ -104,9 +104,7 @@ def _unknown_settings(data_dir: Path) -> Diagnosis:
     except AnyCoworkError as error:
         return Diagnosis("config.toml", False, False, error.message)
     detail = f"unknown: {', '.join(unknown)}" if unknown else "nothing unknown in it"
-    return Diagnosis(
-        "config.toml", not unknown, False, detail, "Look for a slip of the pen; unknown settings do nothing."
-    )
+    return Diagnosis("config.toml", not unknown, False, detail, "Check the spelling; unknown settings have no effect.")
 
 
 def _daemon(data_dir: Path) -> Diagnosis:
@@ -116,7 +114,9 @@ def _daemon(data_dir: Path) -> Diagnosis:
     except AnyCoworkError as error:
         return Diagnosis("server", False, False, error.message)
     if running is not None:
-        return Diagnosis("server", True, False, f"runs at {running.url} (pid {running.pid}, version {running.version})")
+        return Diagnosis(
+            "server", True, False, f"running at {running.url} (pid {running.pid}, version {running.version})"
+        )
     return Diagnosis("server", True, False, "is just starting" if held else "not running; `anycowork` starts it")
 
 
@@ -154,7 +154,7 @@ def _local_model(settings: Settings) -> Diagnosis:
         return Diagnosis(
             "local model", False, False, "none fetched", "anycowork model pull (about 1 GB), if you want one"
         )
-    engine = "can run" if engine_installed() else "what runs it is not installed"
+    engine = "can run" if engine_installed() else "its engine is not installed"
     return Diagnosis("local model", engine_installed(), False, f"{', '.join(ready)}: {engine}", INSTALL)
 
 
@@ -172,7 +172,7 @@ def _program(name: str, title: str, *, needed: bool, way_out: str) -> Diagnosis:
 
 
 def _keys(settings: Settings, environ: Mapping[str, str]) -> Diagnosis:
-    """Names only: a key's value is nobody's business here."""
+    """Lists names only, never the value of a key."""
     wanted = [*KEYS, *(entry.api_key_env for entry in settings.providers if entry.api_key_env)]
     found = [name for name in dict.fromkeys(wanted) if environ.get(name)]
     named = [f"provider {entry.name}" for entry in settings.providers]
@@ -185,7 +185,7 @@ def _local_servers(settings: Settings) -> Diagnosis:
     if not settings.probe_local_servers:
         return Diagnosis("local model servers", True, False, "not looked for (probe_local_servers = false)")
     found = [name for name, port in LOCAL_SERVERS.items() if _answers(port)]
-    way_out = "Start Ollama, LM Studio or llama.cpp; they are found by themselves."
+    way_out = "Start Ollama, LM Studio or llama.cpp; they are found automatically."
     return Diagnosis("local model servers", bool(found), False, ", ".join(found) or "none", way_out)
 
 

@@ -1,4 +1,4 @@
-"""`anycowork doctor`: looks at machine, data folder and providers, and says for each lack how to mend it."""
+"""`anycowork doctor`: checks machine, data folder and providers, and says how to fix each problem."""
 
 import asyncio
 import json
@@ -18,58 +18,58 @@ from anycowork.server.sandbox_setup import DiskBudgets, SandboxSetup, try_sandbo
 
 
 def doctor(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
-    """Prints the report; 0 if everything needed is there, 1 if something needed is missing."""
+    """Prints the report; returns 0 if everything needed is there, 1 if something needed is missing."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
     except AnyCoworkError as error:
         try:
             given = flags.get("data_dir") or environ.get("ANYCOWORK_DATA_DIR") or default_data_dir()
             settings = Settings(data_dir=cwd / str(given))
-            _require_sight(settings.data_dir)
-        except AnyCoworkError as fault:  # without a data folder there is nothing to look at
+            _require_readable(settings.data_dir)
+        except AnyCoworkError as fault:  # without a data folder there is nothing to check
             stderr().line(f"anycowork doctor: {fault.message}")
             return 1
         findings = [
-            Diagnosis("settings", ok=False, needed=True, detail=error.message, way_out="Mend the setting named above.")
+            Diagnosis("settings", ok=False, needed=True, detail=error.message, way_out="Fix the setting named above.")
         ]
     else:
         findings = [Diagnosis("settings", ok=True, needed=True, detail="readable")]
     findings += run_checks(settings, environ)
-    with try_sandbox(settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths) as contained:
-        # What was found stays true after the trial's folders are gone.
-        findings.append(asyncio.run(check_plugins(settings, contained)))
+    with try_sandbox(settings.data_dir, DiskBudgets.of(settings), settings.sandbox_paths) as sandbox_setup:
+        # The findings stay true after the trial's folders are gone.
+        findings.append(asyncio.run(check_plugins(settings, sandbox_setup)))
     healthy = all(finding.ok for finding in findings if finding.needed)
     out = stdout()
     if as_json:
         out.line(
-            json.dumps({**_report(findings, contained, healthy=healthy), "data_dir": str(settings.data_dir)}, indent=2)
+            json.dumps(
+                {**_report(findings, sandbox_setup, healthy=healthy), "data_dir": str(settings.data_dir)}, indent=2
+            )
         )
     else:
-        _print_report(out, findings, contained, healthy=healthy)
+        _print_report(out, findings, sandbox_setup, healthy=healthy)
     return 0 if healthy else 1
 
 
-def _require_sight(data_dir: Path) -> None:
+def _require_readable(data_dir: Path) -> None:
     try:
         os.scandir(data_dir).close()
     except PermissionError as error:
-        raise StorageFault(
-            f"{data_dir} is not yours to look into. Make it yours, or choose another --data-dir."
-        ) from error
+        raise StorageFault(f"You cannot read {data_dir}. Change its owner, or choose another --data-dir.") from error
     except OSError:
-        return  # not there, or a file: the checks say so
+        return  # missing, or a file: the checks report it
 
 
-def _report(findings: list[Diagnosis], contained: SandboxSetup, *, healthy: bool) -> dict[str, object]:
+def _report(findings: list[Diagnosis], sandbox_setup: SandboxSetup, *, healthy: bool) -> dict[str, object]:
     return {
         "ok": healthy,
         "version": __version__,
-        "sandbox": {**contained.as_json(), "note": contained.says},
+        "sandbox": {**sandbox_setup.as_json(), "note": sandbox_setup.says},
         "checks": [asdict(finding) for finding in findings],
     }
 
 
-def _print_report(out: Console, findings: list[Diagnosis], contained: SandboxSetup, *, healthy: bool) -> None:
+def _print_report(out: Console, findings: list[Diagnosis], sandbox_setup: SandboxSetup, *, healthy: bool) -> None:
     out.line(out.paint(f"AnyCowork {__version__}", "bold"))
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
@@ -77,19 +77,19 @@ def _print_report(out: Console, findings: list[Diagnosis], contained: SandboxSet
         if not finding.ok and finding.way_out:
             out.line(f"  {'':<{width}}  → {finding.way_out}")
     out.line()
-    out.line(f"Sandbox {contained.says}.")
-    _print_visible(out, contained)
+    out.line(f"Sandbox {sandbox_setup.says}.")
+    _print_visible(out, sandbox_setup)
     out.line("It does not promise:")
-    for lack in contained.does_not:
+    for lack in sandbox_setup.does_not:
         out.line(f"  · {lack}")
     out.line("Everything needed is there." if healthy else "Something needed is missing: see the lines marked ✗.")
 
 
-def _print_visible(out: Console, contained: SandboxSetup) -> None:
-    """The system's folders go without saying."""
-    if contained.sandbox is None:
+def _print_visible(out: Console, sandbox_setup: SandboxSetup) -> None:
+    """The system's folders are not listed."""
+    if sandbox_setup.sandbox is None:
         return
-    tools = contained.toolchains
+    tools = sandbox_setup.toolchains
     out.line("Commands also see, read-only (from PATH and the setting sandbox_paths):")
     for folder in tools.folders or ("nothing",):
         out.line(f"  · {folder}")

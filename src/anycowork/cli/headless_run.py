@@ -1,4 +1,4 @@
-"""One headless walk through the front door: open a chat, ask (or approve a plan), follow the events to an outcome."""
+"""Runs one request headless: opens a chat, sends the request (or approves a plan), and follows the events to an outcome."""
 
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from anycowork.domain.values import value
 
 @value
 class RunRequest:
-    """What was typed. `plan` is one that the person has approved by naming its file, `request` what it is for (or nothing then);
+    """The request as typed. `plan` is one that the person approved by naming its file, `request` its goal (or nothing then);
     None in `seconds` means the turn's own limit."""
 
     request: str
@@ -36,7 +36,7 @@ class RunRequest:
 
 @dataclass(slots=True)
 class HeadlessRun:
-    """`chat_id` is known as soon as there is a chat: whoever breaks the walk off can stop it."""
+    """`chat_id` is set as soon as there is a chat, so that an interrupted run can be stopped."""
 
     client: ServerClient
     order: RunRequest
@@ -46,7 +46,7 @@ class HeadlessRun:
     job_id: str | None = None
 
     async def go(self) -> RunOutcome:
-        """Never raises an error of ours: what went wrong is the outcome."""
+        """Never raises an error of ours: a failure is the outcome."""
         try:
             return await self._go()
         except ServerRefused as error:
@@ -59,7 +59,7 @@ class HeadlessRun:
             return RunOutcome(RunEnding.STOPPED, error="Nobody reads the output any more, so the turn was stopped.")
 
     async def stop(self) -> None:
-        """Ends the turn, if one was begun; a house that is gone has stopped by itself."""
+        """Ends the turn, if one was started; a server that is gone has stopped already."""
         if self.chat_id is None:
             return
         try:  # a job that is stopped is paused: `anycowork jobs resume` goes on with it
@@ -75,13 +75,13 @@ class HeadlessRun:
         self.chat_id = str(chat["id"])
         if order.autonomy is not Autonomy.ASK:
             await self._choose_autonomy(self.chat_id, order.autonomy)
-        await self._tell_ignored(self.chat_id)
+        await self._note_ignored(self.chat_id)
         watch = await self._start_watching(self.chat_id)
         async with aclosing(self.client.events(self.chat_id)) as events:
             async for data in events:
                 event = _read(data)
                 self.reporter.show(data, event)
-                if excess := self.spending.take(event):
+                if excess := self.spending.add(event):
                     await self.stop()
                     return RunOutcome(RunEnding.LIMIT, error=excess)
                 if outcome := watch.see(event):
@@ -89,7 +89,7 @@ class HeadlessRun:
         raise ServerUnreachable("The event stream ended before the turn did.")
 
     async def _choose_autonomy(self, chat_id: str, autonomy: Autonomy) -> None:
-        """Whoever typed the flag is the person who chooses. A level that is not offered ends the run before anything was said."""
+        """The person who typed the flag chooses. A level that is not offered ends the run before anything was sent."""
         try:
             await self.client.patch(f"/context/{chat_id}", {"autonomy": autonomy.value})
         except ServerRefused:
@@ -97,7 +97,7 @@ class HeadlessRun:
             await self.client.delete(f"/context/{chat_id}")
             raise
 
-    async def _tell_ignored(self, chat_id: str) -> None:
+    async def _note_ignored(self, chat_id: str) -> None:
         found = (await self.client.get(f"/instructions?context_id={chat_id}")).get("instructions")
         if words := ignored(found if isinstance(found, dict) else None):
             self.reporter.note(words)
@@ -113,7 +113,7 @@ class HeadlessRun:
         return JobTracker(self.job_id, approved=self.order.plan is not None)
 
     async def _start(self, chat_id: str) -> str:
-        """The turn's id. Naming a plan's file is approving it, so approving starts the turn."""
+        """Returns the turn's id. Naming a plan's file approves it, so approving starts the turn."""
         if self.order.plan is None:
             return await self._send(chat_id)
         wanted: Json = {"plan": self.order.plan}
@@ -128,7 +128,7 @@ class HeadlessRun:
             sent = await self.client.post(f"/context/{chat_id}/messages", {"content": self.order.request})
         except ServerRefused:
             self.chat_id = None
-            await self.client.delete(f"/context/{chat_id}")  # nothing was ever said in it: nobody wants to find it
+            await self.client.delete(f"/context/{chat_id}")  # the chat is empty: nobody wants to find it
             raise
         return str(sent["turn_id"])
 
@@ -142,7 +142,7 @@ class HeadlessRun:
         return replace(outcome, waiting=whole or outcome.waiting)
 
     async def _whole_disclosure(self, approval: Json) -> Json:
-        """With the items that did not come along: the run prints all of them."""
+        """Adds the items that were not included: the run prints all of them."""
         known = approval.get("disclosure")
         disclosure: Json = known if isinstance(known, dict) else {}
         listed, total = disclosure.get("items"), disclosure.get("total")

@@ -1,4 +1,4 @@
-"""`anycowork import`: takes in chats that were stored elsewhere, while no server holds the data folder."""
+"""`anycowork import`: imports chats that were stored elsewhere, while no server uses the data folder."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from anycowork.store.sqlite.importer import Importer, ImportProblem, ImportRepor
 
 
 def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files: Sequence[Path], *, cwd: Path) -> int:
-    """Imports every file; 0 if all could be read, 1 if something could not, 2 for unfitting words."""
+    """Imports every file; returns 0 if all could be read, 1 if something could not, 2 for wrong arguments."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
         with lock_data_folder(settings.data_dir):
@@ -27,7 +27,7 @@ def import_files(flags: Mapping[str, object], environ: Mapping[str, str], files:
         stderr().line(f"anycowork import: {error.message}")
         return 2 if isinstance(error, BadSettings) else 1
     for path, report in zip(files, reports, strict=True):
-        _tell(path, report)
+        _print_report(path, report)
     return 1 if any(report.problems for report in reports) else 0
 
 
@@ -58,7 +58,7 @@ def _may_work_in(folder: str, *, roots: Sequence[str], data_dir: Path) -> bool:
         return False
 
 
-def _tell(path: Path, report: ImportReport) -> None:
+def _print_report(path: Path, report: ImportReport) -> None:
     known = f", {report.already_there} already there" if report.already_there else ""
     stdout().line(f"{path}: {_count(report.chats, 'chat')} with {_count(report.messages, 'message')}{known}")
     for problem in (*report.problems, *report.notes):

@@ -1,4 +1,4 @@
-"""`anycowork instructions`: what a folder's own AGENTS.md tells agents, whether it is used, and a person's word on exactly that."""
+"""`anycowork instructions`: shows a folder's AGENTS.md, whether it is used, and lets a person trust exactly that content."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from anycowork.config.settings import BadSettings, Settings
 from anycowork.domain.errors import AnyCoworkError, BadWorkspace, ContentChanged, Invalid, NotFound
 from anycowork.domain.messages import Json
 
-_SHORTEST = 12  # of a hash; as much as is shown
+_SHORTEST = 12  # digits of a hash; as many as are shown
 _STATES = {
     "trusted": "It is trusted, and used in every chat in this folder.",
     "untrusted": "Nobody has trusted it yet, so it is not used.",
@@ -35,11 +35,11 @@ def instructions(
     distrust: bool,
     as_json: bool,
 ) -> int:
-    """Shows them, or trusts what was shown; the exit code."""
+    """Shows them, or trusts what was shown; returns the exit code."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
         _require_hash(trust, distrust)
-        found = asyncio.run(_done(settings, settings.workspace or cwd, trust, distrust=distrust))
+        found = asyncio.run(_run(settings, settings.workspace or cwd, trust, distrust=distrust))
     except AnyCoworkError as error:
         stderr().line(f"anycowork instructions: {error.message}")
         return EXIT_CODES[RunEnding.USAGE if isinstance(error, BadSettings | Invalid) else RunEnding.FAILED]
@@ -47,7 +47,7 @@ def instructions(
         stdout().json(json.dumps({"instructions": found}, ensure_ascii=False))
     else:
         elsewhere = settings.workspace is not None and settings.workspace != cwd
-        _tell(
+        _print_instructions(
             found,
             stdout(),
             stderr(),
@@ -57,7 +57,7 @@ def instructions(
 
 
 def ignored(found: Json | None) -> str | None:
-    """What to say of instructions that a run does without; None if there are none, or they are used."""
+    """Describes instructions that a run ignores; None if there are none, or they are used."""
     if found is None or found.get("state") == "trusted":
         return None
     why = {"unreadable": f"cannot be used: {found.get('fault')}", "changed": "has changed since it was trusted"}
@@ -67,28 +67,28 @@ def ignored(found: Json | None) -> str | None:
 
 def _require_hash(trust: str | None, distrust: bool) -> None:
     if trust is not None and distrust:
-        raise Invalid("Either --trust or --distrust, not both.")
+        raise Invalid("Give --trust or --distrust, not both.")
     if trust is not None and not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST},64}}", trust):
         raise Invalid(
             f"--trust takes the hash of what you have read, at least {_SHORTEST} of its digits: `anycowork instructions` shows both."
         )
 
 
-async def _done(settings: Settings, folder: Path, trust: str | None, *, distrust: bool) -> Json | None:
+async def _run(settings: Settings, folder: Path, trust: str | None, *, distrust: bool) -> Json | None:
     async def work(address: ServerAddress) -> Json | None:
         async with ServerClient(address.url, address.token) as client:
             if settings.workspace is not None or trust is not None:
                 await _register(client, folder)
-            found = await _look(client, folder)
+            found = await _fetch(client, folder)
             if trust is None and not distrust:
                 return found
             if found is None:
                 raise NotFound("instruction file in", str(folder))
             await client.post(
                 "/workspaces",
-                {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _meant(found, trust)}},
+                {"trust": {"workspace": str(folder), "path": found["path"], "sha256": _full_hash(found, trust)}},
             )
-            return await _look(client, folder)
+            return await _fetch(client, folder)
 
     return await with_server(settings, work)
 
@@ -101,20 +101,20 @@ async def _register(client: ServerClient, folder: Path) -> None:
         raise BadWorkspace(error.message) if error.specific == BadWorkspace.code else error from None
 
 
-async def _look(client: ServerClient, folder: Path) -> Json | None:
+async def _fetch(client: ServerClient, folder: Path) -> Json | None:
     found = (await client.get(f"/instructions?{urlencode({'workspace': str(folder)})}")).get("instructions")
     return found if isinstance(found, dict) else None
 
 
-def _meant(found: Json, trust: str | None) -> str | None:
-    """The whole hash of what was read; None takes trust back."""
+def _full_hash(found: Json, trust: str | None) -> str | None:
+    """Returns the whole hash of what was read; None revokes the trust."""
     now = str(found["sha256"] or "")
     if trust is not None and not now.startswith(trust):
         raise ContentChanged(f"'{found['path']}' is not what you have read (its hash is {now} now). Read it again.")
     return now if trust is not None else None
 
 
-def _tell(found: Json | None, out: Console, aside: Console, *, folder: str) -> None:
+def _print_instructions(found: Json | None, out: Console, aside: Console, *, folder: str) -> None:
     if found is None:
         aside.line("This folder has no AGENTS.md.")
         return

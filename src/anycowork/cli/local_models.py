@@ -1,4 +1,4 @@
-"""`anycowork model pull | list | remove`: the models that run on this machine, with or without a server beside it."""
+"""`anycowork model pull | list | remove`: the models that run on this machine, with or without a running server."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,22 +15,22 @@ from anycowork.providers.local.folder import ModelFolder, Weights
 from anycowork.providers.local.supervisor import INSTALL, engine_installed
 
 MB = 1_000_000
-STEP = 5  # percent between two lines where there is no terminal to rewrite one
+STEP = 5  # percent between two lines if there is no terminal to rewrite one
 
 
 def pull(
     flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, name: str | None, file: Path | None
 ) -> int:
-    """0 when the model is here, 1 if it could not be had, 2 for unfitting words."""
+    """Returns 0 when the model is installed, 1 if it could not be downloaded, 2 for wrong arguments."""
     try:
         folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
         weights = (
             folder.adopt(cwd / file, name) if file else asyncio.run(_fetched(folder, folder.find(name or DEFAULT)))
         )
     except AnyCoworkError as error:
-        return _sorry("pull", error)
+        return _print_error("pull", error)
     except KeyboardInterrupt:
-        stderr().line("Stopped. What was fetched is kept: pull again to go on.")
+        stderr().line("Stopped. The downloaded part is kept: pull again to continue.")
         return 130
     stdout().line(f"{weights.model.title} is ready: {weights.path}")
     stdout().line(weights.model.limits)
@@ -44,14 +44,14 @@ def list_models(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd:
         folder = ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder)
         connected = connected_lines(flags, environ, cwd=cwd)
     except AnyCoworkError as error:
-        return _sorry("list", error)
+        return _print_error("list", error)
     for line in connected:
         stdout().line(line)
     ready = {one.model.name for one in folder.ready()}
     for model in folder.all():
         stdout().line(f"{model.name:<22}{_state(folder, model, ready):<16}{_needs(model)}")
     if not engine_installed():
-        stdout().line(f"What runs them is not installed: {INSTALL}")
+        stdout().line(f"The engine that runs them is not installed: {INSTALL}")
     return 0
 
 
@@ -59,13 +59,13 @@ def remove(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path
     try:
         ModelFolder(load_settings(flags, environ, cwd=cwd).models_folder).remove(name)
     except AnyCoworkError as error:
-        return _sorry("remove", error)
+        return _print_error("remove", error)
     stdout().line(f"{name} is removed.")
     return 0
 
 
 async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
-    pool, told = HttpPool(), _Told(model)
+    pool, told = HttpPool(), _ProgressPrinter(model)
     stderr().line(f"Fetching {model.title}: {model.size_bytes // MB} MB ({model.licence}), checked by its SHA-256.")
     try:
         return await ModelDownload(folder, pool).pull(model, told.progress)
@@ -73,8 +73,8 @@ async def _fetched(folder: ModelFolder, model: LocalModel) -> Weights:
         await pool.aclose()
 
 
-class _Told:
-    """Says how far it is, every few percent."""
+class _ProgressPrinter:
+    """Prints the progress every few percent."""
 
     def __init__(self, model: LocalModel) -> None:
         self._model = model
@@ -98,6 +98,6 @@ def _needs(model: LocalModel) -> str:
     return f"{model.size_bytes // MB} MB on disk, {model.memory_bytes // MB} MB of memory, {model.licence}"
 
 
-def _sorry(command: str, error: AnyCoworkError) -> int:
+def _print_error(command: str, error: AnyCoworkError) -> int:
     stderr().line(f"anycowork model {command}: {error.message}")
     return 2 if isinstance(error, RequestFault) else 1

@@ -1,4 +1,4 @@
-"""The words of the command line. Each command's module is loaded when its word is said, so that `--help` is quick:
+"""Defines the commands and their options. A command's module is imported when the command is used, so that `--help` is quick:
 these late imports are the one exception to "no own imports inside functions"."""
 
 import gc
@@ -35,7 +35,7 @@ from anycowork.client.stdio import OutputLost, abandon_stdout, make_stdio_usable
 app = typer.Typer(
     no_args_is_help=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its looks would cost 0.4 CPU seconds at every --help
+    rich_markup_mode=None,  # it would cost 0.4 CPU seconds at every --help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(workflow_group.app, name="workflow")
@@ -53,10 +53,10 @@ Examples:
     ANYCOWORK_TOKEN=… anycowork serve --host 0.0.0.0
 """
 
-RUN_HELP = """Carry out one request without a screen, for scripts and CI.
+RUN_HELP = """Run one request headless, for scripts and CI.
 
 The answer goes to stdout, progress to stderr. It never hangs, and never approves anything for you:
-what needs a person is left parked, and the last lines say how to decide.
+a request that needs a person stays open, and the last lines say how to decide.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 parked (needs a person), 4 limit, 5 provider, 130 stopped.
 
@@ -71,9 +71,9 @@ Examples:
     anycowork run "List the open TODOs" --json | jq .type
 """
 
-CHAT_HELP = """Talk in the terminal: the same chat, with plans, questions, approvals and diffs.
+CHAT_HELP = """Chat in the terminal, with plans, questions, approvals and diffs.
 
-It joins the running server, or starts one for as long as you stay. The chat is kept, and is on the web page too.
+It uses the running server, or starts one for as long as you stay. The chat is kept, and is on the web page, too.
 
 Examples:
 
@@ -83,9 +83,9 @@ Examples:
     anycowork chat --continue
 """
 
-IMPORT_HELP = """Take in chats that were stored elsewhere.
+IMPORT_HELP = """Import chats that were stored elsewhere.
 
-Whatever can be read is kept as it came; whatever cannot is named, and the exit code is 1. The same file twice changes nothing.
+Everything readable is kept as it is; anything else is listed, and the exit code is 1. Importing a file twice changes nothing.
 The server must not be running.
 
 Example:
@@ -96,8 +96,8 @@ Example:
 
 INSTRUCTIONS_HELP = """Show the instructions that a folder brings for agents (AGENTS.md), and whether they are used.
 
-They are used in the folder's chats once you have trusted their content; a change asks again. The text goes to stdout, the rest to
-stderr. Trusting names the hash of what you have read, so that nothing else is ever trusted in its place.
+They are used in the folder's chats once you have trusted their content; after a change you are asked again. The text goes to stdout, the rest to
+stderr. You trust them by the hash of what you have read, so that nothing else can take its place.
 
 Examples:
 
@@ -118,7 +118,7 @@ def main_command(
     token: Token = None,
     model: Model = None,
     no_open: NoOpen = False,
-    version: Annotated[bool, typer.Option("--version", "-V", help="Say the version and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version and exit.")] = False,
 ) -> None:
     """A workplace where people and agents work on real files together. Without a command: `serve`."""
     if version:
@@ -150,7 +150,7 @@ def run(
     context: typer.Context,
     request: Annotated[
         list[str] | None,
-        typer.Argument(help="What to do, in your own words and in quotes; - reads it from stdin.", metavar="REQUEST"),
+        typer.Argument(help="What to do, in quotes; - reads it from stdin.", metavar="REQUEST"),
     ] = None,
     workspace: WorkspaceOrHere = None,
     role: Role = None,
@@ -178,13 +178,13 @@ def run(
     raise run_headless(context, request or [], places, **how)
 
 
-@app.command(help=CHAT_HELP, short_help="Talk in the terminal.")
+@app.command(help=CHAT_HELP, short_help="Chat in the terminal.")
 def chat(
     context: typer.Context,
     chat_id: Annotated[
-        str | None, typer.Argument(help="A chat to go on with. [a new one]", metavar="CHAT_ID", show_default=False)
+        str | None, typer.Argument(help="The chat to continue. [a new one]", metavar="CHAT_ID", show_default=False)
     ] = None,
-    newest: Annotated[bool, typer.Option("--continue", "-c", help="Go on with the folder's newest chat.")] = False,
+    newest: Annotated[bool, typer.Option("--continue", "-c", help="Continue the folder's newest chat.")] = False,
     workspace: WorkspaceOrHere = None,
     role: Role = None,
     model: Model = None,
@@ -221,9 +221,9 @@ def show_instructions(
     context: typer.Context,
     workspace: WorkspaceOrHere = None,
     trust: Annotated[
-        str | None, typer.Option("--trust", help="Use them as they are: the hash that was shown.", metavar="HASH")
+        str | None, typer.Option("--trust", help="Trust them: the hash that was shown.", metavar="HASH")
     ] = None,
-    distrust: Annotated[bool, typer.Option("--distrust", help="Use them no longer.")] = False,
+    distrust: Annotated[bool, typer.Option("--distrust", help="Stop using them.")] = False,
     as_json: Json = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -248,7 +248,7 @@ def open_page(
 
 @app.command()
 def doctor(context: typer.Context, as_json: Json = False, data_dir: DataDir = None) -> None:
-    """Say what is missing on this machine, and how to get it. Exit code 1 if something needed is missing."""
+    """Check this machine, and say how to get what is missing. Exit code 1 if something needed is missing."""
     from anycowork.cli import doctor as command
 
     flags = merge_flags(context, {"data_dir": data_dir})
@@ -280,13 +280,13 @@ def main() -> None:
 
 
 def _serve(flags: dict[str, object]) -> int:
-    gc.disable()  # what a start makes stays: looking through it again and again took a tenth of it; `tune_gc` ends this
+    gc.disable()  # startup objects stay: scanning them repeatedly took a tenth of the start; `tune_gc` enables it again
     from anycowork.config.loading import load_settings
     from anycowork.domain.errors import AnyCoworkError, Invalid
 
     try:
         settings = load_settings(flags, os.environ, cwd=Path.cwd())
-        # The whole house; a wrong setting is said without it.
+        # Loads the whole server; a wrong setting is reported without it.
         from anycowork.cli.serve import serve as serve_until_ended
 
         return serve_until_ended(settings)

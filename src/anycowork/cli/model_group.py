@@ -8,9 +8,9 @@ import typer
 
 from anycowork.cli.options import DataDir, merge_flags
 
-PULL_HELP = """Fetch a model that runs on this machine, about 1 GB; checked by its hash, and taken up where it was cut off.
+PULL_HELP = """Download a model that runs on this machine, about 1 GB; verified by its hash, and resumable.
 
-The publisher's own file comes first, then a mirror of it. With --file a GGUF of your own is copied in, under NAME.
+It tries the publisher's file first, then a mirror. With --file, your own GGUF file is copied and called NAME.
 
 Examples:
 
@@ -20,7 +20,7 @@ Examples:
     anycowork model pull my-model --file ~/Downloads/my-model.gguf
 """
 
-CONNECT_HELP = """Connect a model server: by its name or by its address. Its key is asked for, stored for you alone, and tested.
+CONNECT_HELP = """Connect a model server by its name or address. You are asked for its key, which is stored for you only, and tested.
 
 Known names: openai, anthropic, gemini, openrouter, mistral, groq, deepseek, xai, ollama, lmstudio, llamacpp, vllm.
 
@@ -32,14 +32,14 @@ Examples:
     anycowork model connect openrouter --key-stdin < key.txt
 """
 
-app = typer.Typer(help="Connect models, or fetch one for this machine.", no_args_is_help=True)
+app = typer.Typer(help="Connect models, or download one for this machine.", no_args_is_help=True)
 
 
 @app.command("connect", help=CONNECT_HELP, short_help="Connect a model server, with its key.")
 def connect_model(
     context: typer.Context,
     server: Annotated[str, typer.Argument(help="A known name, or an address.")],
-    name: Annotated[str | None, typer.Option("--name", help="What to call it here.", metavar="NAME")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Its name here.", metavar="NAME")] = None,
     models: Annotated[
         list[str] | None, typer.Option("--models", help="A model to use; may be repeated.", metavar="MODEL")
     ] = None,
@@ -68,20 +68,20 @@ def test_model(
     name: Annotated[str, typer.Argument(help="Which connected server.")],
     data_dir: DataDir = None,
 ) -> None:
-    """Ask a connected model server for one word, and say how that went."""
+    """Test a connected model server with a short request."""
     from anycowork.cli import connected_models
 
     flags = merge_flags(context, {"data_dir": data_dir})
     raise typer.Exit(connected_models.test(flags, os.environ, cwd=Path.cwd(), name=name))
 
 
-@app.command("pull", help=PULL_HELP, short_help="Fetch a model that runs on this machine, about 1 GB.")
+@app.command("pull", help=PULL_HELP, short_help="Download a model that runs on this machine, about 1 GB.")
 def pull_model(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(help="Which one; `model list` names them.", show_default=False)] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", help="A GGUF file of your own instead.", metavar="PATH")
+    name: Annotated[
+        str | None, typer.Argument(help="Which model; `model list` shows them.", show_default=False)
     ] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Your own GGUF file instead.", metavar="PATH")] = None,
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli import local_models
@@ -92,7 +92,7 @@ def pull_model(
 
 @app.command("list")
 def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
-    """Say which models there are, what they need, and which are here."""
+    """List the models, what they need, and which are installed."""
     from anycowork.cli import local_models
 
     raise typer.Exit(local_models.list_models(merge_flags(context, {"data_dir": data_dir}), os.environ, cwd=Path.cwd()))
@@ -102,7 +102,7 @@ def list_models(context: typer.Context, data_dir: DataDir = None) -> None:
 def remove_model(
     context: typer.Context, name: Annotated[str, typer.Argument(help="Which one.")], data_dir: DataDir = None
 ) -> None:
-    """Remove a connected model server with its key, or a fetched model from this machine."""
+    """Remove a connected model server with its key, or a downloaded model from this machine."""
     from anycowork.cli import connected_models, local_models
 
     flags = merge_flags(context, {"data_dir": data_dir})

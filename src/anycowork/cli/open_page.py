@@ -17,7 +17,7 @@ from anycowork.domain.errors import AnyCoworkError
 
 
 def open_page(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, print_only: bool) -> int:
-    """Opens the browser, or prints the link where there is no screen; the exit code."""
+    """Opens the browser, or prints the link where there is no screen; returns the exit code."""
     try:
         link = asyncio.run(_new_link(load_settings(flags, environ, cwd=cwd)))
     except AnyCoworkError as error:

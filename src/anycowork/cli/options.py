@@ -1,4 +1,4 @@
-"""What the commands of the command line share: their options, and how a flag before the command's word meets one after it."""
+"""Options that several commands share, and how a flag before the command combines with one after it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from anycowork.cli.completion import role_names
 
 
 def folder(text: str) -> Path:
-    """A folder as it was typed. Nothing names none: "$UNSET" would else mean the current one."""
+    """Parses a folder as typed. An empty text is an error: "$UNSET" would otherwise mean the current folder."""
     if not text.strip():
         raise typer.BadParameter("it is empty. Was a variable not set?")
     return Path(text)
@@ -28,8 +28,10 @@ WorkspaceOrHere = Annotated[
 ]
 Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; another than 127.0.0.1 needs a token.")]
 Port = Annotated[int | None, typer.Option("--port", "-p", help="Port to listen on; 0 takes any free one. [8484]")]
-Token = Annotated[str | None, typer.Option("--token", help="The token to ask for; better given as ANYCOWORK_TOKEN.")]
-Model = Annotated[str | None, typer.Option("--model", "-m", help="Who answers, as provider/model.", metavar="MODEL")]
+Token = Annotated[str | None, typer.Option("--token", help="The access token; better given as ANYCOWORK_TOKEN.")]
+Model = Annotated[
+    str | None, typer.Option("--model", "-m", help="The model to use, as provider/model.", metavar="MODEL")
+]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Do not open the browser.")]
 Json = Annotated[bool, typer.Option("--json", help="For programs.")]
 Role = Annotated[
@@ -38,18 +40,21 @@ Role = Annotated[
 ]
 Events = Annotated[bool, typer.Option("--json", help="One event per line on stdout, the result last.")]
 MaxCost = Annotated[
-    float | None, typer.Option("--max-cost", help="End when it has cost more than this, in $.", min=0.0, metavar="USD")
+    float | None, typer.Option("--max-cost", help="Stop when it has cost more than this, in $.", min=0.0, metavar="USD")
 ]
 Allow = Annotated[
     str | None,
-    typer.Option("--allow", help="What passes without asking: edits, or sandboxed (commands too).", metavar="LEVEL"),
+    typer.Option(
+        "--allow", help="What is allowed without asking: edits, or sandboxed (commands, too).", metavar="LEVEL"
+    ),
 ]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", help="End after so many seconds. [the turn's limit]", min=0.1, metavar="S")
+    float | None,
+    typer.Option("--timeout", help="Stop after this many seconds. [the turn's limit]", min=0.1, metavar="S"),
 ]
 
 
 def merge_flags(context: typer.Context, flags: dict[str, object]) -> dict[str, object]:
-    """A flag may stand before or after the command's word; after it wins."""
+    """A flag may come before or after the command; the one after it wins."""
     before: dict[str, object] = context.obj or {}
     return {**before, **{name: value for name, value in flags.items() if value is not None}}

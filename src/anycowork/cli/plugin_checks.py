@@ -1,4 +1,4 @@
-"""What `anycowork doctor` says of plugins: which are there, which are switched on, and which of those fail, and why."""
+"""The plugin check of `anycowork doctor`: which are installed, which are enabled, and which of those fail, and why."""
 
 from anycowork.cli.diagnostics import Diagnosis
 from anycowork.config.settings import Settings
@@ -12,13 +12,13 @@ from anycowork.tools.toolbox import built_in_tools
 _WAY_OUT = "docs/tools.md says what a plugin must look like; without its name in the setting 'plugins' it is not used."
 
 
-async def check_plugins(settings: Settings, contained: SandboxSetup) -> Diagnosis:
-    """Those that are switched on are asked for their tools, in the sandbox, as the server asks them."""
-    sandbox = contained.sandbox
+async def check_plugins(settings: Settings, sandbox_setup: SandboxSetup) -> Diagnosis:
+    """Asks enabled plugins for their tools, in the sandbox, as the server does."""
+    sandbox = sandbox_setup.sandbox
     housing = PluginRuntime(sandbox, Egress(), settings.data_dir) if sandbox else None
     toolbox = built_in_tools(None, settings.command_timeout, sandbox)
     plugins = PluginManager(settings.plugins_folder, toolbox, housing, timeout=settings.command_timeout)
-    await plugins.switch_on(settings.plugins)
+    await plugins.enable(settings.plugins)
     found = plugins.report()
     failing = [one for one in found if one["problems"]]
     return Diagnosis("plugins", not failing, False, "; ".join(map(_told, found)) or "none installed", _WAY_OUT)

@@ -1,4 +1,4 @@
-"""`anycowork run`: one request, headless. It never hangs and never decides for a person: what asks is left parked."""
+"""`anycowork run`: one request, headless. It never hangs and never decides for a person: open requests stay open."""
 
 import asyncio
 import signal
@@ -26,11 +26,11 @@ MARGIN_SECONDS = 30.0
 STOP_SECONDS = 10.0
 
 
-def run(settings: Settings, order: RunRequest, *, as_json: bool) -> int:
-    """Carries out the order; the exit code. Progress and answer are written while it goes."""
+def run(settings: Settings, request: RunRequest, *, as_json: bool) -> int:
+    """Runs the request and returns the exit code. Writes progress and answer meanwhile."""
     reporter: Reporter = JsonReporter(stdout()) if as_json else TextReporter(stdout(), stderr())
     try:
-        return asyncio.run(_run(settings, order, reporter)).exit_code
+        return asyncio.run(_run(settings, request, reporter)).exit_code
     except AnyCoworkError as error:
         failed = RunOutcome(RunEnding.USAGE if isinstance(error, Invalid) else RunEnding.FAILED, error=error.message)
         reporter.finish(failed, chat_id=None, advice=[])
@@ -38,7 +38,7 @@ def run(settings: Settings, order: RunRequest, *, as_json: bool) -> int:
 
 
 def read_plan_file(path: Path) -> Json:
-    """The plan in this file. Raises: Invalid if there is none."""
+    """Reads the plan in this file. Raises: Invalid if there is none."""
     try:
         found = msgspec.json.decode(path.read_bytes())
     except OSError as error:
@@ -48,36 +48,36 @@ def read_plan_file(path: Path) -> Json:
     plan = read_plan(found) if isinstance(found, dict) else None
     if plan is None:
         raise Invalid(
-            f"{path} holds no valid plan: it needs a 'goal' and 'steps', each with an 'action'. "
+            f"{path} contains no valid plan: it needs a 'goal' and 'steps', each with an 'action'. "
             "`anycowork run --role planner …` writes one.",
             param="approved-plan",
         )
     return plan.to_json()
 
 
-async def _run(settings: Settings, order: RunRequest, reporter: Reporter) -> RunOutcome:
+async def _run(settings: Settings, request: RunRequest, reporter: Reporter) -> RunOutcome:
     async def work(address: ServerAddress) -> RunOutcome:
         async with ServerClient(address.url, address.token) as client:
-            walk = HeadlessRun(client, order, RunCost(order.max_cost, settings.providers), reporter)
-            outcome = await _bounded(walk, _patience(order, settings))
-        advice = advice_for(outcome, walk.chat_id, address, settings, job_id=walk.job_id)
-        reporter.finish(outcome, chat_id=walk.chat_id, advice=advice)
+            headless_run = HeadlessRun(client, request, RunCost(request.max_cost, settings.providers), reporter)
+            outcome = await _bounded(headless_run, _time_limit(request, settings))
+        advice = advice_for(outcome, headless_run.chat_id, address, settings, job_id=headless_run.job_id)
+        reporter.finish(outcome, chat_id=headless_run.chat_id, advice=advice)
         return outcome
 
     return await with_server(settings, work)
 
 
-async def _bounded(walk: HeadlessRun, seconds: float) -> RunOutcome:
-    """The walk's outcome; a signal or the end of patience stops its turn."""
+async def _bounded(headless_run: HeadlessRun, seconds: float) -> RunOutcome:
+    """Returns the run's outcome; a signal or the time limit stops its turn."""
     async with asyncio.TaskGroup() as tasks:
-        going = tasks.create_task(walk.go())
+        going = tasks.create_task(headless_run.go())
         with _signals_cancel(going) as signals:
             await asyncio.wait({going}, timeout=seconds)
             if going.done() and not going.cancelled():
                 return going.result()
             going.cancel()
             await asyncio.wait({going})
-            await asyncio.wait({tasks.create_task(walk.stop())}, timeout=STOP_SECONDS)
+            await asyncio.wait({tasks.create_task(headless_run.stop())}, timeout=STOP_SECONDS)
     if signals:
         return RunOutcome(RunEnding.STOPPED, error="Stopped; the chat is kept.")
     return RunOutcome(
@@ -87,7 +87,7 @@ async def _bounded(walk: HeadlessRun, seconds: float) -> RunOutcome:
 
 @contextmanager
 def _signals_cancel(task: asyncio.Task[RunOutcome]) -> Iterator[list[int]]:
-    """While the block runs, Ctrl-C and SIGTERM cancel the task; the list holds the signals that came."""
+    """While the block runs, Ctrl-C and SIGTERM cancel the task; the list holds the signals received."""
     loop, came = asyncio.get_running_loop(), list[int]()
 
     def take(number: int) -> None:
@@ -103,19 +103,19 @@ def _signals_cancel(task: asyncio.Task[RunOutcome]) -> Iterator[list[int]]:
             loop.remove_signal_handler(number)
 
 
-def _patience(order: RunRequest, settings: Settings) -> float:
-    """The turn ends itself by its own limit; the margin is for starting and for writing down."""
-    if order.seconds is not None:
-        return order.seconds
-    return settings.turn_seconds * _times(order) + MARGIN_SECONDS
+def _time_limit(request: RunRequest, settings: Settings) -> float:
+    """The turn ends by its own limit; the margin is for starting and recording."""
+    if request.seconds is not None:
+        return request.seconds
+    return settings.turn_seconds * _step_factor(request) + MARGIN_SECONDS
 
 
-def _times(order: RunRequest) -> int:
-    """How often the turn's limit may count anew: once per step of a plan or a workflow, which is not known here."""
-    if order.plan is not None:
-        steps = order.plan.get("steps")
+def _step_factor(request: RunRequest) -> int:
+    """Returns how often the turn's limit may apply: once per step of a plan or a workflow, whose number is not known here."""
+    if request.plan is not None:
+        steps = request.plan.get("steps")
         return max(1, len(steps)) if isinstance(steps, list) else 1
-    if order.as_job:
+    if request.as_job:
         return MOST_RUN_STEPS
-    is_workflow = order.request.startswith("/") and not order.request.startswith("//")
+    is_workflow = request.request.startswith("/") and not request.request.startswith("//")
     return MOST_RUN_STEPS if is_workflow else 1

@@ -1,6 +1,6 @@
-"""How to go on when a run waits for a person: everything that is asked, and where to answer. Words only.
+"""Says how to continue when a run waits for a person: everything that is asked, and where to answer. Text only.
 
-What is printed here may be pasted into a shell: every part of a command line is quoted, and no hidden character is printed.
+The output may be pasted into a shell: every part of a command line is quoted, and no hidden character is printed.
 """
 
 import json
@@ -16,7 +16,7 @@ from anycowork.domain.messages import Json
 def advice_for(
     outcome: RunOutcome, chat_id: str | None, address: ServerAddress, settings: Settings, *, job_id: str | None = None
 ) -> list[str]:
-    """Empty unless a person is needed."""
+    """Returns an empty list unless a person is needed."""
     if outcome.ending is not RunEnding.PARKED or chat_id is None:
         return []
     if job_id is not None and not outcome.waiting:
@@ -33,7 +33,7 @@ def advice_for(
 
 
 def _asked(waiting: Json) -> list[str]:
-    """All of it: what is not printed here must not be allowed by pasting what is."""
+    """Prints all of it: pasting a printed command must not allow anything that was not printed."""
     if "question" in waiting:
         choices = ", ".join(_options(waiting))
         return _lines(f"Asks: {waiting['question']}" + (f" ({choices})" if choices else ""))
@@ -50,13 +50,13 @@ def _asked(waiting: Json) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines after the first are indented, so that none of them looks like one of ours."""
+    """Indents lines after the first, so that none of them looks like one of ours."""
     first, *rest = strip_controls(text).rstrip("\n").split("\n")
     return [first, *(f"    {line}" for line in rest)]
 
 
 def _options(waiting: Json) -> list[str]:
-    """The values that this question takes, what it proposes first."""
+    """Returns the values that this question accepts, its proposal first."""
     options = waiting.get("options")
     values = (
         [str(one["value"]) for one in options if isinstance(one, dict) and "value" in one]
@@ -76,6 +76,6 @@ def _curl(waiting: Json, chat: str, settings: Settings) -> str:
         shown = disclosure.get("hash") if isinstance(disclosure, dict) else None
         decision: Json = {"id": waiting.get("id"), "decision": "allow_once", **({"disclosure": shown} if shown else {})}
         path, body = "approvals", {"decisions": [decision]}
-    # In ASCII, so that no character of the body is hidden, and none is changed by making it visible.
+    # In ASCII, so that no character of the body is hidden or changed by making it visible.
     rest = shlex.join(["-H", "Content-Type: application/json", "-d", json.dumps(body), f"{chat}/{path}"])
     return strip_controls(f"  curl {token} {rest}")

@@ -1,4 +1,4 @@
-"""What a headless run has cost so far, by the prices in config.toml. Pure; a price that is not known counts as the dearest there is."""
+"""Adds up the cost of a headless run by the prices in config.toml. Pure; an unknown price counts as the highest one known."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,20 @@ from anycowork.config.prices import cost_of, price_of
 from anycowork.config.settings import PriceEntry, ProviderEntry
 from anycowork.domain.messages import Json
 
-# An upper bound, not a guess: no list price of a provider that was known when this was written is higher.
+# An upper bound, not a guess: no list price of a provider known when this was written is higher.
 DEAREST = PriceEntry(input=150, output=600)
 
 
 @dataclass(slots=True)
 class RunCost:
-    """`limit` in US dollars; None means that nobody counts."""
+    """`limit` in US dollars; None means no limit."""
 
     limit: float | None
     providers: tuple[ProviderEntry, ...]
     spent: float = 0.0
 
-    def take(self, event: Json) -> str | None:
-        """Counts one `usage` event; why the run must end, or None."""
+    def add(self, event: Json) -> str | None:
+        """Counts one `usage` event; returns why the run must end, or None."""
         usage = event.get("usage")
         if self.limit is None or event.get("type") != "usage" or not isinstance(usage, dict):
             return None

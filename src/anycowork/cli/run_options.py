@@ -1,4 +1,4 @@
-"""The one way from the command line to a headless run: `anycowork run` and `anycowork workflow run` both end here."""
+"""The shared path to a headless run: `anycowork run` and `anycowork workflow run` both end here."""
 
 import os
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from typer.core import TyperCommand
 
 from anycowork.cli.options import merge_flags
 
-# What every word that cannot be read is; typer exports only this child of it.
+# The base of all usage errors; typer exports only this child of it.
 _Unreadable: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 class ToldToPrograms(TyperCommand):
-    """A command whose `--json` holds for its own words, too: one that cannot be read is told as a result."""
+    """A command whose `--json` also applies to usage errors: they are reported as a result."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # Any: typer does not export what it passes on
-        as_json = "--json" in args  # reading them uses them up
+        as_json = "--json" in args  # parsing consumes them
         try:
             return super().parse_args(ctx, args)
         except _Unreadable as error:
@@ -30,7 +30,7 @@ class ToldToPrograms(TyperCommand):
 
 
 class RunOptions(TypedDict, total=False):
-    """What is told of a run besides its words and its places."""
+    """Options of a run besides its request and its folders."""
 
     role: str | None
     plan_file: Path | None
@@ -44,7 +44,7 @@ class RunOptions(TypedDict, total=False):
 def run_headless(
     context: typer.Context, words: Sequence[str], places: dict[str, object], **how: Unpack[RunOptions]
 ) -> typer.Exit:
-    """Runs it; the exit to raise. `places` are flags of the settings."""
+    """Runs it; returns the exit to raise. `places` are flags of the settings."""
     from anycowork.cli.run_request import read_run_request
 
     return typer.Exit(read_run_request(merge_flags(context, places), os.environ, cwd=Path.cwd(), words=words, **how))

@@ -1,4 +1,4 @@
-"""How a headless run ended: the exit code that a script sees, and what led to it. Pure: events in, outcome out."""
+"""The outcome of a headless run: its exit code and its cause. Pure: takes events, returns an outcome."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,7 +43,7 @@ _ANSWERS = ("text", "plan", "review")
 
 @value
 class RunOutcome:
-    """`text` is the final answer; `error` what went wrong, in a sentence; `waiting` the events that ask for a person."""
+    """`text` is the final answer; `error` describes a failure in a sentence; `waiting` are the events that need a person."""
 
     ending: RunEnding
     text: str = ""
@@ -66,7 +66,7 @@ class OutcomeTracker:
     _plan: Json | None = None
 
     def see(self, event: Json) -> RunOutcome | None:
-        """Takes in one event; the outcome once the turn has ended or waits for a person."""
+        """Processes one event; returns the outcome once the turn has ended or waits for a person."""
         if event.get("turn_id") != self.turn_id:
             return None
         match event.get("type"):

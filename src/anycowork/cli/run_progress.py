@@ -1,4 +1,4 @@
-"""What a headless run shows while it works: compact lines for people, or one event per line for programs."""
+"""Output of a headless run while it works: compact lines for people, or one event per line for programs."""
 
 import json
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ LINE_WIDTH = 110
 
 class Reporter(Protocol):
     def show(self, data: bytes, event: Json) -> None:
-        """One event: as it was sent, and as it was read."""
+        """Shows one event: as it was sent, and parsed."""
 
     def note(self, words: str) -> None:
-        """What a person should know of the run before it begins."""
+        """Shows something that a person should know before the run starts."""
 
     def finish(self, outcome: RunOutcome, *, chat_id: str | None, advice: list[str]) -> None:
-        """The end. `advice` says how to go on where a person is needed."""
+        """Shows the end. `advice` says how to continue if a person is needed."""
 
 
 @dataclass(slots=True)
 class JsonReporter:
-    """Every event as it came, then one line of type `result`."""
+    """Prints every event as it came, then one line of type `result`."""
 
     out: Console
     _notes: list[str] = field(default_factory=list)
@@ -54,9 +54,9 @@ class JsonReporter:
 
 @dataclass(slots=True)
 class TextReporter:
-    """Progress on stderr, the answer alone on stdout, so that `anycowork run … > answer.txt` holds the answer and nothing else.
+    """Progress on stderr, only the answer on stdout, so that `anycowork run … > answer.txt` holds the answer and nothing else.
 
-    A plan goes to stdout as JSON: what `--approved-plan` takes.
+    A plan goes to stdout as JSON: the input of `--approved-plan`.
     """
 
     out: Console
@@ -65,7 +65,7 @@ class TextReporter:
 
     def show(self, data: bytes, event: Json) -> None:
         if event.get("type") == "turn-started" and isinstance(turn := event.get("turn"), dict):
-            self._show_role(str(turn.get("role") or ""))  # at once: a slow model may take its time with everything else
+            self._show_role(str(turn.get("role") or ""))  # at once: a slow model may take long with everything else
         elif event.get("type") == "message" and isinstance(message := event.get("message"), dict):
             self._show_message(message)
         elif event.get("type") == "workflow-progress" and isinstance(run := event.get("workflow"), dict):

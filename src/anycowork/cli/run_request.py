@@ -1,4 +1,4 @@
-"""From the words of `anycowork run` to an order: settings read, plan read, contradictions refused with exit code 2."""
+"""Turns the arguments of `anycowork run` into a request: reads settings and plan, refuses contradictions with exit code 2."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ def read_run_request(
     as_json: bool,
     as_job: bool = False,
 ) -> int:
-    """Runs what was typed; the exit code. `words` are what the shell made of the request: one, if it was quoted."""
+    """Runs the typed request; returns the exit code. `words` are the shell's arguments: one, if the request was quoted."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
-        _require_sense(words, role, plan_file)
+        _check_arguments(words, role, plan_file)
         workspace = settings.workspace or cwd
         _require_folder(workspace)
         order = RunRequest(
@@ -54,32 +54,32 @@ def read_run_request(
     return run(settings.model_copy(update={"workspace": workspace}), order, as_json=as_json)
 
 
-def _require_sense(words: Sequence[str], role: str | None, plan_file: Path | None) -> None:
+def _check_arguments(words: Sequence[str], role: str | None, plan_file: Path | None) -> None:
     if len(words) > 1:
-        raise Invalid(f"The request must stand in quotes: anycowork run {' '.join(words)!r}.")
+        raise Invalid(f"Put the request in quotes: anycowork run {' '.join(words)!r}.")
     if plan_file is None and not "".join(words).strip():
         raise Invalid(
             'Say what to do: anycowork run "…" (or - to read it from standard input), or name a plan with --approved-plan FILE.'
         )
     if plan_file is not None and role is not None and role_named(role) != Role.ACTOR:
-        raise Invalid(f"An approved plan is carried out by the actor; --role {role} cannot. Leave --role away.")
+        raise Invalid(f"The actor executes an approved plan; --role {role} cannot. Omit --role.")
 
 
 def _autonomy(allow: str | None) -> Autonomy:
     found = next((level for level in Autonomy if level.value == allow), None)
     if allow is not None and found is None:
-        raise Invalid(f"--allow knows no '{allow}'. These can be chosen: {', '.join(Autonomy)}.")
+        raise Invalid(f"--allow does not know '{allow}'. Choose one of: {', '.join(Autonomy)}.")
     return found or Autonomy.ASK
 
 
 def _require_folder(workspace: Path) -> None:
-    """The rest is the house's to judge."""
+    """The server checks the rest."""
     try:
         if workspace.is_dir():
             return
     except PermissionError:
-        raise Invalid(f"You may not look into {workspace}. Name another folder with --workspace.") from None
-    raise Invalid(f"The workspace {workspace} is no folder. Make it, or name another with --workspace.")
+        raise Invalid(f"You cannot read {workspace}. Name another folder with --workspace.") from None
+    raise Invalid(f"The workspace {workspace} is not a folder. Create it, or name another with --workspace.")
 
 
 def _request(words: Sequence[str]) -> str:
@@ -88,7 +88,7 @@ def _request(words: Sequence[str]) -> str:
     if sys.stdin is None:
         raise Invalid("Standard input is closed, so there is no request to read from it.")
     if sys.stdin.isatty():
-        stderr().line("Type the request; Ctrl-D on a line of its own ends it.")
+        stderr().line("Type the request; end it with Ctrl-D on an empty line.")
     try:
         data = sys.stdin.buffer.read(MOST_READ + 1)
     except OSError as error:
@@ -102,7 +102,7 @@ def _request(words: Sequence[str]) -> str:
 
 
 def usage_error(why: str, *, as_json: bool) -> int:
-    """Tells why nothing was run, to a person or to a program; the exit code."""
+    """Reports why nothing was run, to a person or to a program; returns the exit code."""
     outcome = RunOutcome(RunEnding.USAGE, error=why)
     if as_json:
         JsonReporter(stdout()).finish(outcome, chat_id=None, advice=[])

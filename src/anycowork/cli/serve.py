@@ -1,4 +1,4 @@
-"""`anycowork serve`: runs the house until it is told to end, and greets whoever started it."""
+"""`anycowork serve`: runs the server until it is told to stop, and prints where it is."""
 
 import asyncio
 import os
@@ -23,13 +23,13 @@ TERMINAL_CODE_SECONDS = 600.0
 def serve(settings: Settings) -> int:
     """Returns after a clean end. Raises: AlreadyRunning, CannotListen, StorageFault."""
 
-    def greet(info: ServerInfo, new_code: NewCode) -> None:
+    def print_banner(info: ServerInfo, new_code: NewCode) -> None:
         out = stdout()
         for line in banner(settings, info, new_code, out):
             out.line(line)
         if settings.open_browser and out.stream.isatty() and has_screen(os.environ):
-            # In a thread of its own: a browser may take its time, and the server should not wait for it.
-            # Other users of this machine see the browser's arguments, so they hold a code that works once, never the token.
+            # In a separate thread: a browser may start slowly, and the server should not wait for it.
+            # Other users of this machine see the browser's arguments, so they contain a code that works once, never the token.
             link = sign_in_link(info.url, new_code(BROWSER_CODE_SECONDS))
             threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
 
@@ -37,16 +37,16 @@ def serve(settings: Settings) -> int:
         stderr().line(f"anycowork: {sentence}")
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            runner.run(serve_house(settings, ready=greet, heed_signals=True))
+            runner.run(serve_house(settings, ready=print_banner, heed_signals=True))
     except BaseExceptionGroup as group:
         raise first_error(group) from None
     except KeyboardInterrupt:
-        pass  # Ctrl-C is how a person ends it
+        pass  # Ctrl-C is how a person stops it
     return 0
 
 
 def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console) -> list[str]:
-    """At a terminal the address signs one browser in; anywhere else (logs, pipes) it holds no secret."""
+    """On a terminal the address signs one browser in; anywhere else (logs, pipes) it contains no secret."""
     at_terminal = out.stream.isatty()
     address = sign_in_link(info.url, new_code(TERMINAL_CODE_SECONDS)) if at_terminal else info.url
     with try_sandbox(settings.data_dir, DiskBudgets.of(settings)) as contained:
@@ -56,7 +56,7 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
         *([("Later", "`anycowork open`: the link above works once, for ten minutes")] if at_terminal else []),
         ("Token", f"in {settings.data_dir / TOKEN_FILE}"),
         ("Workspace", str(settings.workspace or "none given; --workspace FOLDER names one")),
-        ("Answers", settings.model or "whoever is found first: keys, local model servers, else the guide"),
+        ("Answers", settings.model or "the first one found: keys, local model servers, else the guide"),
         ("Sandbox", sandbox),
         ("Data", str(settings.data_dir)),
     ]
@@ -70,6 +70,6 @@ def banner(settings: Settings, info: ServerInfo, new_code: NewCode, out: Console
 def _loop_factory() -> "type[asyncio.AbstractEventLoop] | None":
     try:
         import uvloop
-    except ImportError:  # not to be had on Windows
+    except ImportError:  # not available on Windows
         return None
     return uvloop.Loop

@@ -10,7 +10,7 @@ from anycowork.cli.completion import workflow_names, workflow_parameters
 from anycowork.cli.options import DataDir, Events, Json, MaxCost, Model, Role, Timeout, WorkspaceOrHere, merge_flags
 from anycowork.cli.run_options import ToldToPrograms, run_headless
 
-LIST_HELP = """Say which workflows there are, by category, and which files give none and why.
+LIST_HELP = """List the workflows by category, and the files that could not be read and why.
 
 Examples:
 
@@ -19,7 +19,7 @@ Examples:
     anycowork workflow list --workspace ~/project --json
 """
 
-SHOW_HELP = """Say what one workflow does: its parameters, its steps, what it needs and where it comes from.
+SHOW_HELP = """Show one workflow: its parameters, its steps, what it needs and where it comes from.
 
 Example:
 
@@ -27,7 +27,7 @@ Example:
     anycowork workflow show explain_code
 """
 
-RUN_HELP = """Run a workflow without a screen.
+RUN_HELP = """Run a workflow headless.
 
 The same as `anycowork run "/NAME KEY=VALUE"`: the answer goes to stdout, progress to stderr, and nothing is approved for you.
 
@@ -40,7 +40,7 @@ Examples:
     anycowork workflow run create_project name=demo purpose="A clock for the terminal" --workspace ~/projects
 """
 
-NEW_HELP = """Write a commented workflow file into the data folder, ready to be changed.
+NEW_HELP = """Create a commented workflow file in the data folder, ready to edit.
 
 Example:
 
@@ -48,10 +48,10 @@ Example:
     anycowork workflow new release_notes
 """
 
-app = typer.Typer(help="Run workflows, see which there are, write your own.", no_args_is_help=True)
+app = typer.Typer(help="Run, list and create workflows.", no_args_is_help=True)
 
 
-@app.command("list", help=LIST_HELP, short_help="Say which workflows there are.")
+@app.command("list", help=LIST_HELP, short_help="List the workflows.")
 def list_workflows(
     context: typer.Context,
     workspace: WorkspaceOrHere = None,
@@ -64,7 +64,7 @@ def list_workflows(
     raise typer.Exit(command(flags, os.environ, cwd=Path.cwd(), as_json=as_json))
 
 
-@app.command("show", help=SHOW_HELP, short_help="Say what one workflow does and takes.")
+@app.command("show", help=SHOW_HELP, short_help="Show one workflow and its parameters.")
 def show_workflow(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Which workflow.", metavar="NAME", autocompletion=workflow_names)],
@@ -101,10 +101,10 @@ def run_workflow(
     raise run_headless(context, words, places, role=role, max_cost=max_cost, seconds=timeout, as_json=as_json)
 
 
-@app.command("new", help=NEW_HELP, short_help="Write a workflow file of your own, ready to be changed.")
+@app.command("new", help=NEW_HELP, short_help="Create your own workflow file.")
 def new_workflow(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name, as it will be typed_workflow.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="Its name, as you will type it.", metavar="NAME")],
     data_dir: DataDir = None,
 ) -> None:
     from anycowork.cli.workflows import new_workflow as command

@@ -1,4 +1,4 @@
-"""`anycowork workflow`: which there are, what one takes, and a new one of your own. Running one is `run` with the words that a chat takes."""
+"""`anycowork workflow`: lists, shows and creates workflows. Running one is `run` with the text that a chat accepts."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from anycowork.workflows.workflow_service import built_in_files
 
 
 def typed_workflow(name: str, parameters: Sequence[str]) -> str:
-    """The words that run this workflow in a chat."""
+    """Returns the text that runs this workflow in a chat."""
     return " ".join([f"/{name.removeprefix('/')}", *map(shlex.quote, parameters)])
 
 
@@ -32,21 +32,21 @@ def typed_workflow(name: str, parameters: Sequence[str]) -> str:
 
 
 def list_workflows(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path, as_json: bool) -> int:
-    """Prints them; the exit code."""
+    """Prints them; returns the exit code."""
     found = _found("list", "/workflows", flags, environ, cwd)
     if isinstance(found, int):
         return found
     if as_json:
         stdout().json(json.dumps(found, ensure_ascii=False))
     else:
-        _tell(found, stdout(), stderr())
+        _print_workflows(found, stdout(), stderr())
     return EXIT_CODES[RunEnding.DONE]
 
 
 def show_workflow(
     flags: Mapping[str, object], environ: Mapping[str, str], name: str, *, cwd: Path, as_json: bool
 ) -> int:
-    """Prints what one does and takes; the exit code."""
+    """Prints one workflow and its parameters; returns the exit code."""
     path = f"/workflows/{quote(name.removeprefix('/'), safe='')}"
     found = _found("show", path, flags, environ, cwd)
     if isinstance(found, int):
@@ -60,7 +60,7 @@ def show_workflow(
 
 
 def _found(word: str, path: str, flags: Mapping[str, object], environ: Mapping[str, str], cwd: Path) -> Json | int:
-    """What the house answers; the exit code if it is a refusal, which has been told."""
+    """Returns the server's answer; or the exit code after printing an error."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
         return asyncio.run(_fetch(path, settings, cwd))
@@ -83,12 +83,12 @@ async def _fetch(path: str, settings: Settings, cwd: Path) -> Json:
                     raise
                 if settings.workspace is not None:
                     raise BadWorkspace(error.message) from None
-                return await client.get(path)  # here is no workspace: those of the server's own folder
+                return await client.get(path)  # there is no workspace here: use the server's own folder
 
     return await with_server(settings, work)
 
 
-def _tell(found: Json, out: Console, aside: Console) -> None:
+def _print_workflows(found: Json, out: Console, aside: Console) -> None:
     category = None
     for one in _objects(found.get("workflows")):
         if one["category"] != category:
@@ -137,7 +137,7 @@ def _objects(value: JsonValue) -> list[Json]:
 
 
 def new_workflow(flags: Mapping[str, object], environ: Mapping[str, str], name: str, *, cwd: Path) -> int:
-    """Writes the file and says where it is; the exit code."""
+    """Writes the file and prints where it is; returns the exit code."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
         path = _write_new(settings.data_dir / "workflows", name)
@@ -145,7 +145,7 @@ def new_workflow(flags: Mapping[str, object], environ: Mapping[str, str], name: 
         stderr().line(f"anycowork workflow new: {error.message}")
         return EXIT_CODES[RunEnding.FAILED if isinstance(error, StorageFault) else RunEnding.USAGE]
     stdout().line(str(path))
-    stderr().line(f"Change it as you like, then type /{name} in a chat, or: anycowork workflow run {name} path=…")
+    stderr().line(f"Edit it, then type /{name} in a chat, or: anycowork workflow run {name} path=…")
     return EXIT_CODES[RunEnding.DONE]
 
 

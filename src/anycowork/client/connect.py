@@ -1,4 +1,4 @@
-"""The house that a command talks to: the data folder's running daemon, or one of our own for as long as the command lasts."""
+"""Connects a command to a server: the data folder's running one, or a temporary one for as long as the command lasts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ class NoServer(AnyCoworkError):
 
 @value
 class ServerAddress:
-    """`lasting` is false for a house of our own: it ends with the command."""
+    """`lasting` is false for a temporary server: it ends with the command."""
 
     url: str
     token: SecretStr
@@ -32,19 +32,19 @@ class ServerAddress:
 
 
 async def with_server(settings: Settings, work: Callable[[ServerAddress], Awaitable[Found]]) -> Found:
-    """Does the work with a house. Raises: AlreadyRunning, StorageFault."""
+    """Runs the work with a server. Raises: AlreadyRunning, StorageFault."""
     if (running := await _daemon_or_none(settings)) is not None:
         return await work(_address(running, settings, lasting=True))
     try:
-        return await _in_own_house(settings, work)
-    except AlreadyRunning:  # another one was a moment quicker
+        return await _in_temporary_server(settings, work)
+    except AlreadyRunning:  # another process started one first
         if (running := await _daemon_or_none(settings)) is None:
             raise
         return await work(_address(running, settings, lasting=True))
 
 
 async def running_address(settings: Settings) -> ServerAddress:
-    """The data folder's running server. Raises: NoServer, StorageFault."""
+    """Returns the address of the data folder's running server. Raises: NoServer, StorageFault."""
     running = await _daemon_or_none(settings)
     if running is None:
         raise NoServer(
@@ -54,7 +54,7 @@ async def running_address(settings: Settings) -> ServerAddress:
 
 
 async def _daemon_or_none(settings: Settings) -> ServerInfo | None:
-    """Waits for a daemon that is just starting."""
+    """Waits for a server that is just starting."""
     until = asyncio.get_running_loop().time() + START_SECONDS
     while (running := running_server(settings.data_dir)) is None and is_locked(settings.data_dir):
         if asyncio.get_running_loop().time() > until:
@@ -65,10 +65,10 @@ async def _daemon_or_none(settings: Settings) -> ServerInfo | None:
     return running
 
 
-async def _in_own_house(settings: Settings, work: Callable[[ServerAddress], Awaitable[Found]]) -> Found:
+async def _in_temporary_server(settings: Settings, work: Callable[[ServerAddress], Awaitable[Found]]) -> Found:
     if (aside := stderr()).stream.isatty():
-        aside.line(aside.paint("No server runs here, so one is started for this command …", "dim"))
-    # The one late import: the whole house costs a second to load, and with a running daemon it is not needed.
+        aside.line(aside.paint("No server is running, so one is started for this command …", "dim"))
+    # A late import: the whole server takes a second to load, and with a running one it is not needed.
     from anycowork.app import serve
 
     quiet = "error" if settings.log_level == "info" else settings.log_level  # stderr is for the run's own progress
@@ -78,7 +78,7 @@ async def _in_own_house(settings: Settings, work: Callable[[ServerAddress], Awai
     async def serve_here() -> None:
         await serve(here, ready=lambda info, _: ready.set_result(info))
         if not ready.done():
-            raise StorageFault("The server ended before it was ready; what it wrote above says why.")
+            raise StorageFault("The server ended before it was ready; its output above says why.")
 
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -94,7 +94,7 @@ async def _in_own_house(settings: Settings, work: Callable[[ServerAddress], Awai
 
 
 def first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first: task groups wrap even a single failure, once for each of them."""
+    """Returns the first error: task groups wrap even a single failure, once for each of them."""
     first = group.exceptions[0]
     return first_error(first) if isinstance(first, BaseExceptionGroup) else first
 
@@ -103,6 +103,6 @@ def _address(running: ServerInfo, settings: Settings, *, lasting: bool) -> Serve
     token = stored_token(settings.data_dir) or settings.token
     if token is None:
         raise StorageFault(
-            f"There is no token in {settings.data_dir}; restart the server at {running.url} to have one made."
+            f"There is no token in {settings.data_dir}; restart the server at {running.url} to create one."
         )
     return ServerAddress(running.url, token, lasting)

@@ -1,4 +1,4 @@
-"""Where words go: answers to stdout, everything else to stderr; colour only at a terminal and never with NO_COLOR."""
+"""Console output: answers to stdout, everything else to stderr; colour only on a terminal and never with NO_COLOR."""
 
 import json
 import os
@@ -15,7 +15,7 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 @value
 class Console:
-    """One stream with or without colour. Text from outside loses its control characters, so that it cannot steer a terminal."""
+    """One stream with or without colour. Removes control characters from untrusted text, so that it cannot control a terminal."""
 
     stream: TextIO
     colour: bool
@@ -26,7 +26,7 @@ class Console:
         return cls(stream, colour=stream.isatty() and not plain)
 
     def line(self, text: str = "") -> None:
-        """Raises: OutputLost; BrokenPipeError where nobody reads any more."""
+        """Raises: OutputLost; BrokenPipeError if the reader is gone."""
         try:
             self.stream.write(text + "\n")
             self.stream.flush()
@@ -36,7 +36,7 @@ class Console:
             raise OutputLost(f"The output could not be written ({error.strerror}).") from error
 
     def json(self, text: str) -> None:
-        """JSON for programs: hidden characters as JSON's own escapes, and where the stream is not UTF-8 all that is not ASCII."""
+        """Writes JSON for programs: hidden characters as JSON escapes, and everything but ASCII if the stream is not UTF-8."""
         speaks_unicode = (self.stream.encoding or "").lower() in ("utf-8", "utf8")
         kept = (lambda one: not is_hidden(one)) if speaks_unicode else str.isascii
         plain = text.isascii() or (speaks_unicode and text.isprintable())
@@ -57,11 +57,11 @@ def stderr() -> Console:
 
 
 def strip_controls(text: str) -> str:
-    """Untrusted words as they may be shown: line breaks and tabs stay, hidden and misleading characters become visible."""
+    """Makes untrusted text safe to show: keeps line breaks and tabs, makes hidden and misleading characters visible."""
     return visible(UntrustedText(text))
 
 
 def shortened(text: str, limit: int) -> str:
-    """One line of at most `limit` characters."""
+    """Returns one line of at most `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,4 +1,4 @@
-"""The house over HTTP, as the command line needs it. The same calls reach a running daemon and one started in-process."""
+"""The HTTP client of the command line. The same calls reach a running server and one started in-process."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
@@ -12,12 +12,12 @@ from anycowork.domain.errors import AnyCoworkError
 from anycowork.domain.messages import Json
 
 REQUEST_SECONDS = 30.0
-SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is quiet for so long is dead
+SILENCE_SECONDS = 90.0  # several heartbeats: a stream that is silent for so long is dead
 RECONNECTS = 3
 
 
 class ServerRefused(AnyCoworkError):
-    """The house answered a request with an error. `specific` is its code, `status` the HTTP status."""
+    """The server answered a request with an error. `specific` is its code, `status` the HTTP status."""
 
     code = "house_answered"
 
@@ -32,7 +32,7 @@ class ServerUnreachable(AnyCoworkError):
 
 
 class ServerClient:
-    """Raises: HouseAnswered, HouseGone; from every call."""
+    """Raises: ServerRefused, ServerUnreachable; from every call."""
 
     def __init__(self, url: str, token: SecretStr, *, request_seconds: float = REQUEST_SECONDS) -> None:
         self.url = url.rstrip("/")
@@ -61,7 +61,7 @@ class ServerClient:
         await self._ask("DELETE", path)
 
     async def events(self, chat_id: str, *, after: int = 0) -> AsyncGenerator[bytes, None]:
-        """Each event's envelope as it was sent, numbered above `after`; taken up again where a connection broke."""
+        """Yields each event's envelope as it was sent, numbered above `after`; reconnects where a connection broke."""
         seen, broken = after, 0
         while True:
             try:
@@ -72,20 +72,20 @@ class ServerClient:
                 broken += 1
                 if broken > RECONNECTS:
                     raise ServerUnreachable(_GONE.format(url=self.url)) from error
-            else:  # ended in order: the server is going down
+            else:  # ended in order: the server is shutting down
                 broken += 1
                 if broken > RECONNECTS:
                     raise ServerUnreachable(_GONE.format(url=self.url))
 
     async def _stream(self, chat_id: str, after: int) -> AsyncIterator[bytes]:
-        # No limit on the whole: a turn takes its time. A limit on silence: the server sends a heartbeat.
+        # No limit on the whole: a turn takes its time. A limit on silence: the server sends heartbeats.
         limits = aiohttp.ClientTimeout(total=None, sock_connect=REQUEST_SECONDS, sock_read=SILENCE_SECONDS)
         address, numbered = f"{self.url}/context/{chat_id}/events", {"after": str(after)}
         async with self._session.get(address, params=numbered, timeout=limits) as response:
             if response.status != 200:
                 raise _answered(response.status, await response.read())
             rest = b""
-            # Not by aiohttp's lines: it limits their length, and an event carries whole files.
+            # Not aiohttp's lines: it limits their length, and an event may carry whole files.
             async for piece in response.content.iter_any():
                 *events, rest = (rest + piece).replace(b"\r\n", b"\n").split(b"\n\n")
                 for event in events:

@@ -1,6 +1,6 @@
-"""The process's own streams: usable in every locale, and what becomes of them when nobody can be told anything any more.
+"""Makes the process's standard streams usable in every locale, and handles their loss.
 
-Light on purpose: it is loaded before the first word is read.
+Light on purpose: it is imported before the command line is parsed.
 """
 
 import os
@@ -8,11 +8,11 @@ import sys
 
 
 class OutputLost(Exception):
-    """What was to be said could not be written: a full disk, say. That nobody reads any more is a BrokenPipeError instead."""
+    """The output could not be written, for example because the disk is full. A reader that is gone raises BrokenPipeError instead."""
 
 
 def make_stdio_usable() -> None:
-    """Whatever the locale, no character is an error. A stream that was closed from the start swallows what is said."""
+    """Makes no character an error, whatever the locale. A stream that was closed from the start discards its output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -22,7 +22,7 @@ def make_stdio_usable() -> None:
 
 
 def abandon_stdout() -> None:
-    """Nobody reads it any more: what is still written goes nowhere, instead of failing once more at the very end."""
+    """Discards all further output: nobody reads it, and flushing it at exit would fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,1 +1,1 @@
-"""Settings: what they are, where their values come from, what is wrong with them, and prices. Reads files; runs nothing."""
+"""Settings: their definitions, sources and errors, and prices. Reads files; runs nothing."""

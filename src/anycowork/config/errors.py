@@ -1,4 +1,4 @@
-"""What is wrong with settings, in sentences: which one, where it stands, what would be right. Pure; knows no setting by name."""
+"""Describes errors in settings: which one, where it is, what would be right. Pure; knows no setting by name."""
 
 import difflib
 import re
@@ -16,7 +16,7 @@ Place = tuple[str | int, ...]
 def describe_problem(
     error: ValidationError, sources: Mapping[str, str], *, units: Mapping[str, str], file: str = "", text: str = ""
 ) -> list[str]:
-    """One sentence for each fault. `sources` says where a setting came from; those from `file` are sought in its `text`."""
+    """Returns one sentence for each error. `sources` says where a setting came from; those from `file` are located in its `text`."""
     sentences = []
     for fault in error.errors(include_url=False, include_input=False):
         place, reason = fault["loc"], fault["msg"].removeprefix("Value error, ")
@@ -36,7 +36,7 @@ def describe_problem(
 
 
 def line_of(text: str, place: Sequence[str | int]) -> int | None:
-    """The line of a TOML text where this place stands, or what encloses it; None if nothing of it does."""
+    """Returns the line of this key in a TOML text, or of what encloses it; None if neither is there."""
     wanted, best, found = tuple(place), 0, None
     for number, here in _places(text):
         depth = len(here)
@@ -46,12 +46,12 @@ def line_of(text: str, place: Sequence[str | int]) -> int | None:
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name that a slip of the pen may have turned into this one."""
+    """Returns the known name that this one may be a typo of."""
     return next(iter(difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.75)), None)
 
 
 def _places(text: str) -> Iterable[tuple[int, Place]]:
-    """Every header and key with its line. Lines inside of multi-line strings may look like one; they are no better match."""
+    """Yields every header and key with its line. Lines inside multi-line strings may look like one; they are no better match."""
     table: Place = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,6 +1,6 @@
-"""Where settings come from: flags beat the environment, that beats config.toml, that beats the defaults. And that file: read, written.
+"""Loads settings: flags override the environment, which overrides config.toml, which overrides the defaults. Also writes that file.
 
-Which settings there are is `settings.py`.
+`settings.py` defines the settings.
 """
 
 import tomllib
@@ -28,11 +28,11 @@ CONFIG_FILE = "config.toml"
 ENVIRONMENT_PREFIX = "ANYCOWORK_"
 
 _ONLY_IN_THE_FILE = ("providers",)  # structured: no sensible form as one word
-_NOT_IN_THE_FILE = ("data_dir",)  # the file lies in it
+_NOT_IN_THE_FILE = ("data_dir",)  # the file is inside it
 
 
 def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cwd: Path) -> Settings:
-    """The settings in force. A flag that is None was not given. Raises: BadSettings."""
+    """Returns the settings in force. A flag that is None was not given. Raises: BadSettings."""
     given = {name: value for name, value in flags.items() if value is not None}
     named = _from_environment(environ)
     data_dir = _absolute(given.get("data_dir") or named.get("data_dir") or default_data_dir(), cwd)
@@ -50,9 +50,9 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], *, cw
 
 
 def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
-    """Writes these changes to config.toml; None takes a setting back to its default. Other keys in the file stay.
+    """Writes these changes to config.toml; None resets a setting to its default. Other keys in the file stay.
 
-    Raises: BadSettings for a setting that may not be changed or does not fit; StorageFault.
+    Raises: BadSettings for a setting that may not be changed or has an invalid value; StorageFault.
     """
     require_changeable(changes)
     kept = {name: value for name, value in read_config(data_dir).items() if name not in changes}
@@ -60,7 +60,7 @@ def save_settings(data_dir: Path, changes: Mapping[str, JsonValue]) -> None:
 
 
 def read_config(data_dir: Path) -> dict[str, object]:
-    """What config.toml says, unchecked; empty if there is none. Raises: BadSettings if it cannot be read."""
+    """Returns the content of config.toml, unchecked; empty if there is none. Raises: BadSettings if it cannot be read."""
     path = data_dir / CONFIG_FILE
     try:
         found: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -69,36 +69,36 @@ def read_config(data_dir: Path) -> dict[str, object]:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise BadSettings(
-            f"{path}, line {line}, is not text in UTF-8. Mend that line, or move the file away."
+            f"{path}, line {line}, is not text in UTF-8. Fix that line, or move the file away."
         ) from error
     except tomllib.TOMLDecodeError as error:
-        raise BadSettings(f"{path} is not valid TOML: {error}. Mend that line, or move the file away.") from error
+        raise BadSettings(f"{path} is not valid TOML: {error}. Fix that line, or move the file away.") from error
     except OSError as error:
         raise BadSettings(
-            f"{path} cannot be read ({error.strerror}). Make it yours, or choose another --data-dir."
+            f"{path} cannot be read ({error.strerror}). Change its owner, or choose another --data-dir."
         ) from error
     if misplaced := [name for name in _NOT_IN_THE_FILE if name in found]:
-        raise BadSettings(f"{path}: '{misplaced[0]}' cannot stand in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
+        raise BadSettings(f"{path}: '{misplaced[0]}' cannot be set in this file; use --data-dir or ANYCOWORK_DATA_DIR.")
     return found
 
 
 def unknown_keys(data_dir: Path) -> list[str]:
-    """Keys in config.toml that mean nothing to this version: a slip of the pen, or another version's."""
+    """Returns keys in config.toml that this version does not know: a typo, or another version's."""
     return sorted(read_config(data_dir).keys() - KNOBS.keys())
 
 
 def unused_variables(data_dir: Path, environ: Mapping[str, str]) -> list[str]:
-    """What was meant as a setting and is none, in sentences: an unknown key of config.toml, a variable that nearly names one."""
+    """Returns sentences about ineffective settings: an unknown key of config.toml, or a variable that nearly names one."""
     path = data_dir / CONFIG_FILE
     sentences = []
     for key in unknown_keys(data_dir):
         line, near = line_of(path.read_text(encoding="utf-8"), (key,)), closest_name(key, KNOBS)
         hint = f" Did you mean '{near}'?" if near else ""
-        sentences.append(f"{path}, line {line}: '{key}' is no setting, so it does nothing.{hint}")
+        sentences.append(f"{path}, line {line}: '{key}' is not a setting, so it has no effect.{hint}")
     known = [ENVIRONMENT_PREFIX + name.upper() for name in KNOBS]
     for name in sorted(environ.keys() - set(known)):
         if name.startswith(ENVIRONMENT_PREFIX) and (near := closest_name(name, known)):
-            sentences.append(f"The variable {name} is no setting, so it does nothing. Did you mean {near}?")
+            sentences.append(f"The variable {name} is not a setting, so it has no effect. Did you mean {near}?")
     return sentences
 
 

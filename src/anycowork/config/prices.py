@@ -1,4 +1,4 @@
-"""What tokens cost, by the prices in config.toml. Pure; a price that is not known is None, never a guess."""
+"""Computes the cost of tokens from the prices in config.toml. Pure; an unknown price is None, never a guess."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ FREE_PROVIDERS = frozenset({"guide", "local"})
 
 
 def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | None:
-    """`model` with its provider in front, as usage is recorded."""
+    """`model` includes its provider in front, as usage is recorded."""
     provider, _, name = model.partition("/")
     if provider in FREE_PROVIDERS:
         return PriceEntry(input=0, output=0)
@@ -17,6 +17,6 @@ def price_of(providers: Iterable[ProviderEntry], model: str) -> PriceEntry | Non
 
 
 def cost_of(price: PriceEntry, *, prompt: int, completion: int, cached: int) -> float:
-    """US dollars. `cached` is the part of the prompt that the provider had kept."""
+    """Returns US dollars. `cached` is the part of the prompt that the provider had cached."""
     used = metering.Used(prompt, completion, cached)
     return metering.Price(price.input, price.output, price.cached).of(used) / metering.NANOS

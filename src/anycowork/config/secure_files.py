@@ -1,4 +1,4 @@
-"""Files that only their owner may read: the data folder, tokens, settings. A write is whole or not at all."""
+"""Files that only their owner may read: the data folder, tokens, settings. Writes are atomic."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ OWNER_ONLY_FILE = 0o600
 
 
 def make_private_folder(folder: Path) -> None:
-    """The folder exists afterwards, and only its owner may look inside. Raises: StorageFault."""
+    """Creates the folder so that only its owner has access. Raises: StorageFault."""
     try:
         folder.mkdir(mode=OWNER_ONLY_FOLDER, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
@@ -19,14 +19,14 @@ def make_private_folder(folder: Path) -> None:
             folder.chmod(OWNER_ONLY_FOLDER)
     except (FileExistsError, NotADirectoryError) as error:
         raise StorageFault(
-            f"The folder {folder} cannot be made: a file stands in its place. Choose another with --data-dir."
+            f"The folder {folder} cannot be created: there is a file of that name. Choose another with --data-dir."
         ) from error
     except OSError as error:
         raise StorageFault(f"The folder {folder} cannot be used ({_reason(error)}). {_WAY_OUT}") from error
 
 
 def write_private_file(path: Path, content: bytes) -> None:
-    """Replaces the file in one step, durably; a reader sees the old content or the new. Raises: StorageFault."""
+    """Replaces the file atomically and durably; a reader sees the old content or the new. Raises: StorageFault."""
     make_private_folder(path.parent)
     try:
         _replace(path, content)
@@ -35,11 +35,14 @@ def write_private_file(path: Path, content: bytes) -> None:
 
 
 def _require_own(folder: Path) -> None:
-    """Closing somebody's home or /tmp to everybody else would do harm. Raises: StorageFault unless the folder is empty or already ours."""
+    """Refuses a folder of others: closing somebody's home or /tmp would do harm.
+
+    Raises: StorageFault unless the folder is empty or already ours.
+    """
     names = {entry.name for entry in folder.iterdir()}
     if names and not names & _OURS:
         raise StorageFault(
-            f"The folder {folder} holds other things and others may look into it, so it is not used as a data folder. "
+            f"The folder {folder} contains other files and other users have access to it, so it is not used as a data folder. "
             "Name a new or an empty one with --data-dir."
         )
 
@@ -49,7 +52,7 @@ _WAY_OUT = "Make it writable for you, free some space, or choose another folder 
 
 
 def _replace(path: Path, content: bytes) -> None:
-    # mkstemp opens with 0600 whatever the umask, so the content is never readable by others, not even for a moment.
+    # mkstemp opens with 0600 whatever the umask, so the content is never readable by others.
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -65,7 +68,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there; the rename is durable by itself
+    if os.name == "nt":  # folders cannot be opened there; the rename is durable without that
         return
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -1,6 +1,6 @@
-"""Every knob once: name, type, unit, default. A new setting is one line here; where its value comes from is `config.py`.
+"""Defines every setting once: name, type, unit, default. A new setting is one line here; `loading.py` gets its value.
 
-What a setting *does* lives in the room that uses it; rooms get plain values from `app.py`, never this model.
+The package that uses a setting implements it; it gets plain values from `app.py`, never this model.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from anycowork.domain.values import value
 
 
 class BadSettings(Invalid):
-    """Names the setting, where its value came from and what would be right."""
+    """Names the setting, the source of its value and what would be right."""
 
     code = "bad_settings"
 
@@ -31,8 +31,8 @@ class SettingSpec:
 
 
 class PriceEntry(BaseModel):
-    """One model's price from config.toml, in US dollars for a million tokens. `cached` is what prompt tokens cost that the provider
-    had kept; without it, the full price."""
+    """One model's price from config.toml, in US dollars per million tokens. `cached` is the price of prompt tokens that the provider
+    had cached; without it, the full price applies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,12 +42,11 @@ class PriceEntry(BaseModel):
 
 
 class ProviderEntry(BaseModel):
-    """One provider from config.toml. The key itself is never here: `api_key_env` names the variable that holds it.
+    """One provider from config.toml. It never holds the key: `api_key_env` names the variable that does.
 
-    `calling` schema: its models are held to a JSON schema of what they may reply; native: they use their own function calling;
-    `brief`: they are small, and told little. `images`: the models that can be shown images, as names or patterns (`*-vision*`);
-    without it, those whose names are known to. `ca_file`: a PEM file of who may vouch for its certificate, besides those that this
-    machine trusts.
+    `calling` schema: a JSON schema limits the replies of its models; native: they use their own function calling; `brief`: they are small,
+    and get short prompts. `images`: the models that accept images, as names or patterns (`*-vision*`); without it, those with a known name.
+    `ca_file`: a PEM file of authorities that are trusted for its certificate, besides those of this machine.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -92,20 +91,22 @@ class AgentEntry(BaseModel):
 
 
 class Settings(BaseModel):
-    """The house's settings, read once at the start. Secrets show in no repr and no dump."""
+    """The server's settings, read once at startup. Secrets appear in no repr and no dump."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    # where it listens and who may come in
+    # address and access
     host: Annotated[Word, SettingSpec("address")] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535), SettingSpec("port; 0 = any free one")] = 8484
-    token: Annotated[SecretStr | None, SettingSpec("secret; made at the first start")] = None
-    allowed_hosts: Annotated[tuple[Word, ...], SettingSpec("host names besides the own ones", changeable=True)] = ()
+    token: Annotated[SecretStr | None, SettingSpec("secret; created at the first start")] = None
+    allowed_hosts: Annotated[
+        tuple[Word, ...], SettingSpec("further host names that are accepted", changeable=True)
+    ] = ()
     request_limit_bytes: Annotated[Count, SettingSpec("bytes")] = 10 * 1024 * 1024
-    heartbeat_seconds: Annotated[Seconds, SettingSpec("seconds between signs of life on an event stream")] = 15.0
+    heartbeat_seconds: Annotated[Seconds, SettingSpec("seconds between heartbeats on an event stream")] = 15.0
     shutdown_seconds: Annotated[Seconds, SettingSpec("seconds that running turns get to end")] = 10.0
 
-    # where things are
+    # folders and storage
     data_dir: Annotated[Path, SettingSpec("folder")] = Field(default_factory=lambda: default_data_dir())
     workspace: Annotated[Path | None, SettingSpec("folder; naming it here registers it")] = None
     snapshot_quota_bytes: Annotated[Count, SettingSpec("bytes that kept file contents may take")] = 2 * 1024**3
@@ -113,17 +114,17 @@ class Settings(BaseModel):
         Count, SettingSpec("bytes of a workspace that is copied for a command, without overlays")
     ] = 512 * 1024**2
     command_cache_bytes: Annotated[
-        Count, SettingSpec("bytes that the caches of all workspaces' commands may take; the oldest go first")
+        Count, SettingSpec("bytes that the command caches of all workspaces may take; the oldest are removed first")
     ] = 4 * 1024**3
     kept_changes_bytes: Annotated[
-        Count, SettingSpec("bytes of commands' changes that could not be made and were put aside; the oldest go first")
+        Count, SettingSpec("bytes of kept command changes that could not be committed; the oldest are removed first")
     ] = 1024**3
     database_url: Annotated[SecretStr | None, SettingSpec("postgresql://…; none = SQLite in the data folder")] = None
 
-    # who answers
+    # models
     model: Annotated[Word | None, SettingSpec("provider/model", changeable=True)] = None
     providers: Annotated[tuple[ProviderEntry, ...], SettingSpec("list of providers", changeable=True)] = ()
-    probe_local_servers: Annotated[bool, SettingSpec("look for Ollama, LM Studio, llama.cpp", changeable=True)] = True
+    probe_local_servers: Annotated[bool, SettingSpec("detect Ollama, LM Studio, llama.cpp", changeable=True)] = True
     provider_timeout: Annotated[Seconds, SettingSpec("seconds that a provider may be silent", changeable=True)] = 120.0
     local_threads: Annotated[Count | None, SettingSpec("threads of the local model; none = by load")] = None
     local_idle_seconds: Annotated[Seconds, SettingSpec("seconds unused after which the local model is unloaded")] = (
@@ -135,7 +136,7 @@ class Settings(BaseModel):
         SettingSpec("agents of jobs by name: role, model, prompt, limits", changeable=True),
     ] = Field(default_factory=dict)
 
-    # how far a turn may go
+    # limits of a turn
     max_steps: Annotated[Count, SettingSpec("tool calls in a turn", changeable=True)] = 10
     turn_seconds: Annotated[Seconds, SettingSpec("seconds of work in a turn", changeable=True)] = 300.0
     max_faults: Annotated[Count, SettingSpec("unreadable replies in a turn", changeable=True)] = 3
@@ -143,15 +144,14 @@ class Settings(BaseModel):
 
     sandbox_paths: Annotated[
         tuple[FolderText, ...],
-        SettingSpec(
-            "folders that commands may read besides the tools on the PATH of whoever started it", changeable=True
-        ),
+        SettingSpec("folders that commands may read besides the tools on the server's PATH", changeable=True),
     ] = ()
 
     ask: Annotated[
         Literal["before", "at_commit"],
         SettingSpec(
-            "when a command that nothing covers asks: before it runs, or with its true changes in hand", changeable=True
+            "when a command without a matching rule asks: before it runs, or afterwards with its actual changes",
+            changeable=True,
         ),
     ] = "before"
 
@@ -159,9 +159,9 @@ class Settings(BaseModel):
         tuple[Word, ...], SettingSpec("names of installed plugins whose tools may be used", changeable=True)
     ] = ()
 
-    # manners
+    # behaviour
     log_level: Annotated[Literal["debug", "info", "warning", "error"], SettingSpec(changeable=True)] = "info"
-    open_browser: Annotated[bool, SettingSpec("only when started at a terminal")] = True
+    open_browser: Annotated[bool, SettingSpec("only when started in a terminal")] = True
 
     @model_validator(mode="after")
     def _other_addresses_need_a_token(self) -> Self:
@@ -179,7 +179,7 @@ class Settings(BaseModel):
         return self
 
     def changed(self, changes: Mapping[str, JsonValue]) -> Self:
-        """These settings with the changes; None takes one back to its default. Raises: BadSettings."""
+        """Returns these settings with the changes; None resets one to its default. Raises: BadSettings."""
         require_changeable(changes)
         kept = {name: getattr(self, name) for name in self.model_fields_set if name not in changes}
         given = {name: value for name, value in changes.items() if value is not None}
@@ -198,7 +198,7 @@ class Settings(BaseModel):
 
     @property
     def plugins_folder(self) -> Path:
-        """Where `pip install --target` puts plugins that need no place beside the server's own libraries."""
+        """Where `pip install --target` puts plugins, separate from the server's own libraries."""
         return self.data_dir / "plugins"
 
     @property
@@ -206,7 +206,7 @@ class Settings(BaseModel):
         return self.data_dir / "models"
 
     def public_dump(self) -> dict[str, JsonValue]:
-        """What may be shown: everything but secrets, of which only whether they are set."""
+        """Returns everything that may be shown; of secrets only whether they are set."""
         dumped = self.model_dump(mode="json", exclude=set(SECRETS))
         return {**dumped, **{f"{name}_set": getattr(self, name) is not None for name in SECRETS}}
 
@@ -227,17 +227,17 @@ CHANGEABLE = frozenset(name for name, knob in KNOBS.items() if knob.changeable)
 
 
 def require_changeable(changes: Mapping[str, JsonValue]) -> None:
-    """Raises: BadSettings for what is no setting, or is read at the start alone."""
+    """Raises: BadSettings for an unknown setting, or one that is read only at startup."""
     if fixed := sorted(changes.keys() - CHANGEABLE):
-        reason = "cannot be changed while the house runs" if fixed[0] in KNOBS else "is no setting"
+        reason = "cannot be changed while the server runs" if fixed[0] in KNOBS else "is not a setting"
         raise BadSettings(
-            f"'{fixed[0][:80]}' {reason}. Changeable are: {', '.join(sorted(CHANGEABLE))}.",
+            f"'{fixed[0][:80]}' {reason}. These can be changed: {', '.join(sorted(CHANGEABLE))}.",
             param=fixed[0],
         )
 
 
 def default_data_dir() -> Path:
-    """Raises: BadSettings where there is no home folder to lie in."""
+    """Raises: BadSettings if there is no home folder."""
     try:
         return platformdirs.user_data_path("anycowork", appauthor=False)
     except RuntimeError:
@@ -248,7 +248,7 @@ def default_data_dir() -> Path:
 
 
 def describe_fault(error: ValidationError, sources: Mapping[str, str], config: Path | None = None) -> BadSettings:
-    """What does not fit, in sentences. `sources` says where each setting came from; `config` is the file, if there was one."""
+    """Describes invalid values in sentences. `sources` says where each setting came from; `config` is the file, if there was one."""
     units = {name: knob.unit for name, knob in KNOBS.items()}
     text = config.read_text(encoding="utf-8") if config is not None and config.is_file() else ""
     sentences = describe_problem(error, sources, units=units, file=str(config), text=text)

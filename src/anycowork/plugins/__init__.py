@@ -1,6 +1,7 @@
-"""What authors of tools import: `@tool`, `ToolError`, and nothing else of the house. Needs the standard library alone.
+"""The API for tool authors: `@tool` and `ToolError`. Needs only the standard library.
 
-A tool is a function. It runs in a process of its own, in the sandbox, in the workspace's folder; `docs/tools.md` says what it finds there.
+A tool is a function. It runs in a separate process, in the sandbox, in the workspace's folder; `docs/tools.md` describes what it finds
+there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +14,11 @@ Function = Callable[..., object]
 
 
 class ToolError(Exception):
-    """What a tool raises to say in one sentence why it could not do it: the thing, the reason, the way out. The model reads it."""
+    """Raise this to say in one sentence why the tool failed: the thing, the reason, the way out. The model reads it."""
 
 
 class PluginFunction:
-    """A function and what the house must know of it before it is ever called. It can still be called as the function it was."""
+    """A function and what the server must know of it before it is called. It can still be called as a function."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class PluginFunction:
 
     @property
     def schema(self) -> Mapping[str, object]:
-        """The JSON schema of its parameters. Raises: TypeError if it has to be read from annotations and those do not say."""
+        """Returns the JSON schema of its parameters. Raises: TypeError if it must be derived from annotations and they do not suffice."""
         return self._schema if self._schema is not None else schema_from(self.function)
 
     def __call__(self, *args: object, **kwargs: object) -> object:
@@ -81,12 +82,13 @@ def tool(
     network: Sequence[str] = (),
     schema: Mapping[str, object] | None = None,
 ) -> PluginFunction | Callable[[Function], PluginFunction]:
-    """Makes a function a tool; bare (`@tool`) or with what differs from the usual.
+    """Makes a function a tool; use it bare (`@tool`) or with options.
 
-    `permissions` of `read_files`, `write_files`, `create_files`, `delete_files`, `execute_commands`: a role must hold all of them, and the
-    tool can do no more than they say. Without any it does not see the workspace. What changes or runs anything always asks a person;
-    `requires_approval` makes a tool that only reads ask too. `path` names the parameter that is a file or folder of the workspace: approvals
-    and rules speak of it. `network` are the hosts that it must reach. Name, description and `schema` are read from the function unless given.
+    `permissions` of `read_files`, `write_files`, `create_files`, `delete_files`, `execute_commands`: a role must have all of them, and the
+    tool can do no more than they allow. Without any it does not see the workspace. A tool that changes or runs anything always asks a
+    person; `requires_approval` makes a tool that only reads ask, too. `path` names the parameter that is a file or folder of the workspace:
+    approvals and rules refer to it. `network` are the hosts that it must reach. Name, description and `schema` are derived from the
+    function unless given.
     """
 
     def made(function: Function) -> PluginFunction:

@@ -1,4 +1,4 @@
-"""The JSON schema of a function's parameters, read from its annotations. Without `inspect`, which takes longer to import than all else."""
+"""Derives the JSON schema of a function's parameters from its annotations. Avoids `inspect`, which is slow to import."""
 
 import types
 import typing
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
-_KEYWORDS_TOO = 0x08  # the code's flag of a function that takes **anything
+_KEYWORDS_TOO = 0x08  # the code flag of a function that accepts **kwargs
 _MORE_TOO = 0x04
 
 
@@ -63,6 +63,6 @@ def _composed(hint: object, name: str) -> dict[str, object]:
             return _described(kinds[0], name)
         return {"anyOf": [_described(kind, name) for kind in kinds]}
     raise TypeError(
-        f"the annotation of '{name}' says nothing in JSON; use str, int, float, bool, list, dict, Literal or a union of them, "
+        f"the annotation of '{name}' has no JSON equivalent; use str, int, float, bool, list, dict, Literal or a union of them, "
         "or give a schema"
     )

@@ -1,7 +1,7 @@
-"""The program that holds a tool of third parties: started for one call, killed at any time, and never beside the server's secrets.
+"""The program that runs a third-party tool: started for one call, killable at any time, and never near the server's secrets.
 
-In: one JSON object on standard input. Out: one JSON object where standard output was; what the tool prints goes elsewhere.
-It trusts nobody and is trusted by nobody: whoever reads its answer takes it for a stranger's.
+In: one JSON object on standard input. Out: one JSON object where standard output was; what the tool prints goes elsewhere. Nothing trusts
+its answer: the reader treats it as untrusted input.
 """
 
 import json
@@ -22,11 +22,11 @@ def main() -> None:
     with os.fdopen(answers, "w", encoding="utf-8", errors="replace") as out:
         json.dump(answer, out)
     sys.stdout.flush()
-    os._exit(0)  # whatever threads the tool left behind end with it
+    os._exit(0)  # threads that the tool left running end with it
 
 
 def describe(entries: Sequence[str]) -> dict[str, object]:
-    """Every tool of these entry points, or what is wrong with one: then the others are told all the same."""
+    """Describes every tool of these entry points, or what is wrong with one; the others are described anyway."""
     tools: list[dict[str, object]] = []
     problems: list[str] = []
     for entry in entries:
@@ -34,13 +34,13 @@ def describe(entries: Sequence[str]) -> dict[str, object]:
             found = [_described(entry, tool) for tool in tools_of(entry)]
             json.dumps(found)
             tools += found
-        except BaseException as error:  # noqa: BLE001  # a stranger's module may raise anything, and leave by any door
+        except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # third-party code may raise anything
             problems.append(f"{entry}: {_in_words(error)}")
     return {"tools": tools, "problems": problems}
 
 
 def call(request: dict[str, object]) -> dict[str, object]:
-    """What the tool gave back, as text; or why there is nothing."""
+    """Returns the tool's result as text; or why there is none."""
     entry, name, parameters = request["entry"], request["tool"], request["parameters"]
     assert isinstance(entry, str) and isinstance(parameters, dict)
     try:
@@ -53,7 +53,7 @@ def call(request: dict[str, object]) -> dict[str, object]:
         return {"content": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False, indent=2)}
     except ToolError as error:
         return {"error": str(error)[:_MOST_TOLD] or "The tool failed and gave no reason."}
-    except BaseException as error:  # noqa: BLE001  # as above
+    except BaseException as error:  # noqa: BLE001  # noqa: BLE001  # as above
         sys.__excepthook__(*sys.exc_info())
         return {"error": f"It raised {_in_words(error)}"}
 
@@ -67,7 +67,7 @@ def tools_of(entry: str) -> Iterator[PluginFunction]:
     several = found if isinstance(found, list | tuple) else [found]
     for tool in several:
         if not isinstance(tool, PluginFunction):
-            raise TypeError(f"'{entry}' is no tool; decorate the function with anycowork.plugins.tool")
+            raise TypeError(f"'{entry}' is not a tool; decorate the function with anycowork.plugins.tool")
         yield tool
 
 
@@ -86,7 +86,7 @@ def _described(entry: str, tool: PluginFunction) -> dict[str, object]:
 
 
 def _answer_apart() -> int:
-    """The answer's own descriptor, which programs that the tool starts do not inherit; prints go where errors go."""
+    """Opens a descriptor for the answer, which child programs do not inherit; redirects prints to stderr."""
     answers = os.dup(1)
     os.dup2(2, 1)
     nothing = os.open("/dev/null", os.O_RDONLY)
@@ -96,7 +96,7 @@ def _answer_apart() -> int:
 
 
 def _awaited(given: object) -> object:
-    import asyncio  # takes longer to import than everything else here, and few tools need it
+    import asyncio  # slow to import, and few tools need it
 
     async def waiting() -> object:
         return await given  # type: ignore[misc]  # it has `__await__`

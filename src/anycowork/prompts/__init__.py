@@ -1,1 +1,1 @@
-"""What the model is told: the prose, the tool list, the enhanced prompt and the window onto the chat. All of it pure."""
+"""Builds prompts: texts, tool lists, the enhanced system prompt, and the window of the chat's history. Pure."""

@@ -1,4 +1,4 @@
-"""A chat's messages as a model is shown them: who said what, merged so that user and assistant take turns. Pure."""
+"""Converts a chat's messages for the model, merged so that user and assistant alternate. Pure."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ TURN_OVER = "[The turn ended here.]"
 
 
 def prompt_message(message: Message) -> PromptMessage | None:
-    """This message alone, as the model is shown it; None if it is only for people (errors, limits) or has no words."""
+    """Convert one message for the model; None if it is only for people (errors, limits) or has no text."""
     match message.message_type:
         case MessageType.TOOL_CALL:
             return _one(ASSISTANT, message.content, call=message.payload)
@@ -28,7 +28,7 @@ def prompt_message(message: Message) -> PromptMessage | None:
 
 
 def prompt_conversation(messages: Iterable[Message]) -> tuple[PromptMessage, ...]:
-    """All of them in order, as `Conversation` merges them."""
+    """Convert all messages in order, merged by `PromptConversation`."""
     whole = PromptConversation()
     for message in messages:
         if (one := prompt_message(message)) is not None:
@@ -37,7 +37,7 @@ def prompt_conversation(messages: Iterable[Message]) -> tuple[PromptMessage, ...
 
 
 class PromptConversation:
-    """Neighbours of one side are merged as they come: an assistant's words of one turn by a line break, all else by a blank line."""
+    """Merges adjacent messages of one side: an assistant's texts of one turn with a line break, all others with a blank line."""
 
     def __init__(self) -> None:
         self._turns: list[PromptMessage] = []
@@ -56,12 +56,12 @@ class PromptConversation:
         return self._turns
 
     def add(self, message: Message, one: PromptMessage) -> None:
-        """The next message that has words, with its words."""
+        """Append the next message that has text."""
         before, self._newest = self._newest, message
         if before is None or self._turns[-1].role != one.role:
             self._begin(one)
         elif _is_result(before) and not _is_result(message):
-            self._begin(_one(ASSISTANT, TURN_OVER), one)  # a person's words never stand inside a result
+            self._begin(_one(ASSISTANT, TURN_OVER), one)  # a person's text must never be merged into a tool result
         else:
             self._open.append((_joint(before, message, one.role), one))
 
@@ -71,7 +71,7 @@ class PromptConversation:
 
 
 def is_summary(message: Message) -> bool:
-    """It stands for everything before it, as far as a model is shown."""
+    """Whether the message replaces everything before it for the model."""
     return message.payload is not None and message.payload.get("summary") is True
 
 
@@ -80,7 +80,7 @@ def _is_result(message: Message) -> bool:
 
 
 def result_heading(message: Message) -> str:
-    """The first line of a tool's result: by it the model tells data from words. A remark of the house stands there, apart from the data."""
+    """Return the first line of a tool's result, which marks it as data. A remark of the server is added here, outside the data."""
     payload = message.payload or {}
     facts = payload.get("facts")
     remark = _word(facts, "remark") if isinstance(facts, dict) else None
@@ -89,7 +89,7 @@ def result_heading(message: Message) -> str:
 
 
 def _changes(message: Message) -> str:
-    """The lines that a command changed, if they are few: whoever sees them sees that they are wrong."""
+    """Return the lines that a command changed, if they are few, so that the model notices mistakes."""
     payload = message.payload or {}
     diff = _word(payload, "diff")
     if payload.get("tool") != "execute_command" or diff is None:
@@ -100,7 +100,7 @@ def _changes(message: Message) -> str:
 
 
 def result_of(message: Message) -> str:
-    """The tool whose result this is."""
+    """Return the name of the tool whose result this is."""
     return _word(message.payload or {}, "tool") or "tool"
 
 
@@ -127,7 +127,7 @@ def _spoken(message: Message) -> PromptMessage | None:
 
 
 def _answer(message: Message) -> str | None:
-    """The label of a chosen option, as a person sees it, with the value that the asker gave it; None if this answers no question."""
+    """Return the label and value of a chosen option; None if this does not answer a question."""
     payload = message.payload or {}
     value = _word(payload, "value")
     if value is None or _word(payload, "question_id") is None or value == message.content:

@@ -1,5 +1,5 @@
-"""The enhanced system prompt: base, role, tools by category, how to call them, diagrams, and the project's own instructions.
-Pure; the passthrough never comes here."""
+"""Builds the enhanced system prompt: base, role, tools by category, how to call them, diagrams, and the project's instructions.
+Pure; the passthrough does not use it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _NAMES_SHARE = 8  # of the offers' budget, to name what was not offered
 
 @value
 class Enhanced:
-    """`left_out` names what the budgets did not hold: tools that the role grants, and how much of the instructions."""
+    """`left_out` names what exceeded the budgets: tools that the role grants, and how much of the instructions."""
 
     content: str
     left_out: tuple[str, ...]
@@ -60,7 +60,7 @@ def enhance(
 
 
 def _not_offered(found: ToolSelection, budget_tokens: int | None) -> tuple[str, ...]:
-    """A provider takes no native call of a tool that it was not offered; the form in text is taken from every model."""
+    """List tools that were not offered natively: a provider rejects native calls of them, but text calls always work."""
     budget = OFFER_BUDGET if budget_tokens is None else budget_tokens
     names = named(found.left_out, budget // _NAMES_SHARE * BYTES_PER_TOKEN)
     return (f"# More tools\n\n{names}\n\n{prose('not_offered')}",) if names else ()
@@ -74,7 +74,7 @@ def _tool_sections(tools: ToolList) -> tuple[str, ...]:
 
 
 def _example(shown: Sequence[ToolSpec]) -> str:
-    """One worked call, of a tool that is in the list: a prompt names no other."""
+    """Return an example call of a tool that is in the list."""
     spec = next((spec for spec in shown if spec.name == "read_file"), shown[0])
     return json.dumps({"tool": spec.name, "parameters": _sample(spec.schema), "terminate": False})
 

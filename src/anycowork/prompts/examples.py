@@ -1,4 +1,4 @@
-"""Finds the worked calls in a system prompt, and whether a call repeats one of them. A small model sometimes carries out an example. Pure."""
+"""Finds the example calls in a system prompt, and detects calls that repeat one: a small model sometimes executes an example. Pure."""
 
 import json
 import posixpath
@@ -15,7 +15,7 @@ _LONGEST_SUFFIX = 8
 
 @value
 class ExampleCall:
-    """One worked call. Its `names` are what a request must name, at least one of them, for the call to be meant."""
+    """One example call. A request must name at least one of its `names` for the call to be intended."""
 
     tool: str
     path: str | None
@@ -25,7 +25,7 @@ class ExampleCall:
 
 @lru_cache(maxsize=32)
 def examples_in(prompt: str) -> tuple[ExampleCall, ...]:
-    """The calls that stand on a line of their own, each with the request before it."""
+    """Return the calls that are alone on a line, each with the request before it."""
     found: list[ExampleCall] = []
     request = ""
     for line in map(str.strip, prompt.splitlines()):
@@ -37,7 +37,7 @@ def examples_in(prompt: str) -> tuple[ExampleCall, ...]:
 
 
 def repeated_example(prompt: str, tool: str, parameters: Parameters) -> ExampleCall | None:
-    """The example that this call repeats: by its command, or by a file that an example changes."""
+    """Return the example that this call repeats, by its command or by a file that the example changes."""
     path, command = _plain(parameters.get("path")), _squeezed(parameters.get("command"))
     words = set(map(_plain, _WORD.findall(command))) if command else set()
     for example in examples_in(prompt):

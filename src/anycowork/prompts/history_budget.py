@@ -1,4 +1,4 @@
-"""What gives way when a chat is longer than the model can be shown. Pure: what is stored is never changed.
+"""Shortens a chat that does not fit into the model's context. Pure: stored messages are never changed.
 
 In this order, the oldest first: results of earlier turns are cut, earlier turns are left out, results of the current turn
 are cut, steps of the current turn are left out, and last of all what the person said earlier in it. The newest message of
@@ -31,7 +31,7 @@ _TOO_LONG = "this message is longer than the model can be shown"
 
 @dataclass(slots=True)
 class MeasuredMessage:
-    """`shown` is the `whole` message as far as it is shown, `said` its words (None if it has none), `tokens` what they weigh."""
+    """`shown` is the `whole` message, perhaps truncated; `said` is its prompt form (None if it has none), `tokens` its size."""
 
     whole: Message
     shown: Message
@@ -40,7 +40,7 @@ class MeasuredMessage:
 
 
 def measured(message: Message, *, ratio: float, result_cap: int, whole: Message | None = None) -> MeasuredMessage:
-    """The message, if it is a result no longer than `result_cap`. `whole` is what it was cut from before."""
+    """Measure a message; a result is truncated to `result_cap`. `whole` is the message before an earlier truncation."""
     shown = _cut_result(message, result_cap)
     one = prompt_message(shown)
     if one is None:
@@ -55,15 +55,15 @@ def measured(message: Message, *, ratio: float, result_cap: int, whole: Message 
 def fit_history(
     messages: Sequence[Message], *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP
 ) -> tuple[Message, ...]:
-    """Those of the messages that fit, some of them cut. Fitting what fits changes nothing."""
+    """Return the messages that fit, some of them truncated. Idempotent."""
     found = HistoryBudget(budget=budget, ratio=ratio, result_cap=result_cap)
     found.extend([measured(message, ratio=ratio, result_cap=result_cap) for message in messages])
     return tuple(item.shown for item in found.kept())
 
 
 class HistoryBudget:
-    """Messages that only grow. What has given way once stays away, so that growing costs what is new, not what is there;
-    and what is kept is the same whether they came one by one or all at once."""
+    """An append-only history within a budget. Dropped messages stay dropped, so that appending costs only the new messages;
+    the result is the same whether messages came one by one or all at once."""
 
     def __init__(self, *, budget: int, ratio: float = 1.0, result_cap: int = RESULT_CAP) -> None:
         self.budget = budget
@@ -83,7 +83,7 @@ class HistoryBudget:
         self._give_way()
 
     def kept(self) -> Iterable[MeasuredMessage]:
-        """In order. If the person's newest message is too long by itself, its beginning and its end."""
+        """Return the kept messages in order. If the person's newest message alone is too long, its beginning and end are kept."""
         anchor = self._kept.get(self._anchor)
         if self._fits() or anchor is None or not _from_the_person(anchor.shown):
             return self._kept.values()
@@ -97,7 +97,7 @@ class HistoryBudget:
     # --- what is there
 
     def _goes_on(self, items: Sequence[MeasuredMessage]) -> bool:
-        """These only add to the current turn: they move neither its beginning nor a call away from its result."""
+        """Whether these messages only extend the current turn, without moving its beginning or separating a call from its result."""
         anchor = self._kept.get(self._anchor)
         return (
             anchor is not None
@@ -141,7 +141,7 @@ class HistoryBudget:
         self._line_up_current(units[len(early) :])
 
     def _line_up_current(self, units: Iterable[range]) -> None:
-        """The agent's own steps go before those with words of the person; the newest of these never."""
+        """Queue the units of the current turn: the agent's steps are dropped before messages of the person; the newest never."""
         for unit in units:
             self._results.extend(index for index in unit if self._is_result(index))
             if self._anchor in unit:
@@ -153,7 +153,7 @@ class HistoryBudget:
         return self._items[index].shown.message_type is MessageType.TOOL_RESULT
 
     def _current_turn(self, units: Sequence[range]) -> int:
-        """Where the turn begins in which the person spoke last: with that message, or with the request that it answers into."""
+        """Return where the turn of the person's last message begins."""
         if self._anchor < 0:
             return 0
         turn_id = self._items[self._anchor].shown.turn_id
@@ -162,7 +162,7 @@ class HistoryBudget:
         return next(unit.start for unit in units if first in unit)
 
     def _turns(self, units: Iterable[range]) -> list[range]:
-        """Units together, from one message of the person to the next."""
+        """Group units from one message of the person to the next."""
         turns: list[range] = []
         for unit in units:
             if turns and not _from_the_person(self._items[unit.start].shown):
@@ -174,7 +174,7 @@ class HistoryBudget:
     # --- giving way
 
     def _give_way(self) -> None:
-        """Until the rest fits. What comes new to a stage that is over gives way at once: later stages began without it already."""
+        """Truncate and drop until the rest fits. New items of a finished stage are dropped at once."""
         self._while_needed(0, self._early_results, self._cut)
         self._while_needed(1, self._early_turns, self._drop)
         self._while_needed(2, self._results, self._cut)
@@ -206,7 +206,7 @@ class HistoryBudget:
 
 
 def shown_result(message: Message) -> Message:
-    """The most that any model is shown of it."""
+    """Return the result as far as any model is shown it."""
     return _cut_result(message, RESULT_CAP)
 
 
@@ -219,7 +219,7 @@ def _cut_result(message: Message, limit: int) -> Message:
 
 
 def _newest_of_the_person(items: Sequence[MeasuredMessage]) -> int:
-    """Its index; without one, that of the newest message (-1 if there is none)."""
+    """Return the index of the person's newest message; without one, of the newest message (-1 if there is none)."""
     newest_first = range(len(items) - 1, -1, -1)
     return next((index for index in newest_first if _from_the_person(items[index].shown)), len(items) - 1)
 
@@ -232,7 +232,7 @@ _NOT_WORDS = {MessageType.TOOL_CALL, MessageType.TOOL_RESULT, MessageType.ROLE_C
 
 
 def _units(items: Sequence[MeasuredMessage]) -> Iterator[range]:
-    """The smallest spans in which every call stands with its result: what is kept or dropped as one."""
+    """Yield the smallest spans that keep every call together with its result."""
     last = {call_id: index for index, item in enumerate(items) if (call_id := _call_id(item.shown))}
     start = end = 0
     for index, item in enumerate(items):

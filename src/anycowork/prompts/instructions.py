@@ -1,4 +1,4 @@
-"""A project's own instructions as a section of the prompt: framed, within a budget of tokens, and only what a person trusted. Pure."""
+"""Builds the prompt section with a project's instructions: framed, within a token budget, and only if a person trusted them. Pure."""
 
 from dataclasses import dataclass
 from string import Template
@@ -14,7 +14,7 @@ SHARE = 8  # of what the model can be shown, one part in so many
 
 @dataclass(frozen=True, slots=True)
 class InstructionsSection:
-    """`left_out` says how much of the file the budget did not hold; empty if it is all there."""
+    """`left_out` says how much of the file exceeded the budget; empty if nothing did."""
 
     text: str = ""
     left_out: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ def instructions_section(file: SuppliedFile | None, *, room: int, brief: bool = 
         return NOTHING
     text, budget = file.text.strip(), min(BUDGET, room // SHARE) * BYTES_PER_TOKEN
     kept = cut_middle(text, budget, way_out=f"all of it is in {file.path}")
-    # The mark holds the content's own hash, which no content can name: nothing in the file can pretend that it ended.
+    # The mark contains the content's hash, which the content itself cannot contain, so the file cannot fake its end.
     framed = Template(prose("brief/instructions" if brief else "instructions")).substitute(
         path=file.path, mark=f"{file.path} {file.sha256[:16]}", text=kept
     )

@@ -1,4 +1,4 @@
-"""Tools as a provider is offered them, with their schemas, for a model that calls natively: what fits, and in which form. Pure."""
+"""Selects the tools and schemas to offer to a model with native tool calls, within a budget. Pure."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from anycowork.prompts.tool_selection import ToolSelection, rank_tools, select_t
 
 OFFER_BUDGET = 4_000  # with their schemas they are far wider than a line
 _ENVELOPE = 80  # bytes that a provider's format puts around one
-# What a schema says beyond names and types. The door checks every call by the whole one, and its refusal says what is wrong.
+# Schema keywords beyond names and types. The gate validates every call with the full schema and explains what is wrong.
 _BEYOND = frozenset(
     {"title", "description", "default", "examples", "pattern", "additionalProperties", "minLength", "maxLength"}
     | {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"}
@@ -27,7 +27,7 @@ _VERBATIM = frozenset({"enum", "const", "required"})
 def offered_tools(
     specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None, request: str = ""
 ) -> ToolSelection:
-    """All that the role grants if they fit whole, or shortened, the least important first; else those of the highest rank."""
+    """Return all granted tools if they fit, with the least important shortened first; else those of the highest rank."""
     granted = tools_of(specs, role)
     room = _room(budget_tokens)
     fitting = _shortened_until(granted, room, request)
@@ -37,12 +37,12 @@ def offered_tools(
 
 
 def all_fit_whole(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens: int | None = None) -> bool:
-    """Then no request has a say in what is offered."""
+    """Whether all tools fit unshortened, so that the offer does not depend on the request."""
     return _together(tools_of(specs, role)) <= _room(budget_tokens)
 
 
 def offer_tokens(found: ToolSelection) -> int:
-    """What they weigh in a request beside its messages."""
+    """Return the tokens that the tools add to a request."""
     return math.ceil(_together(found.shown) / BYTES_PER_TOKEN)
 
 

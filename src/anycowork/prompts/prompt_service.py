@@ -1,4 +1,4 @@
-"""The book of system prompts: the built-in one and those that people wrote, and what a role's whole prompt is with each."""
+"""Manages system prompts, the built-in one and those of users, and builds the complete prompt of a role."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _AMPLE = 8_000  # tokens: with this much room every budget is what it is meant t
 
 @dataclass(frozen=True, slots=True)
 class PromptScope:
-    """Where a chat takes place, how many tokens its model can be shown in all, and the request that it was opened with."""
+    """The chat's workspace, the size of its model's context, and the request that started the chat."""
 
     workspace: str
     room: int
@@ -35,7 +35,7 @@ class PromptScope:
 
 @dataclass(frozen=True, slots=True)
 class PromptTarget:
-    """What tools are chosen by: the request that the chat was opened with, and a share of what its model can be shown, `room`."""
+    """The criteria for selecting tools: the request that started the chat, and the size of its model's context, `room`."""
 
     request: str = ""
     room: int = _AMPLE
@@ -59,7 +59,7 @@ class PromptTarget:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """Tools as a provider is offered them beside the messages, and what they weigh there."""
+    """Native tool definitions, and their size in tokens."""
 
     tools: tuple[Offer, ...]
     tokens: int
@@ -69,8 +69,7 @@ NOT_OFFERED = OfferedTools((), 0)
 
 
 class PromptService:
-    """`written` holds what people wrote, `supplied` what folders bring along. A prompt is put together once, and anew when the tools have
-    changed."""
+    """`written` holds the users' prompts, `supplied` the workspaces' instructions. A prompt is cached until the tools change."""
 
     def __init__(self, written: SystemPrompts, toolbox: Toolbox, supplied: InstructionFiles | None = None) -> None:
         self._written = written
@@ -122,7 +121,7 @@ class PromptService:
         self._crowded = crowded
 
     async def all(self) -> list[SystemPrompt]:
-        """The built-in one first, then the oldest."""
+        """Return all prompts, the built-in one first, then the oldest."""
         return [_built_in(), *await self._written.all()]
 
     async def find(self, prompt_id: str) -> SystemPrompt | None:
@@ -139,12 +138,12 @@ class PromptService:
         return await self._written.add(name=name, content=content)
 
     async def change(self, prompt_id: str, *, name: str, content: str) -> SystemPrompt:
-        """Its next version. Raises: NotFound, BuiltIn."""
+        """Store the next version. Raises: NotFound, BuiltIn."""
         _require_own(prompt_id)
         return await self._written.change(prompt_id, name=name, content=content)
 
     async def remove(self, prompt_id: str) -> None:
-        """A chat that uses it goes on with the default. Raises: NotFound, BuiltIn."""
+        """Remove a prompt; chats that use it continue with the default. Raises: NotFound, BuiltIn."""
         _require_own(prompt_id)
         await self._written.remove(prompt_id)
 
@@ -165,7 +164,7 @@ class PromptService:
         brief: bool = False,
         offered: bool = False,
     ) -> str:
-        """What the model is told; not of the tools if they are `offered` apart. A chat whose prompt is gone gets the default."""
+        """Build the system prompt of a chat, without tools if they are `offered` natively. A missing prompt is replaced by the default."""
         chosen = await self.find(prompt_id or DEFAULT_ID) or _built_in()
         instructions = await self._instructions(setting, brief=brief)
         aim = self._aim(role, PromptTarget.of(setting.request, setting.room))
@@ -183,7 +182,7 @@ class PromptService:
         return self._offers(role, self._aim(role, aim))
 
     def tools(self, role: RoleDefinition) -> frozenset[str]:
-        """The names of those that the role grants."""
+        """Return the names of the tools that the role grants."""
         return frozenset(spec.name for spec in self._specs() if role.grants(spec.permissions))
 
     def changers(self) -> frozenset[str]:
@@ -203,11 +202,11 @@ class PromptService:
         only: frozenset[str] = frozenset(),
         aim: PromptTarget = PromptTarget(),  # noqa: B008  (it is frozen)
     ) -> Json:
-        """The schema of what the role may reply, for a decoder that can be held to one. Not to be changed by whoever gets it."""
+        """Return the schema of the role's replies, for constrained decoding. Callers must not modify it."""
         return self._replies(role, brief, without, only, self._aim(role, aim))
 
     def _aim(self, role: RoleDefinition, aim: PromptTarget) -> PromptTarget:
-        """Without the request as long as there is room for every tool: then it has no say, and all chats share one prompt."""
+        """Drop the request while all tools fit: then it has no influence, and all chats share one prompt."""
         if self._known is not (found := self._specs()):
             self._known = found
             for kept in (self._together, self._shortly, self._replies, self._offers, self._crowded):
@@ -225,7 +224,7 @@ def _crowded(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget)
 
 
 def _others(role: RoleDefinition, specs: Sequence[ToolSpec], aim: PromptTarget, *, brief: bool) -> tuple[str, ...]:
-    """What the prompt names without describing it."""
+    """Return the tools that the prompt names without a description."""
     if brief:
         return small_model_tools(role, specs, budget_tokens=aim.brief, request=aim.request).left_out
     return tool_list(specs, role, budget_tokens=aim.listed, request=aim.request).left_out

@@ -1,6 +1,6 @@
-"""The JSON schema of every reply that a role may give: for models whose decoder can be held to one. Pure.
+"""Builds the JSON schema of all replies that a role may give, for models with constrained decoding. Pure.
 
-It only shapes what is said. What may be done is decided at the gate, whatever a schema let through.
+It only shapes replies. The gate decides what may be done, whatever the schema allows.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +12,7 @@ from anycowork.domain.roles import OutputFormat, RoleDefinition
 from anycowork.domain.tools import ToolSpec
 
 ANSWER = "answer"  # the key that an answer in words comes under
-# What a decoder's grammar cannot hold cheaply, or what only explains: parameters are checked again when the call is read.
+# Keywords that are expensive in a decoder's grammar or only explain: parameters are validated again when the call is parsed.
 _LEFT_OUT = frozenset(
     {"description", "default", "title", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"}
 )
@@ -66,7 +66,7 @@ def _tool_of(call: JsonValue) -> JsonValue:
 
 
 def callable_tools(role: RoleDefinition, specs: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """Those that a small model in this role is told of."""
+    """Return the tools that a small model in this role is offered."""
     return [spec for spec in specs if role.grants(spec.permissions) and spec.name not in _TEMPTING]
 
 
@@ -97,7 +97,7 @@ def _narrowed(schema: Json, *, brief: bool) -> JsonValue:
 
 
 def needed(schema: Json) -> list[str]:
-    """The parameters that a call must have; of a tool that needs none, its first one."""
+    """Return the required parameters of a call; if a tool requires none, its first one."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return []
@@ -106,7 +106,7 @@ def needed(schema: Json) -> list[str]:
 
 
 def _bare(node: JsonValue, *, names: bool = False) -> JsonValue:
-    """`names` says that the keys of this object are names of parameters, not words of the schema."""
+    """Strip the schema. `names`: the keys of this object are parameter names, not schema keywords."""
     if isinstance(node, list):
         return [_bare(item) for item in node]
     if not isinstance(node, dict):

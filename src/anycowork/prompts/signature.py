@@ -1,4 +1,4 @@
-"""A tool's JSON schema as a model reads it best: `path: string, depth?: integer`. Pure, and never fails on a strange schema."""
+"""Renders a tool's JSON schema as a short signature: `path: string, depth?: integer`. Pure; never fails on an unusual schema."""
 
 import json
 from collections.abc import Mapping

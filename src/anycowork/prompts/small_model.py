@@ -1,4 +1,4 @@
-"""The short prompt for a small model: what it may call, few rules, and worked examples of its role. Pure."""
+"""Builds the short prompt for a small model: tools, few rules, and examples for its role. Pure."""
 
 from collections.abc import Sequence
 
@@ -35,7 +35,7 @@ def small_model_prompt(
 def small_model_tools(
     role: RoleDefinition, specs: Sequence[ToolSpec], *, budget_tokens: int = TOOL_BUDGET, request: str = ""
 ) -> ToolSelection:
-    """Those that a small model in this role is told of."""
+    """Return the tools that a small model in this role is offered."""
     room = budget_tokens * BYTES_PER_TOKEN
     return select_tools(
         callable_tools(role, specs), weight=lambda spec: size(_line(spec)) + 1, room=room, request=request

@@ -1,4 +1,4 @@
-"""The prose files beside this module, by name. Read when first asked for; importing reads nothing."""
+"""Reads the prompt texts in `texts/` by name, on first use."""
 
 from functools import cache
 from importlib.resources import files
@@ -7,7 +7,7 @@ from anycowork.domain.roles import RoleDefinition
 
 
 def role_text(role: RoleDefinition) -> str:
-    """What this role is told. A built-in role names a file in `texts/`; a custom role brings the text itself."""
+    """Return the role's prompt. A built-in role names a file in `texts/`; a custom role contains the text itself."""
     return prose(role.prompt) if role.built_in else role.prompt.strip()
 
 

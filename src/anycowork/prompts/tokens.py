@@ -1,4 +1,4 @@
-"""How long a text is for a model: estimated from its bytes, and corrected by what each model's answers report."""
+"""Estimates the tokens of a text from its bytes, corrected by the usage that each model reports."""
 
 import math
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ def tokens(text: str, ratio: float = 1.0) -> int:
 
 
 def request_tokens(messages: Iterable[PromptMessage], ratio: float = 1.0) -> int:
-    """What a whole request weighs, each message with the frame around it."""
+    """Return the tokens of a whole request, including the frame of each message."""
     return sum(tokens(said.content, ratio) + FRAME + image_tokens(said) for said in messages)
 
 
 def image_tokens(said: PromptMessage) -> int:
-    """What its images weigh; text's own ratio says nothing about them."""
+    """Return the tokens of the message's images; the text ratio does not apply to them."""
     return sum(image.tokens for part in said.parts for image in part.images)
 
 
@@ -33,7 +33,7 @@ def size(text: str) -> int:
 
 
 class TokenRatios:
-    """Each model's true tokens per estimated token, as its answers taught: a running average that forgets slowly."""
+    """Each model's actual tokens per estimated token: a slowly changing running average of its reports."""
 
     def __init__(self) -> None:
         self._learnt: dict[str, float] = {}
@@ -44,7 +44,7 @@ class TokenRatios:
     def learn(self, model: str, *, estimated: float, reported: int) -> None:
         """From one more answer: `estimated` is what was sent, weighed at ratio 1, `reported` the usage's prompt tokens.
 
-        A report below the estimate teaches nothing: some count only what their cache did not hold, and who is shown too much fails.
+        A report below the estimate is ignored: some providers count only uncached tokens, and a prompt that is too long fails.
         """
         if estimated <= 0 or reported <= 0:
             return

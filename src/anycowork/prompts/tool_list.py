@@ -1,4 +1,4 @@
-"""The tool list of a prompt: what the role grants and no more, by category, within a budget of tokens. Pure."""
+"""Builds the tool list of a prompt: exactly the tools that the role grants, by category, within a token budget. Pure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -51,9 +51,9 @@ def tool_list(specs: Sequence[ToolSpec], role: RoleDefinition, *, budget_tokens:
 
 
 def tools_of(specs: Sequence[ToolSpec], role: RoleDefinition) -> list[ToolSpec]:
-    """What the role grants, each described without the sentences that speak of a tool it does not."""
+    """Return the granted tools; sentences about tools that the role lacks are removed from their descriptions."""
     excluded = [spec.name for spec in specs if not role.grants(spec.permissions)]
-    # A name that is also an ordinary word ("search") names no tool where it stands in a sentence.
+    # A tool name that is also an ordinary word ("search") does not refer to the tool in a sentence.
     telling = [re.escape(name) for name in excluded if re.search(r"[^a-z]", name)]
     granted = [spec for spec in specs if role.grants(spec.permissions)]
     if not telling:

@@ -1,4 +1,4 @@
-"""Which tools a model is shown when there are more than its room holds, and how the others are named. Pure.
+"""Selects the tools to show when there are too many for the budget, and names the others. Pure.
 
 Relevance is measured against the request that opened the chat, not against the newest one: a list that changed from turn to turn
 would throw away what a provider has cached of everything after it.
@@ -28,7 +28,7 @@ class ToolSelection:
 
 
 def opening_request(history: Iterable[Message]) -> str:
-    """The first words of the person that say more than a greeting; empty as long as there are none."""
+    """Return the person's first message that is more than a greeting; empty if there is none."""
     first = islice(history, LOOKED_AT)
     said = (one.content for one in first if one.role is Speaker.USER and one.message_type is MessageType.TEXT)
     return next((words for words in said if len(words.split(maxsplit=A_REQUEST)) >= A_REQUEST), "")[:LONGEST_REQUEST]
@@ -45,7 +45,7 @@ def rank_tools(specs: Iterable[ToolSpec], request: str) -> list[ToolSpec]:
 def select_tools(
     granted: Sequence[ToolSpec], *, weight: Callable[[ToolSpec], int], room: int, request: str = ""
 ) -> ToolSelection:
-    """All of them if they weigh no more than `room` bytes together, else those of the highest rank that do."""
+    """Return all tools if they fit into `room` bytes, else those of the highest rank that fit."""
     if sum(map(weight, granted)) <= room:
         return ToolSelection(tuple(granted), ())
     order = rank_tools(granted, request)

@@ -1,4 +1,4 @@
-"""Cutting a long text for the model: head and tail stay, and a note in between says how much is gone and how to get it. Pure."""
+"""Truncates a long text for the model: head and tail stay, and a note says how much is missing and how to get it. Pure."""
 
 from anycowork.prompts.tokens import size
 

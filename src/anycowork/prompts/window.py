@@ -1,4 +1,5 @@
-"""What of a chat a model is shown: all of it as long as it fits, else what `fitting.py` keeps. Pure: what is stored is never changed."""
+"""Selects the part of a chat that the model is shown: everything if it fits, else what `history_budget.py` keeps. Pure: stored
+messages are never changed."""
 
 from collections.abc import Iterable, Sequence
 
@@ -24,17 +25,17 @@ def optimize_history_by_tokens(
 
 @value
 class Shown:
-    """What a model is shown, and what it is taken to weigh: message by message, before neighbours are merged."""
+    """The messages for the model, and their estimated tokens: counted per message, before adjacent ones are merged."""
 
     messages: tuple[PromptMessage, ...]
     tokens: int
 
 
 class Window:
-    """A history that only grows: each message is put into words, weighed and placed once, however often the whole is shown."""
+    """An append-only history: each message is converted and measured once, however often the whole is shown."""
 
     def __init__(self, *, ratio: float = 1.0, result_cap: int = RESULT_CAP, begins_late: bool = False) -> None:
-        """`begins_late` says that the chat has earlier messages than those that will be added."""
+        """`begins_late`: the chat has earlier messages than those that will be added."""
         self.ratio = ratio
         self._begins_late = begins_late
         self._result_cap = result_cap
@@ -64,7 +65,7 @@ class Window:
             self.add(message)
 
     def _begin_anew(self) -> None:
-        """What came before is not shown any more; it is stored as ever."""
+        """Drop the messages before a summary from the window; they stay stored."""
         self._items, self._whole, self._tokens = [], PromptConversation(), 0
         self._fitting, self._fitted = None, 0
         self._begins_late = False

@@ -1,1 +1,4 @@
-"""Who answers: OpenAI-compatible servers over HTTP, and the guide, which needs nothing. What the answers mean is the agent's affair."""
+"""Model providers: OpenAI-compatible servers and Anthropic over HTTP, local models, and the built-in guide.
+
+The agent interprets the answers.
+"""

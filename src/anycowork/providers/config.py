@@ -1,4 +1,4 @@
-"""How a provider is configured. The key itself is never here: `api_key_env` names the variable that holds it."""
+"""Configuration of a provider. It never holds the key: `api_key_env` names the variable that does."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +16,8 @@ Kind = Literal["openai", "anthropic", "local", "guide"]
 CONTEXT_TOKENS = 32_768
 OPENAI_URL = "https://api.openai.com/v1"
 ANTHROPIC_URL = "https://api.anthropic.com"
-# Families that are known to take images, by their names when this was written; `images` of a provider names others. A name may stand
-# behind its maker's (`openai/gpt-4o`).
+# Model families that accept images, by name, when this was written; `images` of a provider adds others. A name may follow its
+# maker's (`openai/gpt-4o`).
 _FAMILIES = (
     "gpt-4o*", "gpt-4.1*", "gpt-5*", "o3*", "o4-mini*", "chatgpt-4o*",
     "claude-3*", "claude-opus-*", "claude-sonnet-*", "claude-haiku-*",
@@ -29,15 +29,15 @@ _USUAL_CONTEXT: dict[Kind, int] = {"anthropic": 200_000}
 
 
 def usual_context(kind: Kind) -> int:
-    """Tokens that a model of this kind can be shown, if nobody says otherwise."""
+    """Returns the context size in tokens that is assumed for this kind unless configured."""
     return _USUAL_CONTEXT.get(kind, CONTEXT_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """`models` are those it is known to have, the first being its own default; empty = whatever it lists when first asked.
+    """`models` are the known models, the first is the default; empty = the list that the server returns on first use.
 
-    `images` are the names or patterns of those that can be shown images; None = those whose names are known to.
+    `images` are names or patterns of models that accept images; None = those with a known name.
     """
 
     name: str
@@ -52,9 +52,9 @@ class ProviderConfig:
     ca_file: str | None = None
 
     def sees(self, model: str) -> bool:
-        """Whether this model can be shown images."""
+        """Tells whether this model accepts images."""
         if self.kind == "anthropic" and self.images is None and model == AUTO:
-            return True  # whichever it lists: all of its models see
+            return True  # no model chosen yet: all of its models accept images
         patterns = _KNOWN_TO_SEE if self.images is None else self.images
         name = model.lower() if self.images is None else model
         return self.kind in ("openai", "anthropic") and any(fnmatchcase(name, pattern) for pattern in patterns)
@@ -66,7 +66,7 @@ class ProviderConfig:
                 f"A provider cannot be called '{self.name}': its name must be a word without '/'.", param="name"
             )
         if self.ca_file is not None and not Path(self.ca_file).is_absolute():
-            raise Invalid(f"The ca_file of {self.name} must be named from the root: /…", param="ca_file")
+            raise Invalid(f"The ca_file of {self.name} must be an absolute path: /…", param="ca_file")
         if self.base_url is None:
             return
         parts = urlsplit(self.base_url)
@@ -79,7 +79,7 @@ class ProviderConfig:
             )
         if parts.query or parts.fragment:
             raise Invalid(
-                f"The base_url of {self.name} must end with its path: what a request adds follows there. Drop everything from "
+                f"The base_url of {self.name} must end with its path, because requests append to it. Remove everything from "
                 f"'{'?' if parts.query else '#'}' on.",
                 param="base_url",
             )

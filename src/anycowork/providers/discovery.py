@@ -1,4 +1,4 @@
-"""Providers that are found without being configured: from the environment at the start, and local servers while it runs."""
+"""Finds providers that nobody configured: from the environment at startup, and local servers while running."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,9 +30,9 @@ LOCAL_SERVERS = (
 
 
 def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
-    """`OPENAI_API_KEY`, `OPENAI_BASE_URL`, or both; the address alone is a server that wants no key. And `ANTHROPIC_API_KEY`. Raises: Invalid.
+    """Reads `OPENAI_API_KEY`, `OPENAI_BASE_URL` (alone: a server without a key) and `ANTHROPIC_API_KEY`. Raises: Invalid.
 
-    No model is named: the server's own list is asked when the first message comes, and `chat_model` picks from it.
+    Names no model: the server's list is fetched with the first message, and `chat_model` picks from it.
     """
     key, url = environment.get(KEY, "").strip(), environment.get(URL, "").strip()
     found = []
@@ -52,7 +52,7 @@ def from_environment(environment: Mapping[str, str]) -> list[ProviderConfig]:
 
 
 class LocalServerWatcher:
-    """Watches for local servers and keeps the registry true to what is running. What a person configured is left alone."""
+    """Polls for local servers and keeps the registry up to date. Leaves configured providers alone."""
 
     def __init__(
         self,
@@ -67,13 +67,13 @@ class LocalServerWatcher:
         self._servers = [server for server in servers if registry.get(server.name) is None]
         self._every, self._within, self._sleep = every, within, sleep
 
-    async def keep_looking(self) -> None:
-        """Never returns: start it in the app's task group once the house is open, so that no start waits for it."""
+    async def watch(self) -> None:
+        """Never returns: start it in the app's task group after startup, so that startup does not wait for it."""
         while True:
-            await self.look()
+            await self.refresh()
             await self._sleep(self._every)
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Asks all of them at once; adds those that answer and drops those that no longer do."""
         async with asyncio.TaskGroup() as tasks:
             asked = {server: tasks.create_task(self._models_of(server)) for server in self._servers}
@@ -85,8 +85,8 @@ class LocalServerWatcher:
                 self._registry.put(found)
 
     async def _models_of(self, server: LocalServer) -> tuple[str, ...]:
-        """Its models, the one to talk to by default first; empty if there is no such server."""
-        if not await self._someone_listens(server):
+        """Returns its models, the default one first; empty if the server is not running."""
+        if not await self._is_listening(server):
             return ()
         client = OpenAIProvider(Upstream(name=server.name, base_url=server.base_url), self._registry.pool)
         try:
@@ -96,8 +96,8 @@ class LocalServerWatcher:
         chosen = chat_model(models)
         return tuple(sorted(models, key=lambda model: model != chosen))
 
-    async def _someone_listens(self, server: LocalServer) -> bool:
-        """Asked first with a bare connection: where no one listens, the HTTP client need not even be loaded."""
+    async def _is_listening(self, server: LocalServer) -> bool:
+        """Tries a bare connection first: if nobody listens, the HTTP client need not be loaded."""
         address = urlsplit(server.base_url)
         try:
             async with asyncio.timeout(self._within):

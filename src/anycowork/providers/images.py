@@ -1,4 +1,4 @@
-"""Images as providers take them: inside the request, as base64. Nothing is uploaded elsewhere, and no address of ours is given away."""
+"""Encodes images for providers: inside the request, as base64. Nothing is uploaded elsewhere, and no URL of ours is revealed."""
 
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from anycowork.domain.model import PromptMessage
 
 
 def shown_images(said: PromptMessage, image_bytes: Mapping[str, bytes]) -> Iterator[tuple[Image, str]]:
-    """Those whose bytes are there, with these as base64."""
+    """Yields the images whose bytes are available, with these as base64."""
     for part in said.parts:
         for image in part.images:
             if (data := image_bytes.get(image.sha256)) is not None:
@@ -18,7 +18,7 @@ def shown_images(said: PromptMessage, image_bytes: Mapping[str, bytes]) -> Itera
 
 
 def openai_content(said: PromptMessage, words: str, image_bytes: Mapping[str, bytes]) -> JsonValue:
-    """Plain words where there are no images, as every server takes them; else parts, the words first."""
+    """Returns plain text if there are no images, as every server accepts it; else parts, the text first."""
     images: list[JsonValue] = [
         {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}}
         for image, data in (shown_images(said, image_bytes) if image_bytes else ())

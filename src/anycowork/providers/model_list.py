@@ -1,14 +1,14 @@
-"""What a server offers: its list of models, and which of them to talk to when no one has chosen. Pure."""
+"""Reads a server's list of models, and picks one when nobody has chosen. Pure."""
 
 import json
 from collections.abc import Sequence
 
 from anycowork.domain.messages import Json
 
-AUTO = "auto"  # a model's name that means: whichever `chat_model` picks
-UNLISTED = "gpt-4o-mini"  # what a server without a list is asked for: the name that most of them know
+AUTO = "auto"  # a model name that means: the one that `chat_model` picks
+UNLISTED = "gpt-4o-mini"  # the model name for a server without a list: the name that most of them know
 
-# Asked for by no one, these must be cheap enough not to surprise; later entries are for accounts without the earlier ones.
+# Nobody chose these, so they must be cheap enough not to surprise; later entries are for accounts without the earlier ones.
 _PREFERRED = ("gpt-5-mini", "gpt-5", "gpt-4.1-mini", "gpt-4.1", "gpt-4o-mini", "gpt-4o")
 _NOT_FOR_CHAT = (
     "embed",
@@ -28,12 +28,12 @@ _NOT_FOR_CHAT = (
 
 
 def read_models(body: bytes) -> list[str]:
-    """The ids in an answer of `/models`, in its order; empty for anything else."""
+    """Returns the ids in a response of `/models`, in its order; empty for anything else."""
     return [str(entry["id"]) for entry in read_entries(body)]
 
 
 def read_entries(body: bytes) -> list[Json]:
-    """The entries with an id in an answer of `/models`, all their fields kept; empty for anything else."""
+    """Returns the entries with an id in a response of `/models`, with all their fields; empty for anything else."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -44,7 +44,7 @@ def read_entries(body: bytes) -> list[Json]:
 
 
 def chat_model(models: Sequence[str]) -> str | None:
-    """The one to use when none was named: a known small one, else the first that does not look like something else."""
+    """Picks the model to use when none was named: a known small one, else the first that looks like a chat model."""
     for preferred in _PREFERRED:
         if preferred in models:
             return preferred

@@ -1,4 +1,4 @@
-"""A model's server that is not there until somebody needs it: lent for as long as one request takes."""
+"""A model server that is started when needed and borrowed for the duration of one request."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
@@ -9,10 +9,10 @@ from anycowork.providers.openai.upstream import Upstream
 
 
 class OnDemandProvider(Provider, Protocol):
-    """A provider of the house's own, which answers like any other and lends its server to the passthrough."""
+    """A built-in provider that answers like any other and lends its server to the passthrough."""
 
     @property
     def timeouts(self) -> Timeouts: ...
 
     def lend(self, model: str) -> AbstractAsyncContextManager[Upstream]:
-        """Its server, started if need be, while the block lasts. Raises: ProviderFault."""
+        """Provides its server, started if necessary, while the block lasts. Raises: ProviderFault."""

@@ -1,4 +1,4 @@
-"""Model servers that people know by name: where they are, and where their keys come from. Data only."""
+"""Well-known model servers: their addresses, and where to get their keys. Data only."""
 
 from anycowork.domain.messages import Json
 from anycowork.domain.values import value
@@ -7,7 +7,7 @@ from anycowork.providers.config import Kind
 
 @value
 class Preset:
-    """`key_url` is the page where a person gets a key; None: it runs on the own machine and wants none."""
+    """`key_url` is the page where a person gets a key; None: it runs on the own machine and needs none."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Which provider answers for a model id, and what people are told about each. Grows while it runs, as local servers are found."""
+"""Chooses the provider for a model id, and describes each provider. Changes while running, as local servers are found."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from anycowork.providers.openai.upstream import Upstream
 
 GUIDE_CONFIG = ProviderConfig(name=GUIDE, kind="guide", models=(GUIDE,))
 LOCAL = "local"
-_LAST = {LOCAL: 1, GUIDE: 2}  # whoever a person set up or started comes before what is built in
+_LAST = {LOCAL: 1, GUIDE: 2}  # configured providers come before built-in ones
 LOCAL_NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp"}
 
 
@@ -36,10 +36,10 @@ class Readiness(StrEnum):
 
 
 class ProviderRegistry:
-    """The `Providers` of the domain's ports. The guide is always there; it is the default only while nothing else is.
+    """Implements the `Providers` port. The guide is always there; it is the default only while nothing else is.
 
-    `environment` is where keys are looked up, by name and anew for each request; `stored_key` has those that a person pasted, by the
-    provider's name, and they come first. Raises: Invalid for two providers of one name.
+    Keys are looked up for each request: in `stored_key` (keys that a person pasted, by provider name) first, then in `environment`. Raises:
+    Invalid for two providers of one name.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ProviderRegistry:
         self._stored_key = stored_key
         self._timeouts, self._backoff, self._sleep = timeouts, backoff, sleep
         self._configs: dict[str, ProviderConfig] = {}
-        self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # as long as nothing changes
+        self._upstreams: list[tuple[Upstream, tuple[str, ...]]] | None = None  # until something changes
         self._guide = Guide()
         self._clients: dict[str, OpenAIProvider] = {}
         self._anthropic: dict[str, AnthropicProvider] = {}
@@ -72,24 +72,24 @@ class ProviderRegistry:
             self.put(config)
 
     def find(self, model_id: str | None) -> tuple[Provider, str]:
-        """The provider and its own name for the model; None means the default. Raises: NoSuchModel."""
+        """Returns the provider and its own name for the model; None means the default. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
         if config.kind == LOCAL and self._local is not None:
             return self._local, model
         return self._answering(config) or self._guide, model
 
     def context_tokens(self, model_id: str | None) -> int:
-        """How many tokens the model can be shown. Raises: NoSuchModel."""
+        """Returns the model's context size in tokens. Raises: NoSuchModel."""
         return self._resolve(model_id)[0].context_tokens
 
     def options(self, model_id: str | None) -> ModelOptions:
-        """How the model is to be asked: as it was set, as far as its context holds that. Raises: NoSuchModel."""
+        """Returns the model's request options as configured, limited by its context. Raises: NoSuchModel."""
         config, model = self._resolve(model_id)
         options = replace(config.options, calling=Calling.TEXT) if _too_small_for_offers(config) else config.options
         return replace(options, images=True) if config.sees(model) else options
 
     def upstreams(self) -> list[tuple[Upstream, tuple[str, ...]]]:
-        """Where passthrough requests can go, the default first, each with the ids it is known to have: whoever speaks OpenAI's API."""
+        """Returns the targets of passthrough requests that speak OpenAI's API, the default first, each with its known ids."""
         if self._upstreams is None:
             chosen = self._chosen()
             there = sorted(self._clients, key=lambda name: name != chosen)
@@ -97,7 +97,7 @@ class ProviderRegistry:
         return self._upstreams
 
     def lent(self, model: str | None) -> tuple[OnDemandProvider, str] | None:
-        """The house's own model of this name, and who lends it; its first one where no one else could answer, or it is the default."""
+        """Returns the built-in model of this name and its provider; its first model if nobody else could answer, or if it is the default."""
         if self._local is None or LOCAL not in self._configs:
             return None
         models = self._configs[LOCAL].models
@@ -106,16 +106,16 @@ class ProviderRegistry:
         return None if self._clients and self._chosen() != LOCAL else (self._local, models[0])
 
     def client(self, name: str) -> OpenAIProvider | None:
-        """The client of this provider; None for the guide and for unknown names."""
+        """Returns the client of this provider; None for the guide and for unknown names."""
         return self._clients.get(name)
 
     def describe(self) -> list[Json]:
-        """Every provider as people see it, without secrets; `default` marks the one that answers when none is named."""
+        """Describes every provider for people, without secrets; `default` marks the one that answers when none is named."""
         chosen = self._chosen()
         return [self._described(config, chosen) for config in self._configs.values()]
 
     def put(self, config: ProviderConfig) -> None:
-        """Adds a provider, or replaces the one of that name. Raises: Invalid for a name of what is built in."""
+        """Adds a provider, or replaces the one of that name. Raises: Invalid for the name of a built-in one."""
         if config.name in _LAST:
             raise Invalid(f"'{config.name}' is the name of a built-in provider. Choose another.", param="providers")
         self._place(config)
@@ -128,17 +128,17 @@ class ProviderRegistry:
             )
 
     def renew(self, name: str) -> None:
-        """Its key is a new one: what the old one brought about is forgotten."""
+        """Forgets the results of the old key, because it was replaced."""
         self.put(self._configs[name])
 
     async def list_models(self, name: str) -> list[str]:
-        """What the server lists now, or those it is known to have if it cannot be asked. Raises: ProviderFault."""
+        """Returns the server's current list, or the known models if it cannot be asked. Raises: ProviderFault."""
         config = self._configs[name]
         client = self._answering(config)
         return await client.models() if client else list(config.models)
 
     def lasting_id(self) -> str | None:
-        """The default model with its provider in front; None while only the guide answers, or the default is not there."""
+        """Returns the default model with its provider in front; None while only the guide answers, or the default is missing."""
         try:
             config, model = self._resolve(None)
         except NoSuchModel:
@@ -146,17 +146,17 @@ class ProviderRegistry:
         return None if config.kind == "guide" else f"{config.name}/{model}"
 
     def put_local(self, config: ProviderConfig, provider: OnDemandProvider) -> None:
-        """The model of the house itself; `config` says which ones there are. `drop` takes it away."""
+        """Adds the built-in model provider; `config` lists its models. `drop` removes it."""
         self._local = provider
         self._place(config)
 
     def choose(self, default: str | None) -> None:
-        """Who answers from now on when no model is named; None = whoever is found first."""
+        """Sets the provider for requests without a model; None = the first one found."""
         self._default = default
         self._upstreams = None
 
     def drop(self, name: str) -> None:
-        """Forgets a provider that is gone."""
+        """Removes a provider that is gone."""
         if name != GUIDE:
             self._upstreams = None
             self._configs.pop(name, None)
@@ -176,15 +176,15 @@ class ProviderRegistry:
         self._configs = dict(sorted(everyone.items(), key=lambda item: _LAST.get(item[0], 0)))
 
     def _retire(self, name: str) -> None:
-        """Its client may be in the middle of an answer, so what is open is closed at the end."""
+        """Its client may be in the middle of an answer, so it is closed at the end."""
         self._clients.pop(name, None)
         if name in self._anthropic:
             self._retired.append(self._anthropic.pop(name))
 
-    # --- which one
+    # --- choosing a provider
 
     def _chosen(self) -> str | None:
-        """The name of the default provider; None if the default names a model that no one has."""
+        """Returns the name of the default provider; None if the default names a model that nobody has."""
         try:
             return self._resolve(None)[0].name
         except NoSuchModel:
@@ -203,10 +203,10 @@ class ProviderRegistry:
         for config in self._configs.values():
             if wanted in config.models:
                 return config, wanted
-        return self._elsewhere(wanted)
+        return self._default_for(wanted)
 
-    def _elsewhere(self, wanted: str) -> tuple[ProviderConfig, str]:
-        """A name that no one here claims goes to the default provider, unless it is clearly another's."""
+    def _default_for(self, wanted: str) -> tuple[ProviderConfig, str]:
+        """Sends a name that no provider claims to the default provider, unless it clearly belongs to another."""
         name = wanted.partition("/")[0]
         known_default = wanted != self._default and self._default is not None
         config = self._resolve(self._default)[0] if known_default else self._first()
@@ -230,7 +230,7 @@ class ProviderRegistry:
             )
         return f"There is no model '{wanted}'. Choose one of: {there}."
 
-    # --- what is said of it
+    # --- describing a provider
 
     def _upstream(self, config: ProviderConfig) -> Upstream:
         variable, base_url = config.api_key_env, _address(config) or OPENAI_URL
@@ -300,10 +300,10 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
             "or fetch the local model with `anycowork model pull`."
         )
     if config.kind == LOCAL:
-        return "Runs on this machine, small and slow: for short tasks. Nothing leaves the house."
+        return "Runs on this machine; no data is sent elsewhere. Small and slow: for short tasks."
     match status:
         case Readiness.NO_KEY:
-            return f"Paste its key here, or set the environment variable {config.api_key_env} and start again."
+            return f"Paste its key here, or set the environment variable {config.api_key_env} and restart."
         case Readiness.KEY_REFUSED:
             return f"It refused the key. Paste the right one{f', or check {config.api_key_env}' if config.api_key_env else ''}."
         case Readiness.UNREACHABLE:
@@ -311,13 +311,13 @@ def _hint(config: ProviderConfig, status: Readiness, fault: ProviderFault | None
                 return fault.message
             return f"Nothing answers at {_address(config)}. Start it, or correct its base_url."
         case Readiness.NOT_TESTED:
-            return f"Nothing was asked of it yet. Test it, or choose a model of it as {config.name}/<model>."
+            return f"Not used yet. Test it, or choose one of its models as {config.name}/<model>."
         case Readiness.READY if _too_small_for_offers(config):
             return (
-                f"Its tools are told as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
+                f"Its tools are described as text: native calling needs a context of {LEAST_NATIVE_CONTEXT:,} tokens, and this one "
                 f"has {config.context_tokens:,}. Raise context_tokens if its model holds more."
             )
         case Readiness.READY:
-            return f"Choose a model of it as {config.name}/<model>."
+            return f"Choose one of its models as {config.name}/<model>."
         case _:
             assert_never(status)

@@ -1,1 +1,1 @@
-"""Commands as transactions: bubblewrap, Landlock and seccomp around them, the delta they make, and its commit."""
+"""Runs commands as transactions: bubblewrap, Landlock and seccomp confine them; their changes form a delta, which is committed or dropped."""

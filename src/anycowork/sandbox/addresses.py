@@ -1,4 +1,4 @@
-"""Which addresses a command may be led to: those of the public internet. Whatever hides another address inside is read as that one. Pure."""
+"""Decides which addresses a command may reach: only the public internet. An address embedded in another one is checked, too. Pure."""
 
 import ipaddress
 
@@ -9,38 +9,38 @@ _COMPATIBLE = ipaddress.IPv6Network("::/96")
 _TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")  # SIIT
 _ISATAP = (0x00005EFE, 0x02005EFE)
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
-# Beyond what Python's tables of this or that version call private.
+# In addition to what Python's tables of some versions call private.
 _NEVER_V4 = tuple(
     map(ipaddress.IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "240.0.0.0/4"))
 )
-_CLOUD_HOST = ipaddress.IPv4Address("168.63.129.16")  # public by its kind, but Azure's own service for each machine
+_CLOUD_HOST = ipaddress.IPv4Address("168.63.129.16")  # formally public, but Azure's own service for each machine
 _NEVER_V6 = tuple(
     map(ipaddress.IPv6Network, ("100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10"))
 )
 
 
 def why_not_public(text: str) -> str | None:
-    """What kind of address it is if no command may be led there, or None."""
+    """Returns the kind of address if no command may reach it, or None."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return "no address"
-    for inner in _meant(address):
+    for inner in _resolve_embedded(address):
         if why := _kind(inner):
             return why
     return None
 
 
 def embedded_addresses(text: str) -> list[str]:
-    """The addresses that this one leads to: itself, or the one that it hides inside; a tunnel's leads to both."""
+    """Returns the addresses that this one leads to: itself, or the one embedded in it; a tunnel's leads to both."""
     try:
-        return [str(inner) for inner in _meant(ipaddress.ip_address(text.partition("%")[0]))]
+        return [str(inner) for inner in _resolve_embedded(ipaddress.ip_address(text.partition("%")[0]))]
     except ValueError:
         return []
 
 
-def _meant(address: Address) -> list[Address]:
-    """The address itself, unless it only stands for an IPv4 one; a tunnel's stands for both."""
+def _resolve_embedded(address: Address) -> list[Address]:
+    """Returns the address itself, unless it only stands for an IPv4 one; a tunnel's stands for both."""
     if isinstance(address, ipaddress.IPv4Address):
         return [address]
     low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -1,6 +1,6 @@
-"""The words that start bubblewrap around one command. Pure: what each run is given, stated in one place.
+"""Builds the arguments that start bubblewrap around one command. Pure: everything that a run gets is stated here.
 
-Every flag has a reason that was seen; `docs/security.md` tells them.
+Every flag has a tested reason, listed in `docs/security.md`.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ _MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 
 @value
 class SandboxView:
-    """What a command finds around it. `cache` is the workspace's own, if it gets one, and `cache_kept` whether what it puts there stays;
-    `environment` is what it is told besides the usual, how to reach the network for one; `masks` are our words for what it may not read, and
-    `hidden_tools` for the credentials among the toolchains."""
+    """What a command sees. `cache` is the workspace's cache, if it gets one, and `cache_kept` whether its writes there stay;
+    `environment` adds variables, such as those for the network; `masks` are the arguments that cover what it may not read, and
+    `hidden_tools` those that cover credentials among the toolchains."""
 
     root: str
     stage: Stage
@@ -42,7 +42,7 @@ class SandboxView:
 
 @value
 class VisiblePaths:
-    """What foreign code sees: `places` besides the usual, absolute paths, read-only; and whether the workspace at all."""
+    """What foreign code sees: the usual, `places` (absolute paths, read-only), and the workspace or not."""
 
     places: tuple[str, ...] = ()
     workspace: bool = True
@@ -50,7 +50,10 @@ class VisiblePaths:
 
 @value
 class Descriptors:
-    """What bubblewrap reads and writes besides the command's own streams. It waits at `latch`, if there is one, before the command begins."""
+    """Descriptors that bubblewrap uses besides the command's own streams.
+
+    If there is a `latch`, it waits there before the command starts.
+    """
 
     seccomp: int
     status: int
@@ -61,7 +64,7 @@ class Descriptors:
 
 
 def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits, given: Descriptors) -> list[str]:
-    """Everything before the command itself."""
+    """Returns all arguments before the command itself."""
     stage, scratch = around.stage, str(limits.scratch)
     return [
         bwrap,
@@ -77,13 +80,13 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
         *("--size", scratch, "--perms", "1777", "--tmpfs", "/dev/shm"),
         *("--size", scratch, "--perms", "0700", "--tmpfs", HOME),
         *_cache(around, scratch),
-        # After the folders in memory: a toolchain may lie below /tmp.
+        # After the in-memory folders: a toolchain may be below /tmp.
         *[word for place in around.toolchains.folders for word in ("--ro-bind-try", place, place)],
         *around.hidden_tools,
         *[word for place in around.sight.places for word in ("--ro-bind", place, place)],
         *_workspace(around),
         *around.masks,
-        # Last, for the mounts above need places to be put on. A writable /proc would let root change the machine's settings.
+        # Last, because the mounts above need their mount points. With a writable /proc, root could change the machine's settings.
         *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"),
         *("--chdir", around.root if around.sight.workspace else "/tmp"),
         *("--clearenv", *_environment(around)),
@@ -92,12 +95,12 @@ def bubblewrap_arguments(bwrap: str, around: SandboxView, limits: CommandLimits,
 
 
 def overlays(around: SandboxView) -> tuple[Overlay, ...]:
-    """Every overlay among the words, to be compared with what the kernel mounts."""
+    """Returns every overlay in the arguments, for comparison with what the kernel mounts."""
     return tuple(one for one in (_cache_overlay(around), _workspace_overlay(around)) if one is not None)
 
 
 def _environment(around: SandboxView) -> list[str]:
-    """Nothing of the server's own: its environment may hold secrets."""
+    """Passes nothing of the server's environment, which may hold secrets."""
     found = around.toolchains
     given = {
         "PATH": ":".join(dict.fromkeys([*found.path, *SYSTEM_PATH.split(":")])),
@@ -135,7 +138,7 @@ def _workspace(around: SandboxView) -> list[str]:
     match around.stage.layer:
         case Layer.OVERLAY:
             overlay = _workspace_overlay(around)
-            return [] if overlay is None else overlay.words()
+            return [] if overlay is None else overlay.arguments()
         case Layer.COPY:
             return ["--bind", str(around.stage.upper), around.root]
         case None:
@@ -147,7 +150,7 @@ def _workspace(around: SandboxView) -> list[str]:
 def _workspace_overlay(around: SandboxView) -> Overlay | None:
     if around.stage.layer is not Layer.OVERLAY:
         return None
-    folder = _real(around.stage.folder.parent) / around.stage.folder.name
+    folder = _resolve(around.stage.folder.parent) / around.stage.folder.name
     return Overlay((around.root,), around.root, upper=str(folder / "upper"), work=str(folder / "work"))
 
 
@@ -158,7 +161,7 @@ def _cache(around: SandboxView, scratch: str) -> list[str]:
         return ["--bind", str(around.cache), _CACHE]
     overlay = _cache_overlay(around)
     if overlay is not None:
-        return overlay.words()
+        return overlay.arguments()
     # Empty: there is nothing to lay over the cache.
     return ["--size", scratch, "--perms", "0700", "--tmpfs", _CACHE]
 
@@ -166,11 +169,11 @@ def _cache(around: SandboxView, scratch: str) -> list[str]:
 def _cache_overlay(around: SandboxView) -> Overlay | None:
     if around.cache is None or around.cache_kept or around.stage.layer is Layer.COPY:
         return None
-    overlay = Overlay((str(_real(around.cache.parent) / around.cache.name),), _CACHE)
+    overlay = Overlay((str(_resolve(around.cache.parent) / around.cache.name),), _CACHE)
     return overlay if overlay.fits() else None
 
 
 @cache
-def _real(folder: Path) -> Path:
-    """Bubblewrap resolves links before it mounts, and the kernel lists what it was given."""
+def _resolve(folder: Path) -> Path:
+    """Resolves links as bubblewrap does before it mounts, because the kernel lists what it was given."""
     return folder.resolve()

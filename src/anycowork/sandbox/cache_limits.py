@@ -1,6 +1,6 @@
-"""Folders that only grow by use, held to so many bytes: what was used longest ago goes first. Blocking.
+"""Keeps growing cache folders within a size: removes the least recently used first. Blocking.
 
-Commands fill them, so nothing in them is believed: what cannot be weighed counts as too heavy for any bound.
+Commands fill them, so nothing in them is trusted: a folder whose size cannot be measured counts as larger than any limit.
 """
 
 import os
@@ -19,23 +19,26 @@ from anycowork.workspace.remove_folder import remove_folder
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _DEEPEST = 100  # folders; real caches have a dozen
-_BLOCK = 512  # what st_blocks counts, whatever the file system's own are
-_WORTH_SAVING = 0.05  # seconds; a weighing that is quicker is simply made again
-_PAUSE = 20  # times as long as the last weighing took
+_BLOCK = 512  # the unit of st_blocks, whatever the file system's own is
+_WORTH_SAVING = 0.05  # seconds; a faster measurement is simply repeated
+_PAUSE = 20  # times the duration of the last measurement
 _GOING = ".going-"
 UNWEIGHABLE = 1 << 62
 
 
 @value
 class FolderSize:
-    """`bytes` on the disk; `used_at`, in ns, is when something in it was last written or read, as far as the file system tells."""
+    """`bytes` on disk; `used_at`, in ns, is when something in it was last written or read, as far as the file system records it."""
 
     bytes: int = 0
     used_at: int = 0
 
 
 def folder_size(place: Path) -> FolderSize:
-    """Follows no links, and counts a file with several names once. UNWEIGHABLE if it is too deep, or closed to us."""
+    """Measures a folder.
+
+    Follows no links, and counts a file with several names once. Returns UNWEIGHABLE if it is too deep or unreadable.
+    """
     total = used_at = 0
     names: set[tuple[int, int]] = set()
     waiting = [(str(place), 0)]
@@ -44,7 +47,7 @@ def folder_size(place: Path) -> FolderSize:
         try:
             if depth > _DEEPEST:
                 return FolderSize(UNWEIGHABLE, used_at)
-            for entry, found in _looked_through(folder):
+            for entry, found in _scan(folder):
                 if found.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
                     if (found.st_dev, found.st_ino) in names:
                         continue
@@ -55,13 +58,13 @@ def folder_size(place: Path) -> FolderSize:
                 else:
                     used_at = max(used_at, found.st_mtime_ns, found.st_atime_ns)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # it is being removed right now; or no folder, whose own size whoever found it counts
+            continue  # just being removed; or not a folder, and its size is counted by the caller
         except OSError:
             return FolderSize(UNWEIGHABLE, used_at)
     return FolderSize(total, used_at)
 
 
-def _looked_through(folder: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+def _scan(folder: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     with opened(Path(folder), _FOLDER) as fd, os.scandir(fd) as entries:
         for entry in entries:
             try:
@@ -71,9 +74,9 @@ def _looked_through(folder: str) -> Iterator[tuple[os.DirEntry[str], os.stat_res
 
 
 def keep_newest(places: Iterable[Path], *, most: int) -> list[Path]:
-    """Removes the oldest of these folders, by their own time, until the others weigh at most so much; the newest always stays.
+    """Removes the oldest of these folders until the rest take at most `most` bytes; always keeps the newest.
 
-    Returns what is gone.
+    Returns the removed ones.
     """
     left = most
     gone: list[Path] = []
@@ -93,10 +96,10 @@ def _changed_at(place: Path) -> int:
 
 
 class Caches:
-    """What programs keep in the cache folders of workspaces, all together held to `most` bytes.
+    """Keeps the cache folders of all workspaces together within `most` bytes.
 
-    A program's whole folder goes, never a part of it: programs put up with a cache that is gone, and not with one that has holes.
-    A cache that a command can see just now is left alone.
+    Removes a program's whole folder, never a part of it: programs tolerate a missing cache, but not one with holes. Leaves a cache alone
+    while a command can see it.
     """
 
     def __init__(self, most: int) -> None:
@@ -108,7 +111,7 @@ class Caches:
 
     @contextmanager
     def lent(self, cache: Path) -> Iterator[Path]:
-        """For as long as a command sees it."""
+        """Protects the cache while a command sees it."""
         with self._lock:
             self._lent[cache] += 1
         try:
@@ -122,14 +125,14 @@ class Caches:
                     self._known.pop(cache, None)  # it may have grown
 
     def trim(self, caches: Iterable[Path], *, anew: bool = False) -> int:
-        """Removes what was used longest ago until the bound holds. Weighs only what may have grown, unless `anew`, and what takes long
-        seldom. Returns how many programs' caches went.
+        """Removes the least recently used caches until the limit holds. Measures only what may have grown, unless `anew`, and slow
+        folders rarely. Returns how many programs' caches were removed.
         """
-        found = {cache: self._weighed(cache, anew=anew) for cache in caches}
+        found = {cache: self._measured(cache, anew=anew) for cache in caches}
         total = sum(weight.bytes for programs in found.values() for weight in programs.values())
         oldest = sorted(
             ((weight, program, cache) for cache, programs in found.items() for program, weight in programs.items()),
-            # What cannot be weighed would drive out everything else.
+            # A folder that cannot be measured would push out everything else.
             key=lambda one: (one[0].bytes != UNWEIGHABLE, one[0].used_at, str(one[1])),
         )
         gone = 0
@@ -141,11 +144,11 @@ class Caches:
                 gone += 1
         return gone
 
-    def _weighed(self, cache: Path, *, anew: bool) -> dict[Path, FolderSize]:
+    def _measured(self, cache: Path, *, anew: bool) -> dict[Path, FolderSize]:
         with self._lock:
             known = self._known.get(cache)
             if cache in self._lent:
-                return known or {}  # a command is at work in it, and could lead us anywhere meanwhile
+                return known or {}  # a command is using it, and could lead us anywhere meanwhile
         if known is not None and not anew:
             return known
         begun = time.monotonic()
@@ -158,7 +161,7 @@ class Caches:
         return programs
 
     def _removed(self, program: Path, cache: Path) -> bool:
-        """First put aside in one step, so that no command ever sees half of it."""
+        """Moves the folder aside in one step first, so that no command ever sees half of it."""
         aside = cache.parent / f"{_GOING}{token_hex(8)}"
         with self._lock:
             if cache in self._lent:
@@ -173,14 +176,14 @@ class Caches:
 
 
 def _put_aside(place: Path, aside: Path) -> None:
-    """Also one that a command closed: who moves a folder elsewhere must be able to write into it. Raises: OSError."""
+    """Also moves a folder that a command made read-only: moving a folder needs write access to it. Raises: OSError."""
     if stat.S_ISDIR(place.lstat().st_mode):
         place.chmod(0o700)
     place.rename(aside)
 
 
 def is_leftover(place: Path) -> bool:
-    """Whether a server that was killed had put it aside and not removed it."""
+    """Tells whether a killed server had moved it aside and not removed it."""
     return place.name.startswith(_GOING)
 
 
@@ -192,7 +195,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _with_itself(place: Path) -> FolderSize:
-    """A program's folder, or a single file where programs put those."""
+    """Measures a program's folder, or a single file in its place."""
     try:
         own = place.lstat()
     except OSError:

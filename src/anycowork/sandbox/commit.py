@@ -1,7 +1,7 @@
-"""Makes a command's changes true: sealed first, written down by the caller, then moved into the workspace one rename at a time.
+"""Commits a command's changes: seals them first, then, after the caller has recorded them, renames them into the workspace one by one.
 
-The manifest says of each path what it was and what it shall be, so that the same walk finishes a commit that was cut off: what is
-as meant is left, what is as it was is moved, and anything else is somebody's own change and stays.
+The manifest records each path's state before and after, so that the same walk finishes an interrupted commit: a path in its final state is
+skipped, one in its old state is changed, and any other state is somebody else's change and stays.
 """
 
 import errno
@@ -20,7 +20,7 @@ from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 from anycowork.workspace.syscalls import sync_file_system
 
-_FEW = 32  # up to here each file and folder is synced by itself; beyond, the whole file system is, once
+_FEW = 32  # up to this number each file and folder is synced; beyond it, the whole file system once
 _TREE = "tree:"
 
 
@@ -30,19 +30,19 @@ class NothingMade(OSError):
 
 @dataclass(slots=True)
 class Applied:
-    """`conflicts` are paths that were neither as before nor as meant; they were left alone."""
+    """`conflicts` are paths in neither their old nor their final state; they were left alone."""
 
     done: int = 0
     conflicts: list[str] = field(default_factory=list)
 
 
 def manifest(delta: Delta) -> tuple[PathIntent, ...]:
-    """What each path was and shall be, as it is written down before anything moves."""
+    """Returns each path's state before and after, to be recorded before anything moves."""
     return tuple(_intent(change) for change in delta.changes)
 
 
 def seal(upper: Path, delta: Delta) -> None:
-    """Makes everything that waits in the upper layer durable. Raises: OSError."""
+    """Makes everything in the upper layer durable. Raises: OSError."""
     jail = Jail(str(upper))
     new = [change.place for change in delta.changes if change.after is not None]
     if len(new) > _FEW:
@@ -61,9 +61,9 @@ def seal(upper: Path, delta: Delta) -> None:
 def apply(
     stage: Path, jail: Jail, intents: Iterable[PathIntent], *, seen: Mapping[str, State] | None = None
 ) -> Applied:
-    """Moves what is staged into place. `seen` are the states that the changes were checked against, where they are still known.
+    """Moves the staged changes into place. `seen` are the states that the changes were checked against, where still known.
 
-    Raises: NothingMade if the disk has no room for it, OSError if it refuses later: the same call finishes the rest another time.
+    Raises: NothingMade if the disk has no space, OSError if it refuses later: calling it again finishes the rest.
     """
     return _Committer(stage, jail, dict(seen or {})).run(list(intents))
 
@@ -72,7 +72,7 @@ class _Committer:
     def __init__(self, stage: Path, jail: Jail, seen: dict[str, State]) -> None:
         self._id = stage.name
         self._jail = jail
-        # Gone if the commit was over and only its result was lost: then there is nothing left to move.
+        # Missing if the commit was complete and only its result was lost: then there is nothing left to move.
         self._upper = Jail(str(stage / "upper")) if (stage / "upper").is_dir() else None
         self._seen = seen
         self._outcome = Applied()
@@ -85,7 +85,7 @@ class _Committer:
         gone = [item for item in intents if item.after is None]
         folders = [item for item in intents if item.after == FOLDER]
         others = [item for item in intents if item.after not in (None, FOLDER)]
-        with self._carrying(others):
+        with self._copied_ahead(others):
             for item in [*gone, *folders, *others]:
                 self._number += 1
                 self._make(item)
@@ -95,28 +95,28 @@ class _Committer:
         return self._outcome
 
     @contextmanager
-    def _carrying(self, items: list[PathIntent]) -> Iterator[None]:
-        """Onto another file system everything is copied before anything moves: a disk that fills leaves the workspace as it was."""
+    def _copied_ahead(self, items: list[PathIntent]) -> Iterator[None]:
+        """For another file system, copies everything before anything moves: if the disk fills up, the workspace stays as it was."""
         name = f".anycowork-{self._id}-carried.tmp"
         with self._jail.folder(WorkspacePath(()), flags=os.O_RDONLY) as root:
-            if self._upper is None or not self._can_carry(name, root, self._upper):
+            if self._upper is None or not self._can_copy_ahead(name, root, self._upper):
                 yield
                 return
             try:
                 with entries.opened(name, root) as self._carrier:
                     for item in items:
-                        self._carry(item, self._upper)
+                        self._copy_ahead(item, self._upper)
                     yield
             finally:
                 self._carried = {}
                 entries.remove(name, root)
 
-    def _can_carry(self, name: str, root: int, upper: Jail) -> bool:
-        """Nowhere to carry to if the workspace's own folder is closed: then each file is copied when its turn comes."""
+    def _can_copy_ahead(self, name: str, root: int, upper: Jail) -> bool:
+        """Returns False if the workspace's folder is not writable: then each file is copied in its turn."""
         if not lies_elsewhere(upper.root, self._jail.root):
             return False
         try:
-            entries.remove(name, root)  # from a commit that was cut off
+            entries.remove(name, root)  # from an interrupted commit
             os.mkdir(name, 0o700, dir_fd=root)
         except PermissionError:
             return False
@@ -124,7 +124,7 @@ class _Committer:
             raise NothingMade(error.errno, error.strerror) from None
         return True
 
-    def _carry(self, item: PathIntent, upper: Jail) -> None:
+    def _copy_ahead(self, item: PathIntent, upper: Jail) -> None:
         place = WorkspacePath(tuple(item.path.split("/")))
         number = str(len(self._carried))
         try:
@@ -144,7 +144,7 @@ class _Committer:
                 done = self._one(item, place, parent)
         except FileMissing:
             done = item.after is None
-        except (ToolFault, OutsideWorkspace):  # the way there leads through a link or a file now
+        except (ToolFault, OutsideWorkspace):  # a link or a file is now on the way
             done = False
         if done:
             self._outcome.done += 1
@@ -153,16 +153,16 @@ class _Committer:
             self._outcome.conflicts.append(item.path)
 
     def _one(self, item: PathIntent, place: WorkspacePath, parent: int) -> bool:
-        """Whether the path is now as meant."""
+        """Returns whether the path is now in its final state."""
         temporary = f".anycowork-{self._id}-{self._number}.tmp"
-        entries.remove(temporary, parent)  # from a commit that was cut off
+        entries.remove(temporary, parent)  # from an interrupted commit
         now = entries.look(place.name, parent)
-        if self._is_as_meant(item, place.name, parent, now):
+        if self._is_final(item, place.name, parent, now):
             return True
-        if not self._is_as_before(item, place, parent, now):
+        if not self._is_unchanged(item, place, parent, now):
             return False
         if now is not None and (item.after is None or _changes_kind(item)):
-            entries.take_away(place.name, parent, temporary)
+            entries.remove_atomically(place.name, parent, temporary)
             now = None
         if item.after is None:
             return True
@@ -170,7 +170,7 @@ class _Committer:
             return self._make_folder(place, parent, now)
         return self._put(item, place, parent, temporary, replacing=now is not None)
 
-    def _is_as_meant(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
+    def _is_final(self, item: PathIntent, name: str, parent: int, now: os.stat_result | None) -> bool:
         if now is None or item.after is None:
             return now is None and item.after is None
         if item.after == FOLDER:
@@ -178,10 +178,10 @@ class _Committer:
         if item.kind != LINK and stat.S_IMODE(now.st_mode) != item.mode:
             return False
         if item.path in self._seen and self._seen[item.path].inode == now.st_ino:
-            return False  # still the very file that was looked at before
+            return False  # still the same file that was checked before
         return _mark(name, parent, now) == item.after
 
-    def _is_as_before(self, item: PathIntent, place: WorkspacePath, parent: int, now: os.stat_result | None) -> bool:
+    def _is_unchanged(self, item: PathIntent, place: WorkspacePath, parent: int, now: os.stat_result | None) -> bool:
         if now is None:
             return item.before is None or _changes_kind(item)
         if item.before is None:
@@ -218,11 +218,11 @@ class _Committer:
                         raise
                     entries.copy_over(place.name, staged, temporary, parent, item, replacing=replacing)
         except (FileNotFoundError, FileExistsError, ToolFault):
-            return False  # no longer staged, or somebody was quicker
+            return False  # no longer staged, or somebody else created it first
         return True
 
     def _moved_in(self, item: PathIntent, place: WorkspacePath, parent: int, *, replacing: bool) -> bool:
-        """False if that folder of the workspace is a mount of its own."""
+        """Returns False if that folder of the workspace is a separate mount."""
         try:
             entries.rename(self._carried[item.path], self._carrier, place.name, parent, replacing=replacing)
         except OSError as error:
@@ -239,7 +239,7 @@ class _Committer:
                     os.fchmod(fd, item.mode)
                 self._touched.add(place)
         except (ToolFault, OutsideWorkspace):
-            pass  # said already where it was made
+            pass  # already reported where it was created
 
     def _sync(self) -> None:
         if len(self._touched) > _FEW:
@@ -255,7 +255,7 @@ class _Committer:
 
 
 def lies_elsewhere(staged: str | Path, root: str | Path) -> bool:
-    """Whether a file cannot be renamed from one folder into the other. The kernel says so before it looks for the file."""
+    """Tells whether a file cannot be renamed from one folder into the other. The kernel reports that before it looks for the file."""
     nothing = f".anycowork-{os.urandom(8).hex()}"
     try:
         Path(staged, nothing).rename(Path(root, nothing))
@@ -288,7 +288,7 @@ def _told(state: State | None, *, tree: bool) -> str | None:
 
 
 def _changes_kind(item: PathIntent) -> bool:
-    """A folder where a file was, or the other way round: what is there must go before the new can come."""
+    """Tells whether a folder replaces a file, or the reverse: then the old entry must be removed first."""
     if item.before is None or item.after is None:
         return False
     return (item.after == FOLDER) != (item.before == FOLDER or item.before.startswith(_TREE))

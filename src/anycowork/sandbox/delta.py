@@ -1,7 +1,7 @@
-"""What a command changed: the overlay's upper layer compared with the workspace beneath it. Looks only, follows no link.
+"""Finds what a command changed: compares the overlay's upper layer with the workspace beneath it. Reads only, follows no link.
 
-The outcome is stated against the workspace as it lies there, so that opaque folders, whiteouts and replaced folders are all the same
-thing: a path that was something and shall be something else.
+The result is relative to the current workspace, so that opaque folders, whiteouts and replaced folders are the same thing: a path with a
+state before and another one after.
 """
 
 import os
@@ -17,7 +17,7 @@ from anycowork.workspace.jail import kind_of
 from anycowork.workspace.paths import DEEPEST, LONGEST_PATH, WorkspacePath, shown
 
 MOST_PATHS = 100_000
-MOST_BYTES = 16 << 30  # as files say of themselves: one with a hole is read like any other
+MOST_BYTES = 16 << 30  # apparent size: a sparse file is read like any other
 _CHUNK = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -27,14 +27,17 @@ FILE, FOLDER, LINK = "file", "folder", "link"
 
 
 class UnusableDelta(ToolFault):
-    """The changes cannot be looked at or recorded exactly, so none of them is made."""
+    """The changes cannot be inspected or recorded exactly, so none of them is made."""
 
     code = "changes_dropped"
 
 
 @value
 class State:
-    """One path as it is. `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal)."""
+    """The current state of one path.
+
+    `mark` identifies its content: a file's hash, a link's target, a tree's listing (before its removal).
+    """
 
     kind: str
     mode: int
@@ -47,7 +50,7 @@ class State:
 
 @value
 class PathChange:
-    """`below` are the paths that vanish with a removed or replaced folder; `newest` is the latest ctime that decides about a conflict."""
+    """`below` are the paths that disappear with a removed or replaced folder; `newest` is the latest ctime that decides about a conflict."""
 
     place: WorkspacePath
     before: State | None
@@ -64,7 +67,7 @@ class PathChange:
 
 @dataclass(slots=True)
 class Delta:
-    """Folders stand before what is in them. `skipped` are pipes, sockets and devices; `split` had other names (hard links) and lose them."""
+    """Folders come before their content. `skipped` are pipes, sockets and devices; `split` had other names (hard links) and lose them."""
 
     changes: list[PathChange] = field(default_factory=list)
     skipped: list[WorkspacePath] = field(default_factory=list)
@@ -74,19 +77,19 @@ class Delta:
         return bool(self.changes)
 
     def paths(self) -> Iterator[WorkspacePath]:
-        """Every path that would be different afterwards, those within removed folders too."""
+        """Yields every path that would differ afterwards, including those in removed folders."""
         for change in self.changes:
             yield change.place
             yield from change.below
 
 
 def scan(upper: str, root: str) -> Delta:
-    """Raises: UnusableDelta if it holds too much, or names that cannot be written down."""
+    """Raises: UnusableDelta if it holds too much, or names that cannot be recorded."""
     return Scanner().scanned(upper, root)
 
 
 def mark_of(name: str, folder: int, found: os.stat_result) -> str:
-    """What identifies the content of a file or a link. Raises: OSError."""
+    """Identifies the content of a file or a link. Raises: OSError."""
     if stat.S_ISLNK(found.st_mode):
         return sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     fd = os.open(name, _READ, dir_fd=folder)
@@ -100,12 +103,12 @@ def mark_of(name: str, folder: int, found: os.stat_result) -> str:
 
 
 def tree_mark(name: str, folder: int) -> str:
-    """What identifies a folder with all that is in it, without reading the files. Raises: OSError."""
+    """Identifies a folder with everything in it, without reading the files. Raises: OSError."""
     return _listing_mark(list(_below(name, folder, WorkspacePath(()))), depth=0)
 
 
 class Scanner:
-    """Reads an overlay's upper layer. Another kind of layer tells otherwise what vanished, and what of it was touched at all."""
+    """Reads an overlay's upper layer. Other kinds of layers override how removed and untouched paths are found."""
 
     def __init__(self) -> None:
         self.delta = Delta()
@@ -134,7 +137,7 @@ class Scanner:
             self.entry(name, above, below, place.child(name), opaque=opaque)
 
     def vanished(self, place: WorkspacePath, names: list[str], below: int, *, opaque: bool) -> list[str]:
-        """What is in the workspace's folder and is no longer seen in the layer, beside what a whiteout says."""
+        """Returns entries of the workspace's folder that the layer no longer shows, besides those with a whiteout."""
         return sorted(set(names_in(below)) - set(names)) if opaque else []
 
     def entry(self, name: str, above: int, below: int | None, place: WorkspacePath, *, opaque: bool) -> None:
@@ -145,13 +148,13 @@ class Scanner:
             if lower is not None and below is not None:
                 self._removed(name, below, place)
         elif stat.S_ISDIR(found.st_mode):
-            self.a_folder(name, above, below, place, found, lower, opaque=opaque)
+            self.folder_entry(name, above, below, place, found, lower, opaque=opaque)
         elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-            self._a_file(name, above, below, place, found, lower)
+            self._file_entry(name, above, below, place, found, lower)
         else:
             self.delta.skipped.append(place)
 
-    def a_folder(
+    def folder_entry(
         self,
         name: str,
         above: int,
@@ -174,7 +177,7 @@ class Scanner:
             with _opened(name, below) as under:
                 self.folder(inner, under, place, opaque=opaque or _is_opaque(inner))
 
-    def _a_file(
+    def _file_entry(
         self,
         name: str,
         above: int,
@@ -183,7 +186,7 @@ class Scanner:
         found: os.stat_result,
         lower: os.stat_result | None,
     ) -> None:
-        self._weigh(found)
+        self._add_size(found)
         with _readable(name, above, found):
             mark = mark_of(name, above, found)
         kind = LINK if stat.S_ISLNK(found.st_mode) else FILE
@@ -198,7 +201,7 @@ class Scanner:
         self, name: str, below: int | None, place: WorkspacePath, lower: os.stat_result | None, after: State
     ) -> None:
         if lower is None or below is None:
-            # Something made or removed beside it meanwhile may have been at this very path.
+            # Something created or removed beside it meanwhile may have been at this same path.
             newest = 0 if below is None else os.fstat(below).st_mtime_ns
             self.delta.changes.append(PathChange(place, None, after, newest=newest))
             return
@@ -222,7 +225,7 @@ class Scanner:
             links=lower.st_nlink,
         )
         if not stat.S_ISDIR(lower.st_mode):
-            self._weigh(lower)
+            self._add_size(lower)
             readable = stat.S_ISREG(lower.st_mode) or stat.S_ISLNK(lower.st_mode)
             mark = mark_of(name, below, lower) if readable else ""
             return PathChange(place, replace(state, mark=mark), None, newest=lower.st_ctime_ns)
@@ -234,8 +237,8 @@ class Scanner:
         newest = max([lower.st_ctime_ns, *(found.st_ctime_ns for _, found in listing)])
         return PathChange(place, replace(state, mark=mark), None, tuple(inner for inner, _ in listing), newest)
 
-    def _weigh(self, found: os.stat_result) -> None:
-        """Before it is read."""
+    def _add_size(self, found: os.stat_result) -> None:
+        """Counts its size before it is read."""
         self._bytes += found.st_size if stat.S_ISREG(found.st_mode) else 0
         if self._bytes > MOST_BYTES:
             raise UnusableDelta(
@@ -263,7 +266,7 @@ class Scanner:
             )
 
 
-# --- looking, always from an open folder, never through a link
+# --- reading, always from an open folder, never through a link
 
 
 @contextmanager
@@ -271,7 +274,7 @@ def _opened(name: str, folder: int | None = None, *, ours: bool = False) -> Iter
     try:
         fd = os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
-        # A command may close a folder to its own owner; those of the upper layer are ours to open again.
+        # A command may remove its owner's access to a folder; we may reopen those of the upper layer.
         if not ours:
             raise
         os.chmod(name, 0o700, dir_fd=folder)
@@ -284,7 +287,7 @@ def _opened(name: str, folder: int | None = None, *, ours: bool = False) -> Iter
 
 @contextmanager
 def _readable(name: str, folder: int, found: os.stat_result) -> Iterator[None]:
-    """A file in the upper layer that its maker closed to itself; the mode it shall have is remembered in the delta."""
+    """Makes a file in the upper layer readable that the command closed; the delta keeps its intended mode."""
     if stat.S_ISREG(found.st_mode) and not found.st_mode & stat.S_IRUSR and os.geteuid() != 0:
         os.chmod(name, stat.S_IMODE(found.st_mode) | stat.S_IRUSR, dir_fd=folder)
     yield
@@ -299,7 +302,7 @@ def _listing_mark(listing: list[tuple[WorkspacePath, os.stat_result]], *, depth:
 
 
 def _below(name: str, folder: int, place: WorkspacePath) -> Iterator[tuple[WorkspacePath, os.stat_result]]:
-    """Everything in the folder `name`, sorted, folders before what is in them. Raises: UnusableDelta if that is too deep."""
+    """Yields everything in the folder `name`, sorted, folders before their content. Raises: UnusableDelta if it is too deep."""
     if len(place.parts) > DEEPEST:
         raise UnusableDelta(
             f"The command removed or replaced folders more than {DEEPEST} deep, which could not be looked at exactly; none of its "
@@ -322,7 +325,7 @@ def names_in(folder: int) -> list[str]:
 
 
 def look(name: str, folder: int) -> os.stat_result | None:
-    """The entry itself; None if there is none."""
+    """Returns the stat of the entry itself; None if there is none."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -349,6 +352,6 @@ def _kind(mode: int) -> str:
 
 
 def _mode(found: os.stat_result) -> int:
-    """Without the bits that would let whoever runs it act as its owner; on folders only the group's bit means something else."""
+    """Drops the bits that would let a program run as its owner; on folders only the group's bit means something else."""
     kept = 0o3777 if stat.S_ISDIR(found.st_mode) else 0o777
     return stat.S_IMODE(found.st_mode) & kept

@@ -1,4 +1,4 @@
-"""May this delta be committed? By path class, by role, and by what happened underneath meanwhile. Decides; changes nothing."""
+"""Decides whether a delta may be committed: by path class, by role, and by concurrent changes. Changes nothing."""
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
@@ -32,7 +32,7 @@ class ObjectionKind(StrEnum):
 class Objection:
     """Why nothing of the delta is committed; `says` names the paths, the reason and the way out.
 
-    `asks` is for the person whose word could overrule it.
+    `asks` is the text for the person who could overrule it.
     """
 
     why: ObjectionKind
@@ -51,9 +51,9 @@ def objection_to(
     upper: Path,
     root: str,
 ) -> Objection | None:
-    """The first reason against it, the gravest kind first. `named` says whether an approved plan or a rule names this very path.
+    """Returns the first objection, the most serious kind first. `named` tells whether an approved plan or a rule names this exact path.
 
-    The last kind, `NEEDS_WORD`, is for a person to overrule; nobody overrules the others.
+    A person can overrule the last kind, `NEEDS_WORD`; nobody can overrule the others.
     """
     in_git = GitChanges(delta, upper, root)
     return (
@@ -87,9 +87,9 @@ def _role(delta: Delta, permissions: frozenset[Permission], whose: str) -> Objec
         return None
     first = lacking[0]
     missing = ", ".join(sorted(_needed(first) - permissions))
-    told = _told([change.place for change in lacking])
+    listed = _list_paths([change.place for change in lacking])
     says = (
-        f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {told}). "
+        f"{whose} lacks {missing}, so the command's changes were dropped, all of them ({first.verb}: {listed}). "
         "Switch to a role that may, or let the command do without."
     )
     return Objection(ObjectionKind.ROLE, tuple(change.place.path for change in lacking), says)
@@ -100,7 +100,7 @@ def _conflict(delta: Delta, mounted_at: int) -> Objection | None:
     if not touched:
         return None
     says = (
-        f"While the command ran, somebody else changed what it changed too: {_told(touched)}. Nothing was overwritten: "
+        f"While the command ran, somebody else changed what it changed too: {_list_paths(touched)}. Nothing was overwritten: "
         "none of the command's changes was made. Look at the files and run it again."
     )
     return Objection(ObjectionKind.CONFLICT, tuple(place.path for place in touched), says)
@@ -111,16 +111,16 @@ def _needs_word(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
     if not asked:
         return None
     says = (
-        f"{_told(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
+        f"{_list_paths(asked)}: such a file steers tools, editors or agents, and needs a person's word before a command changes it. "
         "None of the command's changes was kept. Change it with the tools for files, where a person is asked, "
         "or run the command as a step of an approved plan that names the file in its paths."
     )
-    asks = f"It changed what steers tools, editors or agents: {_told(asked)}."
+    asks = f"It changed what steers tools, editors or agents: {_list_paths(asked)}."
     return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in asked), says, asks)
 
 
 def _control_files(delta: Delta) -> Iterator[WorkspacePath]:
-    """Control files, and links through which one would come from elsewhere."""
+    """Yields control files, and links that would bring one in from elsewhere."""
     for change in delta.changes:
         is_link = change.after is not None and change.after.kind == LINK
         for place in (change.place, *change.below):
@@ -133,28 +133,28 @@ def _changes_git(in_git: GitChanges, named: Callable[[str], bool]) -> Objection 
     asked = [found for found in in_git.asked() if not named(found.place.path)]
     if not asked:
         return None
-    told = _told(found.place for found in asked)
+    listed = _list_paths(found.place for found in asked)
     reason = asked[0].reason
     says = (
-        f"{told}: {reason}, so a person must allow the change. None of the command's changes was kept. "
+        f"{listed}: {reason}, so a person must allow the change. None of the command's changes was kept. "
         "Let a person do this with git, outside of a command."
     )
     return Objection(
-        ObjectionKind.NEEDS_WORD, tuple(found.place.path for found in asked), says, f"It changed {told}: {reason}."
+        ObjectionKind.NEEDS_WORD, tuple(found.place.path for found in asked), says, f"It changed {listed}: {reason}."
     )
 
 
 def _loses_history(delta: Delta, named: Callable[[str], bool]) -> Objection | None:
-    """Going back does not touch what is git's, so what git has stored is there for good or not at all."""
+    """Restoring does not touch git's files, so commits that git has stored cannot be brought back."""
     there = (change.place for change in delta.changes if change.before is not None)
     lost = [place for place in there if is_stored_by_git(place.parts) and not named(place.path)]
     if not lost:
         return None
     says = (
-        f"{_told(lost)}: there git keeps commits, and no undo brings them back, so removing or changing them needs a person's word. "
+        f"{_list_paths(lost)}: there git keeps commits, and no undo brings them back, so removing or changing them needs a person's word. "
         "None of the command's changes was kept. Leave tidying up to a person ('git gc')."
     )
-    asks = f"It removed or changed commits that git keeps, which no undo brings back: {_told(lost)}."
+    asks = f"It removed or changed commits that git keeps, which no undo brings back: {_list_paths(lost)}."
     return Objection(ObjectionKind.NEEDS_WORD, tuple(place.path for place in lost), says, asks)
 
 
@@ -162,7 +162,7 @@ def _needed(change: PathChange) -> frozenset[Permission]:
     return frozenset({_NEEDED[change.verb], *([Permission.DELETE_FILES] if change.below else [])})
 
 
-def _told(places: Iterable[WorkspacePath]) -> str:
+def _list_paths(places: Iterable[WorkspacePath]) -> str:
     paths = [f"'{shown(place.path)}'" for place in places]
     more = len(paths) - _MOST_TOLD
     return ", ".join(paths[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")

@@ -1,6 +1,6 @@
-"""A delta as people see it: one diff over all its files, control files first, and the lines it adds and takes away.
+"""Shows a delta to people: one diff over all its files, control files first, and counts of added and removed lines.
 
-Every changed path stands in it. Of what cannot be drawn line by line, size, hash, first and last lines are told.
+It lists every changed path. For content without a line diff, it shows size, hash, first and last lines.
 """
 
 import os
@@ -20,7 +20,7 @@ from anycowork.workspace.paths import WorkspacePath
 
 @value
 class DeltaDiff:
-    """`drawn` is how many of the changed paths are shown line by line; the counts are of those alone. All the others are named."""
+    """`drawn` is how many of the changed paths have a line diff; the counts cover only those. All others are listed by name."""
 
     text: str
     additions: int
@@ -29,7 +29,7 @@ class DeltaDiff:
 
 
 def delta_diff(delta: Delta, upper: Path, root: Jail) -> DeltaDiff:
-    """Before the commit: both sides are still where they were."""
+    """Call it before the commit, while both sides are in place."""
     staged = Jail(str(upper))
     pieces: list[str] = []
     length, additions, deletions, drawn = 0, 0, 0, 0
@@ -45,7 +45,7 @@ def delta_diff(delta: Delta, upper: Path, root: Jail) -> DeltaDiff:
 
 
 def content(jail: Jail, place: WorkspacePath, state: State | None) -> bytes | None:
-    """As much of it as is compared; empty where it is no regular file, or no longer there."""
+    """Returns as much of the content as is compared; empty if it is not a regular file, or missing."""
     return None if state is None else _read(jail, place, LARGEST_DIFFED) or b""
 
 
@@ -55,7 +55,7 @@ def _drawn(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]
         return f"{_header(change)}mode {before.mode:o} → {after.mode:o}\n", 0, 0
     if (before is None or is_file(before)) and (after is None or is_file(after)):
         return _files(change, staged, root)
-    sides = f"{_said(before, root, change.place)} → {_said(after, staged, change.place)}\n"
+    sides = f"{_describe(before, root, change.place)} → {_describe(after, staged, change.place)}\n"
     below = "".join(f"  {_shown(place)}\n" for place in change.below)
     return (
         f"{_header(change)}{sides}{f'with {len(change.below)} paths in it:' + chr(10) + below if below else ''}",
@@ -82,7 +82,7 @@ def _files(change: PathChange, staged: Jail, root: Jail) -> tuple[str, int, int]
         f"{name}:\n{_summary(jail, change.place, state)}" if state else f"{name}: nothing\n"
         for name, jail, state in (("before", root, before), ("after", staged, after))
     ]
-    return f"{_header(change)}{modes}{_said(before)} → {_said(after)}, {why}\n{''.join(sides)}", 0, 0
+    return f"{_header(change)}{modes}{_describe(before)} → {_describe(after)}, {why}\n{''.join(sides)}", 0, 0
 
 
 def _summary(jail: Jail, place: WorkspacePath, state: State) -> str:
@@ -94,16 +94,17 @@ def _summary(jail: Jail, place: WorkspacePath, state: State) -> str:
 
 
 def _named(change: PathChange) -> str:
-    """What comes after the most that is drawn: still each path, with what identifies its content."""
+    """Describes a path beyond the limit of line diffs: its name and what identifies its content."""
     sides = " → ".join(
-        f"{_said(state)}{f', sha256 {state.mark}' if is_file(state) else ''}" for state in (change.before, change.after)
+        f"{_describe(state)}{f', sha256 {state.mark}' if is_file(state) else ''}"
+        for state in (change.before, change.after)
     )
     below = "".join(f"  {_shown(place)}\n" for place in change.below)
     return f"{_header(change)}not drawn line by line: {sides}\n{below}"
 
 
 def _header(change: PathChange) -> str:
-    """Every piece has its own, so that no note is taken for one about the file before it."""
+    """Every part has its own header, so that no note seems to belong to the file before it."""
     path = _shown(change.place)
     old = "/dev/null" if change.before is None else f"a/{path}"
     new = "/dev/null" if change.after is None else f"b/{path}"
@@ -111,7 +112,7 @@ def _header(change: PathChange) -> str:
 
 
 def _read(jail: Jail, place: WorkspacePath, most: int, at: int = 0) -> bytes | None:
-    """None where it is no regular file, is no longer there, or may not be read."""
+    """Returns None if it is not a regular file, is missing, or may not be read."""
     try:
         with jail.regular_file(place) as (fd, _), os.fdopen(os.dup(fd), "rb") as file:
             file.seek(at)
@@ -133,7 +134,7 @@ def is_file(state: State | None) -> TypeGuard[State]:
     return state is not None and state.kind == FILE
 
 
-def _said(state: State | None, jail: Jail | None = None, place: WorkspacePath | None = None) -> str:
+def _describe(state: State | None, jail: Jail | None = None, place: WorkspacePath | None = None) -> str:
     if state is None:
         return "nothing"
     if state.kind == LINK and jail is not None and place is not None:

@@ -1,4 +1,4 @@
-"""Network for one command: a proxy of its own on the loopback of its own network, from before it begins until it has ended."""
+"""Gives one command network access: its own proxy on the loopback of its own network, for as long as it runs."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -14,7 +14,7 @@ _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
 class Egress:
-    """Gives commands their proxies. `outside` is where those lead."""
+    """Starts the proxies of commands. `outside` is the network that they connect to."""
 
     def __init__(self, outside: Network | None = None, limits: ProxyLimits | None = None) -> None:
         self._outside = outside or RealNetwork()
@@ -22,7 +22,7 @@ class Egress:
 
     @asynccontextmanager
     async def beside(self, launch: Launch, runner: Runner, reach: Reach) -> AsyncIterator[Report]:
-        """While the block runs the command, it can reach these destinations; it is let go when that is so. Raises: ToolFault."""
+        """Lets the command reach these destinations while the block runs; starts it once the proxy is ready. Raises: ToolFault."""
         proxy = SandboxProxy(reach, self._outside, self._limits)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -36,7 +36,7 @@ class Egress:
 
 
 def proxy_environment(reach: Reach) -> dict[str, str]:
-    """What programs look for. Servers that the command starts itself are reached directly."""
+    """Returns the variables that programs look for. Servers that the command starts are reached directly."""
     url = f"http://127.0.0.1:{PROXY_PORT}"
     given = {name: url for upper in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY") for name in (upper, upper.lower())}
     direct = _direct([destination.host for destination in reach.allowed])
@@ -44,11 +44,11 @@ def proxy_environment(reach: Reach) -> dict[str, str]:
 
 
 async def _serve(proxy: SandboxProxy, launch: Launch, runner: Runner) -> None:
-    pid, network = await launch.status.told()
+    pid, network = await launch.status.started()
     try:
         listening = await listening_in(pid, network, runner)
     except (FileNotFoundError, ProcessLookupError):
-        return  # it has ended before it began; whoever started it says why
+        return  # it ended before it began; its starter reports why
     with listening:
         launch.let_go()
         await proxy.serve(listening)

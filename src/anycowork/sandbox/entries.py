@@ -1,4 +1,4 @@
-"""Single steps on one entry of an open folder: looked at, renamed, copied, removed. Never through a link, never by a whole path."""
+"""Single operations on one entry of an open folder: stat, rename, copy, remove. Never through a link, never by a whole path."""
 
 import errno
 import os
@@ -22,8 +22,8 @@ def look(name: str, parent: int) -> os.stat_result | None:
         return None
 
 
-def take_away(name: str, parent: int, temporary: str) -> None:
-    """Gone at once, a whole folder too: first another name, then piece by piece."""
+def remove_atomically(name: str, parent: int, temporary: str) -> None:
+    """Removes an entry, also a whole folder, atomically: renames it first, then deletes it piece by piece."""
     os.rename(name, temporary, src_dir_fd=parent, dst_dir_fd=parent)
     remove(temporary, parent)
 
@@ -39,7 +39,7 @@ def remove(name: str, parent: int) -> None:
 
 
 def prepare(name: str, staged: int, item: PathIntent) -> None:
-    """The mode that was promised, and none of the overlay's own attributes."""
+    """Sets the promised mode and removes the overlay's own attributes."""
     if item.kind != FILE:
         return
     fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=staged)
@@ -65,7 +65,7 @@ def rename(name: str, folder: int, new_name: str, new_folder: int, *, replacing:
 
 
 def copy_over(name: str, staged: int, temporary: str, parent: int, item: PathIntent, *, replacing: bool) -> None:
-    """A disk that refuses in the middle leaves nothing half-written behind."""
+    """If the disk refuses in the middle, nothing half-written stays behind."""
     try:
         copy(name, staged, temporary, parent, item)
         rename(temporary, parent, name, parent, replacing=replacing)
@@ -75,7 +75,7 @@ def copy_over(name: str, staged: int, temporary: str, parent: int, item: PathInt
 
 
 def copy(name: str, staged: int, temporary: str, parent: int, item: PathIntent) -> None:
-    """To another file system: a synced copy under a name of its own."""
+    """Copies to another file system: a synced copy under a temporary name."""
     found = os.stat(name, dir_fd=staged, follow_symlinks=False)
     if item.kind == LINK:
         os.symlink(os.readlink(name, dir_fd=staged), temporary, dir_fd=parent)

@@ -1,4 +1,4 @@
-"""All that a command sees of /etc: who it is, and what programs need to start, find each other and check certificates. No secrets."""
+"""Builds the /etc that a command sees: who it is, and what programs need to start and to check certificates. No secrets."""
 
 import os
 import shutil
@@ -26,8 +26,8 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def etc_key(*, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/etc")) -> str:
-    """The same as long as `make_etc` would make the same. Another one after each boot: a power cut may have torn what was made before."""
-    told = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{gitconfig}".encode())
+    """Returns a key that changes when `make_etc` would produce something else, and after each boot: a power cut may have torn the old one."""
+    digest = sha256(f"{uid} {gid} {_BOOT.read_text() if _BOOT.exists() else ''}{gitconfig}".encode())
     waiting = [str(source / name) for name in _COPIED]
     while waiting:
         path = waiting.pop()
@@ -37,13 +37,13 @@ def etc_key(*, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/et
                 with os.scandir(path) as entries:
                     waiting += sorted(entry.path for entry in entries)
         except OSError:
-            continue  # nothing there, or not for us: not copied either
-        told.update(f"{path} {found.st_mode} {found.st_ino} {found.st_ctime_ns}\0".encode("utf-8", "surrogateescape"))
-    return told.hexdigest()[:16]
+            continue  # missing or not readable: not copied either
+        digest.update(f"{path} {found.st_mode} {found.st_ino} {found.st_ctime_ns}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 def make_etc(folder: Path, *, uid: int, gid: int, gitconfig: str = "", source: Path = Path("/etc")) -> None:
-    """`gitconfig` is who makes commits, as git reads it. Raises: OSError."""
+    """`gitconfig` is the author of commits, as git reads it. Raises: OSError."""
     folder.mkdir(mode=0o755)
     for name in _COPIED:
         _copy(source / name, folder / name)
@@ -67,7 +67,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _private(folder: str, names: list[str]) -> set[str]:
-    """What not everybody may read stays out, whoever we are."""
+    """Leaves out files that not everybody may read, whoever we are."""
     found = set()
     for name in names:
         try:

@@ -1,4 +1,4 @@
-"""What a command's delta does inside git folders: never committed, only with a person's word, or plain. Reads; changes nothing."""
+"""Classifies a delta's changes inside git folders: never committed, only with a person's approval, or plain. Reads only."""
 
 import re
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ _NEEDED = frozenset({"HEAD", "objects", "refs"})
 
 @value
 class GitFinding:
-    """Why one path inside a git folder is never changed, or only with a person's word."""
+    """Why one path inside a git folder is never changed, or only with a person's approval."""
 
     place: WorkspacePath
     reason: str
 
 
 class GitChanges:
-    """Looks at a delta against the workspace at `root`; `upper` holds the new contents."""
+    """Checks a delta against the workspace at `root`; `upper` holds the new contents."""
 
     def __init__(self, delta: Delta, upper: Path, root: str) -> None:
         self._delta = delta
@@ -38,7 +38,7 @@ class GitChanges:
         self._finder = RepositoryFinder(delta, root)
 
     def never(self) -> GitFinding | None:
-        """The first change that nobody can allow."""
+        """Returns the first change that nobody can allow."""
         for change in self._delta.changes:
             for place in (change.place, *change.below):
                 gone = place is not change.place or change.after is None
@@ -49,7 +49,7 @@ class GitChanges:
         return None
 
     def asked(self) -> Iterator[GitFinding]:
-        """Changes that need a person's word."""
+        """Yields changes that need a person's approval."""
         for change in self._delta.changes:
             for place in (change.place, *change.below):
                 at = self._finder.git_folder(place.parts)

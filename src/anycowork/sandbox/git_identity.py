@@ -1,4 +1,4 @@
-"""The person's name and e-mail address for git, and nothing else of their configuration, as a file for sandboxes."""
+"""Reads the person's name and e-mail address for git, and nothing else of their configuration, for use in sandboxes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +8,10 @@ _WANTED = ("name", "email")
 
 
 def git_identity(home: Path, environ: Mapping[str, str]) -> str:
-    """The text of a gitconfig with user.name and user.email as the person's own says; empty if it says neither. Blocking."""
+    """Returns a gitconfig with the person's user.name and user.email; empty if neither is set. Blocking."""
     config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
     found: dict[str, str] = {}
-    for file in (config, home / ".gitconfig"):  # git lets the second win
+    for file in (config, home / ".gitconfig"):  # the second wins, as in git
         found |= _user_section(file)
     if not found:
         return ""

@@ -1,7 +1,7 @@
-"""Whether a changed git index hides something from `git status`, `git diff` or `git commit`. Reads; changes nothing.
+"""Checks whether a changed git index hides something from `git status`, `git diff` or `git commit`. Reads only.
 
-Git compares a file with its last commit only if the index lets it: marks on an entry, stored times and sizes, remembered trees and
-some extensions make git skip that. An index is plain if every such shortcut tells the truth.
+Git compares a file with its last commit only if the index lets it: flags of an entry, stored times and sizes, cached trees and some
+extensions make git skip that. An index is plain if every such shortcut is true.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _CHUNK = 1 << 20
 
 
 class NotAnIndex(ValueError):
-    """The bytes are no index that this module understands."""
+    """The bytes are not an index that this module understands."""
 
 
 class IndexEntry(NamedTuple):
@@ -37,7 +37,7 @@ class IndexEntry(NamedTuple):
     mtime: int
     size: int
     stored: bytes
-    """Everything but the path, as it stands in the file."""
+    """Everything but the path, as stored in the file."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """The files that belong to an index, as they will be once the delta is committed."""
+    """The files that belong to an index, in their state after the delta is committed."""
 
     place: WorkspacePath
     staged: Jail
@@ -57,12 +57,12 @@ class Worktree:
     delta: Delta
 
     def holders(self) -> Mapping[WorkspacePath, Jail | None]:
-        """Where the content of each changed path is; None if it is removed."""
+        """Returns where the content of each changed path is; None if it is removed."""
         return {change.place: self.staged if change.after else None for change in self.delta.changes}
 
 
 def hidden_by_index(before: bytes, after: bytes, worktree: Worktree) -> str | None:
-    """What the index `after` hides, as a reason for a person; None if it is plain. `before` may be empty."""
+    """Returns what the index `after` hides, as a reason for a person; None if it is plain. `before` may be empty."""
     try:
         index = parse_index(after)
     except NotAnIndex as fault:
@@ -112,7 +112,7 @@ def _parse(data: bytes, algorithm: str, length: int) -> Index:
         index.extensions[data[at : at + 4]] = data[at + 8 : at + 8 + size]
         at += 8 + size
     if len(index.entries) != count:
-        raise NotAnIndex("an entry stands there twice")
+        raise NotAnIndex("an entry occurs twice")
     return index
 
 
@@ -150,20 +150,20 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return found, at
 
 
-# --- remembered trees
+# --- cached trees
 
 
 def _wrong_tree(index: Index) -> str | None:
-    """The first folder whose remembered tree is not the one that its entries make."""
-    remembered = list(_remembered(index))
+    """Returns the first folder whose cached tree differs from the one that its entries make."""
+    remembered = list(_cached_trees(index))
     if not remembered:
         return None
     made = _trees(index)
     return next((folder.decode("utf-8", "replace") for folder, oid in remembered if made.get(folder) != oid), None)
 
 
-def _remembered(index: Index) -> Iterator[tuple[bytes, bytes]]:
-    """Every folder for which a tree is remembered, with the tree's name."""
+def _cached_trees(index: Index) -> Iterator[tuple[bytes, bytes]]:
+    """Yields every folder with a cached tree, and the tree's name."""
     data, at, length = index.extensions.get(b"TREE", b""), 0, hashlib.new(index.algorithm).digest_size
     above: list[tuple[bytes, int]] = []
     while at < len(data):
@@ -185,7 +185,7 @@ def _remembered(index: Index) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _trees(index: Index) -> dict[bytes, bytes]:
-    """The tree's name of every folder, worked out from the entries."""
+    """Computes the tree's name of every folder from the entries."""
     folders: dict[bytes, dict[bytes, tuple[int, bytes]]] = {b"": {}}
     for entry in index.entries.values():
         if entry.flags & _STAGE or entry.more_flags & _INTENT_TO_ADD:
@@ -210,7 +210,7 @@ def _trees(index: Index) -> dict[bytes, bytes]:
 
 
 def _wrong_content(entries: Iterator[IndexEntry], algorithm: str, worktree: Worktree) -> IndexEntry | None:
-    """The first entry whose stored size and time fit a file with other content: git would not read that file."""
+    """Returns the first entry whose stored size and time match a file with other content: git would not read that file."""
     holders = worktree.holders()
     for entry in entries:
         if not entry.flags & _STAGE and entry.mode != _GITLINK and not _is_true(entry, algorithm, worktree, holders):

@@ -1,6 +1,6 @@
-"""What one command may use up. Set by the shell inside the sandbox for ordinary users; root's processes are counted by a cgroup.
+"""Limits the resources of one command. The shell inside the sandbox sets them for ordinary users; a cgroup counts root's processes.
 
-The kernel does not hold root to a number of processes, whatever its limits say.
+The kernel does not limit root's number of processes, whatever its limits are.
 """
 
 import os
@@ -16,65 +16,67 @@ from anycowork.workspace.packfile import opened
 
 _MIB = 1 << 20
 _GIB = 1 << 30
-# Bubblewrap's first process in the sandbox ties itself to the one outside and then takes on the filter that the command has already.
-_UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewhere, and after many looks, it is soon enough nearly always
+# Bubblewrap's first process in the sandbox ties itself to the one outside and then loads the filter that the command already has.
+_UNTIL_INIT_IS_TIED = (  # where the kernel counts filters (Linux 5.9); elsewhere, and after many checks, it is nearly always ready
     'mapfile -t own 2>/dev/null < /proc/self/status; [[ "${own[*]} " =~ Seccomp_filters:.[0-9]+\\  ]]; '
     "for ((looks = 0; looks < 2000; looks++)); do mapfile -t own 2>/dev/null < /proc/1/status; "
     '[[ "${own[*]} " == *"${BASH_REMATCH[0]}"* ]] && break; done; unset own looks'
 )
-UNTIED = 125  # the exit code of a command that did not begin, for the server was gone
+UNTIED = 125  # the exit code of a command that did not start because the server was gone
 
 
 @value
 class CommandLimits:
-    """Bytes, unless the name says otherwise. `memory` is what each process may hold, and with a cgroup all together."""
+    """Bytes, unless the name says otherwise. `memory` is the limit per process, and with a cgroup for all together."""
 
     processes: int = 512
     memory: int = 8 * _GIB
     file_size: int = 4 * _GIB
     scratch: int = 1 * _GIB  # /tmp, the home folder and /dev/shm, each
-    free_space: int = 256 * _MIB  # what must stay free on the disk that takes the writes
-    free_files: int = 20_000  # how many more files it must be able to take, unless it is made for few
+    free_space: int = 256 * _MIB  # must stay free on the disk that receives the writes
+    free_files: int = 20_000  # how many more files that disk must be able to hold, unless it is made for few
 
 
 def limited_shell(
     bash: str, limits: CommandLimits, command: str, *, tether: int, unneeded: int, begun: int, check: str = ":"
 ) -> list[str]:
-    """Bash that gives itself the limits, for good, and then runs the command; or ends, if nobody holds the other end of its tether
-    or `check_syntax` ends it. It writes to `begun` just before the command.
+    """Returns a bash script that limits itself permanently and then runs the command; it ends instead if nobody holds the other end of its
+    tether or `check_syntax` ends it. It writes to `begun` just before the command.
 
-    Inside the namespace: there a limit on processes counts the command's own alone, not everything else of that user. Both stand on
-    one line, which bash reads as a whole before it runs any of it: a command that does not parse runs without limits by not running.
+    It runs inside the namespace: there a process limit counts only the command's processes, not the user's others. Both are on one line,
+    which bash reads as a whole before it runs any of it: a command that does not parse never runs, so it cannot run without limits.
     """
-    wishes = {
+    settings = {
         "c": 0,
         "u": limits.processes,
         "d": limits.memory // 1024,
         "f": limits.file_size // 1024,
     }
-    lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in wishes.items()]
-    # Nothing is ever written to a tether, so what can be read is its end.
+    lines = [f"ulimit -{name} {value} 2>/dev/null" for name, value in settings.items()]
+    # Nothing is ever written to a tether, so if it is readable, it has ended.
     tied = [_UNTIL_INIT_IS_TIED, f"read -t 0 -u {tether} && exit {UNTIED}", f"exec {tether}<&- {unneeded}<&-"]
     told = [f"printf . >&{begun}", f"exec {begun}>&-"]
     return [bash, "--noprofile", "--norc", "-c", "; ".join([*lines, *tied, check, *told, ":", command])]
 
 
-# --- cgroups, where we may make them
+# --- cgroups, where we may create them
 
 _PIDS_V1, _MEMORY_V1, _V2 = (Path("/sys/fs/cgroup", name) for name in ("pids", "memory", "."))
 _PREFIX = "anycowork-"
 _JOIN = 'for group; do shift; [ "$group" = -- ] && break; echo $$ > "$group" || exit 125; done; exec "$@"'
 
 
-_idle: deque[tuple[int, CommandLimits, list[Path]]] = deque()  # whose they are: a forked server makes its own
+_idle: deque[tuple[int, CommandLimits, list[Path]]] = (
+    deque()
+)  # with the owner's process id: a forked server creates its own
 _numbers = count()
 
 
 @contextmanager
 def counted(limits: CommandLimits) -> Iterator[list[str]]:
-    """Words to put before a program so that it starts inside groups of its own; none where we may make no groups.
+    """Yields arguments that start a program inside its own groups; none where we may not create groups.
 
-    Groups that stand empty again are used again: making and removing them costs more than a short command does.
+    Empty groups are reused: creating and removing them costs more than a short command.
     """
     made = _idle_groups(limits) or _make_groups(f"{_PREFIX}{os.getpid()}-{next(_numbers)}", limits)
     try:
@@ -91,7 +93,7 @@ def counted(limits: CommandLimits) -> Iterator[list[str]]:
 def _idle_groups(limits: CommandLimits) -> list[Path]:
     for _ in range(len(_idle)):
         server, theirs, groups = _idle.popleft()
-        # Empty when they were laid aside, and nobody joins them but through here; somebody may have removed them.
+        # They were empty when they were put back, and only this code joins them; but somebody may have removed them.
         if (server, theirs) == (os.getpid(), limits) and all(group.is_dir() for group in groups):
             return groups
         _idle.append((server, theirs, groups))
@@ -99,7 +101,7 @@ def _idle_groups(limits: CommandLimits) -> list[Path]:
 
 
 def _is_empty(group: Path) -> bool:
-    """Also of the dead that nobody has buried: they count as well."""
+    """Zombies count as processes, too."""
     try:
         with opened(group / "cgroup.procs", os.O_RDONLY) as fd:
             return not os.read(fd, 1)
@@ -108,7 +110,7 @@ def _is_empty(group: Path) -> bool:
 
 
 def can_count() -> bool:
-    """Whether root's processes can be counted here."""
+    """Tells whether root's processes can be counted here."""
     with counted(CommandLimits()) as words:
         return bool(words)
 
@@ -116,7 +118,7 @@ def can_count() -> bool:
 def _make_groups(name: str, limits: CommandLimits) -> list[Path]:
     if os.geteuid() != 0:
         return []
-    for group in _of_dead_servers():
+    for group in _stale_groups():
         _remove(group)
     if (_V2 / "cgroup.controllers").exists():
         found = _group(_V2 / name, {"pids.max": limits.processes, "memory.max": limits.memory})
@@ -142,14 +144,14 @@ def _group(path: Path, values: dict[str, int]) -> Path | None:
     return path
 
 
-def _of_dead_servers() -> list[Path]:
-    """Groups of servers that are gone; those of the living may be about to be used."""
+def _stale_groups() -> list[Path]:
+    """Returns groups of servers that ended; those of running servers may be about to be used."""
     found = [left for parent in (_V2, _PIDS_V1, _MEMORY_V1) for left in parent.glob(f"{_PREFIX}*")]
     return [left for left in found if not Path("/proc", left.name.split("-")[1]).exists()]
 
 
 def _remove(group: Path) -> None:
-    """Waits a little for the last of its processes to be buried; a group that stays is empty and costs nothing."""
+    """Waits a little for the last of its processes to be reaped; a group that stays is empty and costs nothing."""
     for _ in range(20):
         try:
             group.rmdir()

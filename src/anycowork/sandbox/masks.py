@@ -1,8 +1,7 @@
-"""What a command or a plugin may not read, covered in its view of the workspace: an empty thing that nobody can open lies over each
-such path.
+"""Hides paths that a command or a plugin may not read: mounts an empty, unreadable entry over each of them.
 
-Rules are patterns and a mount covers one path, so they are expanded against the tree as it is when the program begins. Follows no
-link: rules speak of where a path really leads.
+Rules are patterns and a mount covers one path, so they are expanded against the tree when the program starts. Follows no link: rules apply
+to the resolved path.
 """
 
 import os
@@ -18,7 +17,7 @@ from anycowork.sandbox.stage import Layer, Stage
 from anycowork.workspace.jail import Jail
 from anycowork.workspace.paths import WorkspacePath
 
-MOST_MASKS = 256  # mounts; setting up each costs every command
+MOST_MASKS = 256  # mounts; each adds to the start-up cost of every command
 MOST_LOOKED = 200_000  # paths
 _COVERS = "covers"
 
@@ -30,8 +29,8 @@ class Mask:
 
 
 def cover(jail: Jail, stage: Stage, hidden: Hidden) -> tuple[Mask, ...]:
-    """Makes ready what lies over everything hidden that a program in this stage would see. Blocking. Raises: DeniedByRule."""
-    # A private copy shows what was there when it was made, whatever a person did to the workspace since.
+    """Prepares covers for everything hidden that a program in this stage would see. Blocking. Raises: DeniedByRule."""
+    # A private copy shows the state when it was made, whatever a person did to the workspace since.
     masks = find_masks(Jail(str(stage.upper)) if stage.layer is Layer.COPY else jail, hidden)
     if masks:
         _make_covers(stage)
@@ -39,18 +38,18 @@ def cover(jail: Jail, stage: Stage, hidden: Hidden) -> tuple[Mask, ...]:
 
 
 def find_masks(jail: Jail, hidden: Hidden) -> tuple[Mask, ...]:
-    """Everything in the workspace that is hidden, whole folders as one; looks only. Blocking.
+    """Finds everything hidden in the workspace, whole folders as one; reads only. Blocking.
 
-    Raises: DeniedByRule if that is more than can be covered, or more than can be looked through to find it.
+    Raises: DeniedByRule if there is more than can be covered, or more than can be searched.
     """
-    looking = _Looking(jail, hidden)
+    looking = _MaskSearch(jail, hidden)
     for start, depth in sorted(_starts(hidden), key=lambda one: len(one[0])):
-        looking.take(WorkspacePath(start), depth)
+        looking.search(WorkspacePath(start), depth)
     return tuple(looking.masks.values())
 
 
-def mask_words(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:
-    """bubblewrap's words for them, after those that mount the workspace."""
+def mask_arguments(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:
+    """Returns bubblewrap's arguments for the masks; they follow those that mount the workspace."""
     return [
         word
         for mask in masks
@@ -58,8 +57,8 @@ def mask_words(masks: tuple[Mask, ...], stage: Stage, root: str) -> list[str]:
     ]
 
 
-def cover_words(paths: Sequence[str], stage: Stage) -> list[str]:
-    """bubblewrap's words for covers over these places outside the workspace, made ready; over those that are still there."""
+def cover_arguments(paths: Sequence[str], stage: Stage) -> list[str]:
+    """Prepares covers for these places outside the workspace and returns bubblewrap's arguments; skips missing ones."""
     found = [path for path in map(Path, paths) if path.exists() and not path.is_symlink()]
     if found:
         _make_covers(stage)
@@ -68,7 +67,7 @@ def cover_words(paths: Sequence[str], stage: Stage) -> list[str]:
 
 
 def _make_covers(stage: Stage) -> None:
-    """What lies over hidden paths. Nobody can open it; and it is mounted read-only, so that nobody can change that."""
+    """Creates the covers. Nobody can open them; they are mounted read-only, so that nobody can change that."""
     folder = stage.folder / _COVERS
     if folder.exists():
         return
@@ -82,7 +81,7 @@ def _cover_for(mask: Mask, stage: Stage) -> Path:
 
 
 def _starts(hidden: Hidden) -> Iterator[tuple[tuple[str, ...], int | None]]:
-    """Where each pattern begins to be more than a name, and how deep below that it can match; None is any depth."""
+    """Yields where each pattern stops being a plain name, and how deep below that it can match; None is any depth."""
     for pattern in hidden.patterns:
         parts = pattern.strip().removeprefix("./").strip("/").split("/")
         wild = next((at for at, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
@@ -92,14 +91,14 @@ def _starts(hidden: Hidden) -> Iterator[tuple[tuple[str, ...], int | None]]:
 
 
 @dataclass(slots=True)
-class _Looking:
+class _MaskSearch:
     jail: Jail
     hidden: Hidden
     masks: dict[WorkspacePath, Mask] = field(default_factory=dict)
     looked: int = 0
 
-    def take(self, place: WorkspacePath, depth: int | None) -> None:
-        """This path, and what is in it down to this depth."""
+    def search(self, place: WorkspacePath, depth: int | None) -> None:
+        """Searches this path, and what is in it down to this depth."""
         if any(WorkspacePath(place.parts[:length]) in self.masks for length in range(1, len(place.parts) + 1)):
             return
         found = self.jail.stat(place)
@@ -122,9 +121,11 @@ class _Looking:
                 waiting += [(inner, None if left is None else left - 1) for inner in self._inside(folder)]
 
     def _inside(self, folder: WorkspacePath) -> list[WorkspacePath]:
-        """The folders in it; of its files those that are hidden are masked."""
+        """Returns the folders in it; masks its hidden files."""
         folders = []
-        above = "".join(f"{part}/" for part in folder.parts)  # nearly nothing is hidden, so a place is made for what is
+        above = "".join(
+            f"{part}/" for part in folder.parts
+        )  # hidden files are rare, so a WorkspacePath is made only for those
         try:
             with self.jail.folder(folder, flags=os.O_RDONLY) as fd, os.scandir(fd) as entries:
                 for entry in entries:
@@ -134,9 +135,9 @@ class _Looking:
                     elif self.hidden.hides(above + entry.name) and not entry.is_symlink():
                         self._mask(Mask(folder.child(entry.name), is_folder=False))
         except (FileMissing, WrongKind):
-            return []  # gone since it was seen
+            return []  # deleted since it was seen
         except ToolFault:
-            # Closed to us; but its owner could open it again, and look.
+            # Closed to us; but its owner could open it again, and read it.
             self._mask(Mask(folder, is_folder=True))
             return []
         return folders
@@ -148,7 +149,7 @@ class _Looking:
         self.masks[mask.place] = mask
         if len(self.masks) > MOST_MASKS:
             raise DeniedByRule(
-                f"Rules keep more than {MOST_MASKS} files and folders of this workspace from being read, too many to be covered one by "
+                f"Rules keep more than {MOST_MASKS} files and folders of this workspace from being read, too many to hide one by "
                 "one, so it did not run. A person can deny whole folders instead ('/secrets/**'); the file tools work as ever."
             )
 

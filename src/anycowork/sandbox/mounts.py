@@ -1,7 +1,7 @@
-"""Overlay mounts of a sandbox: bubblewrap's words for one, the options it hands the kernel, and the check inside that they arrived whole.
+"""Overlay mounts of a sandbox: bubblewrap's arguments, the options for the kernel, and the check inside that they arrived complete.
 
-Bubblewrap joins all layers of an overlay into one string, and the kernel reads at most a page of it. A longer string is cut without an
-error, and then an ancestor of a layer, or the root of the machine, can lie where the layer should be.
+Bubblewrap joins all layers of an overlay into one string, and the kernel reads at most a page of it. It cuts a longer string without an
+error, and then an ancestor of a layer, or the root of the machine, can be mounted in place of the layer.
 """
 
 import shlex
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from anycowork.domain.values import value
 
 LONGEST_OPTIONS = 3_500  # bytes; the kernel reads 4,095
-UNMOUNTED = 126  # the exit code of a command that did not begin, because a mount is not what was asked for
-_OLD_ROOT = "/oldroot"  # where bubblewrap keeps the machine while it mounts
+UNMOUNTED = 126  # the exit code of a command that did not start because a mount is not the requested one
+_OLD_ROOT = "/oldroot"  # where bubblewrap keeps the machine's root while it mounts
 _ESCAPED = "\\,:"
 
 
@@ -24,14 +24,14 @@ class Overlay:
     upper: str | None = None
     work: str | None = None
 
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         sources = [word for place in self.lower for word in ("--overlay-src", place)]
         if self.upper is None or self.work is None:
             return [*sources, "--tmp-overlay", self.target]
         return [*sources, "--overlay", self.upper, self.work, self.target]
 
     def fits(self) -> bool:
-        """Whether its option string is short enough that no kernel cuts it."""
+        """Tells whether its option string is short enough for every kernel."""
         layers = [*self.lower, self.upper or "", self.work or ""]
         longest = sum(len(_OLD_ROOT) + 1 + len(_escaped(place).encode(errors="surrogateescape")) for place in layers)
         return longest + len("upperdir=/tmp-overlay-upper-000,workdir=/tmp-overlay-work-000,lowerdir=,userxattr") <= (
@@ -39,11 +39,11 @@ class Overlay:
         )
 
     def spellings(self) -> list[str]:
-        """The ways in which kernels list its layers among the mount's options: escaped as they were given, or plain."""
+        """Returns the ways in which kernels list its layers among the mount's options: escaped as they were given, or plain."""
         return list(dict.fromkeys(self._spelt(escaped=escaped) for escaped in (True, False)))
 
     def _spelt(self, *, escaped: bool) -> str:
-        # Bubblewrap reverses the order: the kernel wants the topmost first.
+        # Bubblewrap reverses the order: the kernel expects the topmost first.
         lower = ":".join(_shown(place, escaped=escaped) for place in reversed(self.lower))
         if self.upper is None or self.work is None:
             return f",lowerdir={lower},upperdir=/tmp-overlay-upper-"
@@ -52,7 +52,7 @@ class Overlay:
 
 
 def mount_check(overlays: Sequence[Overlay]) -> str:
-    """Commands for bash, on one line, that end it unless the kernel lists each overlay with exactly the layers that were asked for."""
+    """Returns bash commands, on one line, that exit unless the kernel lists each overlay with exactly the requested layers."""
     if not overlays:
         return ":"
     cases = "".join(f"{_patterns(overlay)}) left=${{left/{at},/}};; " for at, overlay in enumerate(overlays))
@@ -60,7 +60,7 @@ def mount_check(overlays: Sequence[Overlay]) -> str:
     return (
         f"mapfile -t mounts < /proc/self/mountinfo; left={asked}; "
         'for mount in "${mounts[@]}"; do [[ $mount == *" - overlay "* ]] || continue; '
-        # The kernel writes special characters as \nnn, which printf reads in a format.
+        # The kernel writes special characters as \nnn, which printf decodes in a format.
         f'printf -v mount "${{mount//%/%%}},"; case "$mount" in {cases}esac; done; '
         f'[[ -z $left ]] || {{ echo "a mount is not what was asked for ($left)" >&2; exit {UNMOUNTED}; }}; '
         "unset mounts mount left"
@@ -75,7 +75,7 @@ def _patterns(overlay: Overlay) -> str:
 def _quoted(text: str) -> str:
     if text.isprintable() and "\n" not in text:
         return shlex.quote(text)
-    # One line is all that bash reads before it begins, so a newline in a name must not be one here.
+    # Bash reads only one line before it starts, so a newline in a name must be escaped here.
     codes = {"\\": r"\\", "'": r"\'"}
     return "$'" + "".join(codes.get(char, char if ord(char) >= 32 else f"\\{ord(char):03o}") for char in text) + "'"
 

@@ -1,4 +1,4 @@
-"""A listening socket inside a sandbox's own network, held by the server: the sandbox needs no program of ours, and no file to meet us at."""
+"""Opens a listening socket inside a sandbox's network, held by the server: the sandbox needs no program or socket file of ours."""
 
 import asyncio
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 from anycowork.sandbox.sandbox_process import SandboxFailed
 from anycowork.sandbox.stage import Runner
 
-PROXY_PORT = 3128  # in a network of its own, where nobody else can have taken it
+PROXY_PORT = 3128  # in a separate network, where the port is always free
 _WORKER = Path(__file__).with_name("netns_worker.py")
 _SECONDS = 15.0
 
 
 async def listening_in(pid: int, namespace: int, runner: Runner) -> socket.socket:
-    """On `PROXY_PORT` of the network that this process of the sandbox is in, if it is `namespace` and not ours.
+    """Listens on `PROXY_PORT` in the network of this sandbox process, if it is `namespace` and not ours.
 
     Raises: SandboxFailed; FileNotFoundError if the process has ended already.
     """
@@ -28,11 +28,11 @@ async def listening_in(pid: int, namespace: int, runner: Runner) -> socket.socke
         things.callback(os.close, network)
         found = os.fstat(network).st_ino
         if found != namespace or found == os.stat("/proc/self/ns/net").st_ino:  # noqa: PTH116 (of memory, not of a disk)
-            raise _failed("it is not a network of its own")
+            raise _failed("it has no separate network")
         ours, theirs = socket.socketpair()
         things.enter_context(ours)
         things.enter_context(theirs)
-        await _told(network, theirs, runner)
+        await _run_worker(network, theirs, runner)
         ours.setblocking(False)
         try:
             _, fds, _, _ = socket.recv_fds(ours, 1, 1)
@@ -43,7 +43,7 @@ async def listening_in(pid: int, namespace: int, runner: Runner) -> socket.socke
         return listening
 
 
-async def _told(network: int, theirs: socket.socket, runner: Runner) -> None:
+async def _run_worker(network: int, theirs: socket.socket, runner: Runner) -> None:
     words = (network, theirs.fileno(), PROXY_PORT, runner.uid, runner.gid)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", "-S", str(_WORKER), *map(str, words)),
@@ -64,7 +64,7 @@ async def _told(network: int, theirs: socket.socket, runner: Runner) -> None:
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it ended without a word"]
+        last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it ended without a message"]
         raise _failed(last[0][:300])
 
 

@@ -1,7 +1,7 @@
-"""A program of its own: enters the network of a sandbox, opens a listening socket there and hands it to its parent.
+"""A separate program: enters the network of a sandbox, opens a listening socket there and passes it to its parent.
 
-Started as `python -I -S netns_worker.py NETWORK SOCKET PORT UID GID` with an empty environment. A user namespace can only be entered
-by a process with a single thread, which the server is not. It imports nothing of ours, so that it starts quickly.
+Started as `python -I -S netns_worker.py NETWORK SOCKET PORT UID GID` with an empty environment. Only a single-threaded process can enter a
+user namespace, and the server is not one. It imports nothing of ours, so that it starts quickly.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ _WAITING = 128  # connections
 
 def main(network: int, parent: int, port: int, uid: int, gid: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
-    if uid != os.geteuid():  # the sandbox belongs to the workspace's owner, and so do the rights in it
+    if uid != os.geteuid():  # the sandbox and the rights in it belong to the workspace's owner
         os.setgroups([])
         os.setresgid(gid, gid, gid)
         os.setresuid(uid, uid, uid)
@@ -26,7 +26,7 @@ def main(network: int, parent: int, port: int, uid: int, gid: int) -> None:
         if libc.setns(fd, kind) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     with socket.socket() as listening, socket.socket(fileno=parent) as told:
-        # Nothing but a loopback device is in there, and it may not be up yet: 127.0.0.1 could not be named now.
+        # There is only a loopback device in there, which may not be up yet: 127.0.0.1 cannot be bound now.
         listening.bind(("0.0.0.0", port))
         listening.listen(_WAITING)
         socket.send_fds(told, [b"!"], [listening.fileno()])

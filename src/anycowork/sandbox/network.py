@@ -1,4 +1,4 @@
-"""The world beyond this machine as the proxy sees it: names become addresses, and addresses are dialled. A port of this room."""
+"""The network beyond this machine as the proxy uses it: resolves names and connects to addresses. A port of this package."""
 
 import asyncio
 import socket
@@ -10,17 +10,17 @@ _LISTENING = "0A"
 
 
 class Network(Protocol):
-    """Decides nothing. Who is allowed to go where was asked before."""
+    """Makes no decisions: the caller has checked what is allowed."""
 
     async def addresses(self, host: str) -> Sequence[str]:
-        """What the name stands for, best first. Raises: OSError."""
+        """Resolves the name, best address first. Raises: OSError."""
 
     async def connect(self, address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """To this very address, never to a name. Raises: OSError."""
+        """Connects to exactly this address, never to a name. Raises: OSError."""
 
 
 class RealNetwork:
-    """This machine's resolver and this machine's routes."""
+    """Uses this machine's resolver and routes."""
 
     async def addresses(self, host: str) -> Sequence[str]:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -31,7 +31,7 @@ class RealNetwork:
 
 
 def is_own_address(address: str, port: int) -> bool:
-    """Whether this very process listens there. Found out rather than told, so that no door can be forgotten. Blocking."""
+    """Tells whether this process listens there. It reads the process's sockets, so that no listener can be forgotten. Blocking."""
     return _is_of_this_machine(address) and port in _own_ports()
 
 

@@ -1,4 +1,4 @@
-"""Sandboxes that outlived their server: found by the folders of ours that their words name, and ended. No others are touched."""
+"""Ends sandboxes that outlived their server: finds them by our folders in their arguments. Touches no others."""
 
 import os
 import signal
@@ -11,13 +11,13 @@ _PROGRAM = b"bwrap"
 
 
 def end_orphans(places: Iterable[Path]) -> int:
-    """Ends every bubblewrap that was given something in one of these folders; all in it ends with it. How many there were.
+    """Ends every bubblewrap that has a path in one of these folders, with everything in it. Returns how many.
 
-    Only for whoever owns these folders alone, and before it has begun any itself. Blocking.
+    Only for the sole owner of these folders, before it has started any sandbox. Blocking.
     """
     wanted = [os.fsencode(place) + b"/" for place in places]
     if not hasattr(os, "pidfd_open"):
-        return 0  # no Linux, so no bubblewrap either
+        return 0  # not Linux, so there is no bubblewrap either
     return sum(_ended(pid, wanted) for pid in _pids())
 
 
@@ -27,15 +27,15 @@ def _ended(pid: int, wanted: list[bytes]) -> bool:
     try:
         with _held(pid) as process:
             if not _is_orphan(pid, wanted):
-                return False  # its number was given to another before we held it
+                return False  # its number was reused before we held it
             signal.pidfd_send_signal(process, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return False  # gone by itself
+        return False  # already ended
     return True
 
 
 def _is_orphan(pid: int, wanted: list[bytes]) -> bool:
-    """Ours or, if we are root, of those whom we run commands as; nobody else's words count, whatever they say."""
+    """Ours or, if we are root, a process of a user whom we run commands as; other users' arguments do not count."""
     try:
         owner = (_PROCESSES / str(pid)).stat().st_uid
         words = (_PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")

@@ -1,4 +1,4 @@
-"""Which paths a command may never change, and which only with a person's word. Decided by name, at any depth. Pure."""
+"""Decides which paths a command may never change, and which only with a person's approval. By name, at any depth. Pure."""
 
 import re
 from enum import Enum, auto
@@ -14,7 +14,7 @@ class PathClass(Enum):
     NEVER = auto()
 
 
-# What git reads as orders: programs to run, other places to read orders or history from.
+# What git follows: programs to run, other places to read configuration or history from.
 _GIT_NEVER = re.compile(r"config.*|hooks|info|modules|worktrees|commondir|gitdir|branches|remotes", re.DOTALL)
 _OBJECTS_NEVER = frozenset({"alternates", "http-alternates"})
 # What adding, committing, branching, merging, rebasing, stashing, tagging and fetching write.
@@ -42,15 +42,15 @@ _GIT_PLAIN_FILES = frozenset(
         *("HEAD.lock", "index.lock", "packed-refs.lock", "gc.pid.lock"),
     }
 )
-# State of work that git has under way. It may go unasked: only what is there gives orders.
+# State of operations in progress. It may be removed without asking: only existing files have an effect.
 _GIT_UNDER_WAY = frozenset({"rebase-merge", "rebase-apply", "sequencer"})
 
-# What git works out anew from the others.
+# What git recomputes from the others.
 _GIT_INDEXES = re.compile(r"info(/.*)?|pack/(multi-pack-index.*|.*\.(rev|bitmap|mtimes|keep|promisor|idx))", re.DOTALL)
 
 
 def class_of(parts: tuple[str, ...]) -> PathClass:
-    """By name alone; what an entry's kind, content or removal adds is decided where they are known."""
+    """Decides by name alone; an entry's kind, content or removal is checked where it is known."""
     for at, part in enumerate(parts):
         if folds_to_git(part):
             return git_class(parts[at + 1 :])
@@ -58,7 +58,7 @@ def class_of(parts: tuple[str, ...]) -> PathClass:
 
 
 def git_class(inner: tuple[str, ...]) -> PathClass:
-    """The class of a path inside a git folder: an allow-list, since git learns to read new files with every release."""
+    """Classifies a path inside a git folder: an allow-list, because new releases of git read new files."""
     folded = tuple(map(fold_name, inner))
     if not inner:
         return PathClass.PLAIN
@@ -71,12 +71,15 @@ def git_class(inner: tuple[str, ...]) -> PathClass:
 
 
 def may_vanish(inner: tuple[str, ...]) -> bool:
-    """Whether a path inside a git folder may be removed without a question, though making it asks."""
+    """Tells whether a path inside a git folder may be removed without asking, although creating it asks."""
     return inner[0] in _GIT_UNDER_WAY
 
 
 def is_stored_by_git(parts: tuple[str, ...]) -> bool:
-    """What commits consist of, or a folder of it. Git never changes such a file, and removes one only when it tidies up."""
+    """Tells whether the path is part of stored commits, or a folder of them.
+
+    Git never changes such a file, and removes one only in `gc`.
+    """
     for at, (part, inner) in enumerate(pairwise(parts)):
         if folds_to_git(part) and fold_name(inner) == "objects":
             return not _GIT_INDEXES.fullmatch("/".join(parts[at + 2 :]))

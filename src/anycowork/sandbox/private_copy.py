@@ -1,7 +1,7 @@
-"""A private copy of a workspace, for a command where no overlay can be laid; and what the command changed in it.
+"""Makes a private copy of a workspace for a command where no overlay can be mounted, and finds what the command changed in it.
 
-Each copied path is remembered by inode and ctime, which no command can forge: what still has both was not touched, whatever a person
-did to the workspace meanwhile. What was touched is stated against the workspace, as with an overlay.
+Each copied path is recorded by inode and ctime, which no command can forge: a path with both unchanged was not touched, whatever a person
+did to the workspace meanwhile. Changes are relative to the workspace, as with an overlay.
 """
 
 import errno
@@ -37,7 +37,7 @@ class CannotCopy(ToolFault):
 
 @value
 class KnownFile:
-    """One copied path as it was when the command began."""
+    """One copied path as it was when the command started."""
 
     inode: int
     ctime: int
@@ -46,7 +46,7 @@ class KnownFile:
 
 @dataclass(slots=True)
 class Copied:
-    """`mounts` are places of the workspace where another file system hangs: they can be changed in, and not be taken away."""
+    """`mounts` are places of the workspace where another file system is mounted: their content can be changed, but they cannot be removed."""
 
     known: dict[tuple[str, ...], KnownFile] = field(default_factory=dict)
     inside: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
@@ -54,9 +54,9 @@ class Copied:
 
 
 def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> Copied:
-    """Fills the stage's upper folder. `spare` is what must stay free on its disk. Blocking.
+    """Fills the stage's upper folder. `spare` must stay free on its disk. Blocking.
 
-    Raises: CannotCopy if it is too large, or holds what cannot be read.
+    Raises: CannotCopy if it is too large, or contains something unreadable.
     """
     copied = Copied(mounts=tuple(_mounts_in(root)))
     try:
@@ -67,8 +67,8 @@ def copy_workspace(root: str, stage: Stage, *, most_bytes: int, spare: int) -> C
             _copy_folder(source, target, WorkspacePath(()), copied)
     except OSError as error:
         name = shown(str(error.filename)) if error.filename else "something in it"
-        raise _refused(f"{name} could not be copied ({error.strerror}). Mend that") from None
-    next_tick()  # so that whatever the command does carries a later time
+        raise _refused(f"{name} could not be copied ({error.strerror}). Fix that") from None
+    next_tick()  # so that everything the command does has a later time
     return copied
 
 
@@ -85,9 +85,9 @@ def scan_copy(upper: str, root: str, copied: Copied) -> Delta:
 
 
 def as_layer(folder: Path, delta: Delta) -> None:
-    """Leaves of the copy in this stage what an overlay's layer would hold: what was written, and a whiteout for what is gone.
+    """Reduces the copy in this stage to what an overlay's layer would hold: written files, and a whiteout for each removed path.
 
-    So it needs no room of the rest, and can be looked at again when nobody remembers the copy. Raises: OSError.
+    So it takes no space for the rest, and can be scanned again when the record of the copy is gone. Raises: OSError.
     """
     upper, layer = folder / "upper", folder / "layer"
     layer.mkdir(mode=0o755)
@@ -112,13 +112,13 @@ def as_layer(folder: Path, delta: Delta) -> None:
 
 
 def _open_to_us(mode: int) -> int:
-    """As looking at an overlay's layer leaves a folder that its maker closed to itself; the mode it shall have is in the delta."""
+    """Returns the mode that scanning gives a folder that its maker closed; the delta keeps its intended mode."""
     closed = mode & (stat.S_IRUSR | stat.S_IXUSR) != stat.S_IRUSR | stat.S_IXUSR
     return stat.S_IRWXU if closed and os.geteuid() != 0 else mode
 
 
 def _make_folder_like(original: Path, made: Path) -> None:
-    """Open to us until it is filled."""
+    """Keeps it writable for us until it is filled."""
     made.mkdir(mode=0o700)
     if os.geteuid() == 0:
         found = original.stat()
@@ -147,13 +147,13 @@ class _CopyScanner(Scanner):
     def _known_folder(
         self, name: str, above: int, below: int | None, place: WorkspacePath, found: os.stat_result, known: KnownFile
     ) -> None:
-        """If it is as it was and differs all the same, then a person changed or removed the workspace's own meanwhile.
+        """Handles a folder that is unchanged here but differs: then a person changed or removed the workspace's one meanwhile.
 
-        That matters only to what the command changed in it; then it is a conflict, as the time of what is there now says.
+        That matters only for what the command changed in it; then it is a conflict, as the time of the current entry shows.
         """
         first = len(self.delta.changes)
         lower = None if below is None else look(name, below)
-        self.a_folder(name, above, below, place, found, lower, opaque=False)
+        self.folder_entry(name, above, below, place, found, lower, opaque=False)
         own = next(iter(self.delta.changes[first : first + 1]), None)
         if own is None or own.place != place or known.mode != found.st_mode:
             return
@@ -166,7 +166,7 @@ class _CopyScanner(Scanner):
 
 
 def _size_of(folder: int, most: int) -> int:
-    """Looked at first: nothing is written for a copy that cannot be made."""
+    """Measures first: nothing is written for a copy that cannot be made."""
     size = 0
     for paths, found in enumerate(_everything_in(folder), start=1):
         size += found.st_size if stat.S_ISREG(found.st_mode) else 0
@@ -204,7 +204,7 @@ def _copy_folder(source: int, target: int, place: WorkspacePath, copied: Copied)
 def _copy_entry(
     name: str, source: int, target: int, place: WorkspacePath, found: os.stat_result, copied: Copied
 ) -> bool:
-    """False for pipes, sockets and devices: a command does without them."""
+    """Returns False for pipes, sockets and devices, which are not copied."""
     if stat.S_ISDIR(found.st_mode):
         os.mkdir(name, 0o700, dir_fd=target)
         with _opened(name, source) as inner, _opened(name, target) as made:
@@ -226,7 +226,7 @@ def _copy_entry(
 
 
 def _copy_bytes(source: int, target: int, size: int) -> None:
-    """No more than it had when it was opened: one that grows for ever would never end. Shares blocks where the disk can."""
+    """Copies no more than its size when it was opened: one that keeps growing would never end. Shares blocks where the disk can."""
     left = size
     try:
         while left > 0 and (done := os.copy_file_range(source, target, left)):
@@ -242,7 +242,7 @@ def _copy_bytes(source: int, target: int, size: int) -> None:
 
 
 def _make_alike(made: int, original: int, found: os.stat_result) -> None:
-    """Owner, attributes, mode and times: builds go by times, and what is committed keeps the rest."""
+    """Copies owner, attributes, mode and times: builds depend on times, and committed files keep the rest."""
     if os.geteuid() == 0:
         os.fchown(made, found.st_uid, found.st_gid)
     for name in os.listxattr(original):
@@ -271,7 +271,7 @@ def _file(name: str, flags: int, folder: int | None) -> Iterator[int]:
 
 
 def _mounts_in(root: str) -> Iterator[WorkspacePath]:
-    """Where something else is mounted inside, bind mounts too: those of one file system cannot be told by their device."""
+    """Yields mount points inside, including bind mounts, which the device number does not reveal."""
     try:
         lines = _MOUNTS.read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -290,6 +290,6 @@ def _too_large(most: int) -> CannotCopy:
 
 def _refused(why: str) -> CannotCopy:
     return CannotCopy(
-        "No overlay can be laid over this workspace, so a command would work on a private copy of it; but "
+        "No overlay can be mounted over this workspace, so a command would work on a private copy of it; but "
         f"{why}, or use the file tools. `anycowork doctor` says what overlays need. The command did not run."
     )

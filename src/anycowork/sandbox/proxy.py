@@ -1,6 +1,6 @@
-"""The one way from a command to the network: CONNECT and plain HTTP, to the destinations that were allowed for this command alone.
+"""The only way from a command to the network: CONNECT and plain HTTP, to the destinations allowed for this command.
 
-Names are resolved here, and what was checked is what is dialled: a name that changes its mind in between leads nowhere else.
+It resolves names itself and connects to the checked address: a name whose address changes in between leads nowhere else.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class ProxyLimits:
 
 @value
 class Reach:
-    """Where a command may go. `private` are those that a standing rule names literally: there it may be an address of no public kind."""
+    """Where a command may go. `private` are destinations that a permanent rule names literally: their address need not be public."""
 
     allowed: tuple[Destination, ...]
     private: tuple[Destination, ...] = ()
@@ -48,7 +48,7 @@ class Reach:
 
 @dataclass(slots=True)
 class Report:
-    """What the command asked of the proxy: where it got, and where not and why."""
+    """Where the command connected to, and which destinations were refused and why."""
 
     reached: dict[str, int] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class _NotReached(Exception):
 
 
 class _Spent(Exception):
-    """The command has had all the bytes it may have."""
+    """The command has used all its bytes."""
 
 
 class SandboxProxy:
@@ -82,7 +82,7 @@ class SandboxProxy:
         self._bytes = 0
 
     async def serve(self, listening: socket.socket) -> None:
-        """Takes connections until it is cancelled or has taken all it may; with its end every connection ends."""
+        """Accepts connections until it is cancelled or the limit is reached; every connection ends with it."""
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._limits.in_all):
@@ -101,13 +101,13 @@ class SandboxProxy:
             ) as client:
                 await self._exchange(client)
         except (OSError, EOFError, TimeoutError, _Spent):
-            pass  # one of the two is gone, or has had its share: the other is let go too
+            pass  # one side closed, or the limit is reached: the other side is closed, too
         finally:
             self._open -= 1
 
     async def _exchange(self, client: Streams) -> None:
         try:
-            wish = await self._wish(client[0])
+            wish = await self._read_request(client[0])
             server = await self._reached(wish.to)
         except (BadHead, _NotReached) as refusal:
             await _answer(client[1], refusal.status, str(refusal))
@@ -123,17 +123,17 @@ class SandboxProxy:
                 case _:
                     assert_never(wish)
 
-    async def _wish(self, reader: asyncio.StreamReader) -> Tunnel | Forward:
+    async def _read_request(self, reader: asyncio.StreamReader) -> Tunnel | Forward:
         try:
             async with asyncio.timeout(self._limits.head_seconds):
                 return read_head(await reader.readuntil(_HEAD_ENDS))
         except asyncio.LimitOverrunError:
             raise BadHead("The head of the request is too long.", 431) from None
 
-    # --- where to
+    # --- the destination
 
     async def _reached(self, to: Destination) -> Streams:
-        """A connection to a place that is allowed. Raises: _NotReached."""
+        """Connects to an allowed destination. Raises: _NotReached."""
         try:
             addresses = await self._addresses(to)
             async with asyncio.timeout(self._limits.connect_seconds):
@@ -141,7 +141,7 @@ class SandboxProxy:
         except _NotReached as refusal:
             self.report.not_got(to, str(refusal))
             raise
-        except (OSError, TimeoutError, UnicodeError) as error:  # the last: a name that cannot be one, to the resolver
+        except (OSError, TimeoutError, UnicodeError) as error:  # the last: a name that the resolver rejects
             says = f"{to} could not be reached ({getattr(error, 'strerror', None) or 'no answer in time'})."
             self.report.not_got(to, says)
             raise _NotReached(502, says) from None
@@ -149,7 +149,7 @@ class SandboxProxy:
         return connected
 
     async def _addresses(self, to: Destination) -> list[str]:
-        """The checked ones. Raises: _NotReached, OSError, TimeoutError."""
+        """Returns the checked addresses. Raises: _NotReached, OSError, TimeoutError."""
         if not any(allowed.covers(to) for allowed in self._reach.allowed):
             named = ", ".join(map(str, self._reach.allowed))
             raise _NotReached(403, f"{to} is not among the destinations that this command was allowed ({named}).")
@@ -177,10 +177,10 @@ class SandboxProxy:
                 failed = error
         raise failed or OSError("there is no address to try")
 
-    # --- what flows
+    # --- the data
 
     async def _join(self, client: Streams, server: Streams, *, body: int | None) -> None:
-        """Until the server ends, and in a tunnel (`body` None) the client too. Raises: OSError, TimeoutError, _Spent."""
+        """Runs until the server ends, and in a tunnel (`body` None) the client, too. Raises: OSError, TimeoutError, _Spent."""
         try:
             async with asyncio.timeout(self._limits.quiet_seconds) as quiet, asyncio.TaskGroup() as tasks:
                 asking = tasks.create_task(self._flow(client[0], server[1], quiet, most=body))
@@ -213,7 +213,7 @@ class SandboxProxy:
 
 @asynccontextmanager
 async def _closing(streams: Streams) -> AsyncIterator[Streams]:
-    """What is still to be sent is sent after a good end, and dropped after any other: with the command everything is over."""
+    """Sends pending data after a clean end, and drops it after any other: everything ends with the command."""
     transport = streams[1].transport
     try:
         yield streams
@@ -228,7 +228,7 @@ async def _accepted(loop: asyncio.AbstractEventLoop, listening: socket.socket) -
         try:
             return (await loop.sock_accept(listening))[0]
         except OSError:
-            await asyncio.sleep(_BREATH)  # the server is short of descriptors: the command waits, and is not ended
+            await asyncio.sleep(_BREATH)  # the server is short of descriptors: the command waits instead of failing
 
 
 async def _answer(writer: asyncio.StreamWriter, status: int, says: str) -> None:
@@ -246,7 +246,7 @@ async def _answer(writer: asyncio.StreamWriter, status: int, says: str) -> None:
 
 
 def _why_refused(address: str) -> str | None:
-    """What keeps commands from this address, asked for every connection anew: a machine's own addresses change while it runs."""
+    """Returns why commands may not reach this address. Checked for every connection: a machine's addresses change while it runs."""
     nearby = (why_nearby(inner) for inner in embedded_addresses(address))
     return why_not_public(address) or next((why for why in nearby if why), None)
 

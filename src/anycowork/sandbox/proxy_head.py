@@ -1,4 +1,4 @@
-"""The head of a request that a command sends to the proxy, read strictly: what is not plainly one thing is refused. Pure."""
+"""Parses the head of a request to the proxy strictly: anything ambiguous is refused. Pure."""
 
 import re
 
@@ -11,14 +11,14 @@ _AUTHORITY = re.compile(r"http://([^/?#]+)([/?][^#]*)?", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _MOST_FIELDS = 100
 _HTTP_PORT = 80
-# Between two neighbours only; the length is ours to say, so that nobody after us reads another one.
+# Hop-by-hop headers; we set the length, so that nobody after us reads another one.
 _NOT_PASSED_ON = frozenset(
     {"host", "connection", "keep-alive", "te", "trailer", "upgrade", "content-length", "transfer-encoding"}
 )
 
 
 class BadHead(ValueError):
-    """`status` is the answer's."""
+    """`status` is the status of the response."""
 
     def __init__(self, says: str, status: int = 400) -> None:
         super().__init__(says)
@@ -27,14 +27,14 @@ class BadHead(ValueError):
 
 @value
 class Tunnel:
-    """CONNECT: bytes both ways, whatever they are, to this one place."""
+    """CONNECT: any bytes in both directions, to this one destination."""
 
     to: Destination
 
 
 @value
 class Forward:
-    """One plain request to this one place: its head as it is passed on, and how many bytes follow."""
+    """One plain request to this one destination: its head as forwarded, and how many bytes follow."""
 
     to: Destination
     head: bytes
@@ -81,7 +81,7 @@ def _forward(method: str, target: str, fields: list[tuple[str, str]]) -> Forward
     if len(lengths) > 1 or not all(re.fullmatch(r"[0-9]{1,15}", length) for length in lengths):
         raise BadHead("The length of the request's body is not clear.")
     path = url[2] or "/"
-    meant_for_us = _named_by_the_sender(fields)
+    meant_for_us = _connection_fields(fields)
     host = str(to if to.port != _HTTP_PORT else Destination(to.host))
     passed = [
         f"{method} {path if path.startswith('/') else '/' + path} HTTP/1.1",
@@ -108,8 +108,8 @@ def _lengths(fields: list[tuple[str, str]]) -> list[str]:
     return [value for name, value in fields if name.lower() == "content-length"]
 
 
-def _named_by_the_sender(fields: list[tuple[str, str]]) -> frozenset[str]:
-    """The further fields that are meant for us alone: `Connection` names them."""
+def _connection_fields(fields: list[tuple[str, str]]) -> frozenset[str]:
+    """Returns further hop-by-hop fields: those that `Connection` names."""
     named = (value for name, value in fields if name.lower() == "connection")
     return frozenset(word.strip().lower() for value in named for word in value.split(","))
 

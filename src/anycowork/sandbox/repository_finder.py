@@ -1,4 +1,4 @@
-"""In which repository the paths of a delta lie, and which folder a delta makes one."""
+"""Finds the repository of each path in a delta, and folders that a delta turns into one."""
 
 import os
 from functools import cache
@@ -11,7 +11,7 @@ from anycowork.workspace.repositories import REPOSITORY_NAMES, Parts, is_reposit
 
 
 class RepositoryFinder:
-    """Tells of a delta's paths in which repository they lie, and which folder a change makes one."""
+    """Finds the repository of a delta's paths, and folders that a change turns into one."""
 
     def __init__(self, delta: Delta, root: str) -> None:
         self._delta = delta
@@ -19,7 +19,7 @@ class RepositoryFinder:
         self._was_repository = cache(lambda parts: is_repository(self._names_before(parts)))
 
     def git_folder(self, parts: Parts) -> int | None:
-        """How many parts lead to the git folder that holds this path: a `.git`, or a repository without one. None outside of any."""
+        """Returns how many parts lead to the git folder that holds this path: a `.git`, or a bare repository. None if there is none."""
         for at, part in enumerate(parts):
             if folds_to_git(part):
                 return at + 1
@@ -28,7 +28,7 @@ class RepositoryFinder:
         return None
 
     def made(self) -> Parts | None:
-        """A folder that the delta makes a repository."""
+        """Returns a folder that the delta turns into a repository."""
         changed: dict[Parts, dict[str, bool]] = {}
         fresh: set[Parts] = set()
         for change in self._delta.changes:
@@ -56,4 +56,4 @@ def _names_in(root: str, parts: Parts) -> tuple[str, ...]:
         with os.scandir(Path(root, *parts)) as entries:
             return tuple(entry.name for entry in entries)
     except OSError:
-        return ()  # no folder, or not there before
+        return ()  # not a folder, or not there before

@@ -1,4 +1,4 @@
-"""Asks the kernel where an address leads: to this machine, to its own network segment, or further. Looks only, sends nothing."""
+"""Asks the kernel where an address leads: to this machine, to its network segment, or further. Sends nothing."""
 
 import ipaddress
 import socket
@@ -22,11 +22,11 @@ _SHORTEST_SEGMENT = 32  # bits of an IPv6 prefix; a shorter one is a default rou
 
 
 def why_nearby(address: str) -> str | None:
-    """What the address is if it belongs to this machine, or by IPv6 to a machine on the same segment; None if it leads further."""
+    """Returns the kind of address if it belongs to this machine, or by IPv6 to a machine on the same segment; None if it leads further."""
     try:
         meant = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return None  # no address: other checks refuse it
+        return None  # not an address: other checks refuse it
     if isinstance(meant, ipaddress.IPv6Address) and meant.ipv4_mapped is not None:
         meant = meant.ipv4_mapped
     try:
@@ -41,7 +41,7 @@ def why_nearby(address: str) -> str | None:
 
 
 def _route_to(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[int, int, bool]:
-    """The kind of the route, the length of its prefix, and whether it leads through a gateway. Raises: OSError if there is none."""
+    """Returns the kind of the route, its prefix length, and whether it has a gateway. Raises: OSError if there is none."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     wanted = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(address.packed), _DESTINATION) + address.packed
     route = _ROUTE.pack(family, len(address.packed) * 8, 0, 0, 0, 0, 0, 0, _MATCHED_ENTRY)
@@ -68,12 +68,12 @@ def _has_gateway(attributes: bytes) -> bool:
 
 
 def _by_source(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str | None:
-    """Where the kernel answers no such question: a packet to this machine has its own target as its source."""
+    """Used where the kernel does not answer: a packet to this machine has its own target as its source."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((str(address), 9))
             source = str(probe.getsockname()[0])
     except OSError:
-        return None  # no way there at all
+        return None  # not reachable at all
     return _KINDS[_LOCAL] if ipaddress.ip_address(source.partition("%")[0]) == address else None

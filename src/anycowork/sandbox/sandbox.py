@@ -1,7 +1,7 @@
-"""A command as a transaction: its own view of the machine, its writes in a layer of their own, then committed together or dropped.
+"""Runs a command as a transaction: its own view of the machine, its writes in a separate layer, then committed together or dropped.
 
-What it runs in is `bwrap.py` and `seccomp.py`, what it may use up `limits.py`, where its writes wait `stage.py`.
-Starting the process and watching its bounds is the tool's affair.
+`bubblewrap.py` and `seccomp.py` confine it, `limits.py` limits its resources, `stage.py` holds its writes. The tool starts the process and
+watches its limits.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from pathlib import Path
 from anycowork.domain.errors import ToolFault
 from anycowork.sandbox.bubblewrap import Descriptors, SandboxView, VisiblePaths, bubblewrap_arguments, overlays
 from anycowork.sandbox.limits import CommandLimits, counted, limited_shell
-from anycowork.sandbox.masks import Mask, cover_words, mask_words
+from anycowork.sandbox.masks import Mask, cover_arguments, mask_arguments
 from anycowork.sandbox.mounts import LONGEST_OPTIONS, Overlay, mount_check
 from anycowork.sandbox.private_copy import Copied, copy_workspace
 from anycowork.sandbox.sandbox_process import BeginMark, BubblewrapStatus, Latch, SandboxFailed, Tether
@@ -42,7 +42,7 @@ class NeverBegan(SandboxFailed):
 class Launch:
     """How to start one command. Everything it needs is in `argv` and the descriptors; its environment is empty.
 
-    `stdin` ends at once and is no device of the machine's: root could change the mode of one that it holds open.
+    `stdin` is at its end and not a device of the machine: root could change the mode of a device that it holds open.
     """
 
     argv: list[str]
@@ -53,20 +53,20 @@ class Launch:
     latch: Latch | None = None
 
     def has_begun(self) -> bool:
-        """After its end, once: whether the command itself ran."""
+        """Tells once, after its end, whether the command itself ran."""
         return self.status.began and self.mark.is_set()
 
     def let_go(self) -> None:
-        """The command begins, if it was held back."""
+        """Starts the command, if it was held back."""
         if self.latch is not None:
             self.latch.open()
 
 
 class Sandbox:
-    """Runs on this machine with this bubblewrap. `toolchains` is what commands may read besides the system's; it may be exchanged while it runs.
+    """Runs commands with this bubblewrap. `toolchains` is what commands may read besides the system; it may be replaced while running.
 
-    `layer` is what this machine can do. A workspace that no overlay can be laid over (one with mounts in it) is copied all the same,
-    as long as it has at most `most_copied` bytes.
+    `layer` is what this machine supports. A workspace without overlay support (one with mounts in it) is copied instead, up to
+    `most_copied` bytes.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Sandbox:
 
     @asynccontextmanager
     async def begin(self, jail: Jail, layer: Layer | None = None) -> AsyncIterator[Transaction]:
-        """The transaction of one command; at the end, what was not committed is dropped. Raises: ToolFault."""
+        """Starts the transaction of one command; at the end, uncommitted changes are dropped. Raises: ToolFault."""
         layer = layer or self.layer_for(jail.root)
         stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(jail.root), layer))
         transaction = Transaction(stage, jail, self.staging)
@@ -104,11 +104,11 @@ class Sandbox:
         finally:
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, self._end, transaction))
         if layer is Layer.COPY:
-            self._uncovered.add(jail.root)  # it went well: so shall the next command's
+            self._uncovered.add(jail.root)  # it succeeded, so the next command tries it again
 
     @asynccontextmanager
-    async def looking(self, root: str) -> AsyncIterator[Stage]:
-        """For a program that changes nothing: no transaction, and no lease needed. Raises: ToolFault."""
+    async def read_only(self, root: str) -> AsyncIterator[Stage]:
+        """For a program that changes nothing: needs no transaction and no lease. Raises: ToolFault."""
         stage = await asyncio.to_thread(lambda: self.staging.open(runner_for(root), None))
         try:
             yield stage
@@ -123,7 +123,7 @@ class Sandbox:
         return copy_workspace(root, stage, most_bytes=self.most_copied, spare=self.limits.free_space)
 
     def toolchains_for(self, root: str, runner: Runner) -> Toolchains:
-        """What a command in this workspace sees of the person's own tools: what its user may read, and nothing that overlaps it."""
+        """Returns what a command in this workspace sees of the person's tools: what its user may read, without overlaps with the workspace."""
         found = self.toolchains.beside(root)
         return found.only(place for place in found.folders if _can_reach(place, runner))
 
@@ -141,8 +141,9 @@ class Sandbox:
         sight: VisiblePaths | None = None,
         masks: tuple[Mask, ...] = (),
     ) -> Iterator[Launch]:
-        """`held_back`: everything is set up, and the command begins only when it is let go. `masks` it cannot read. One with a `sight` of
-        its own is foreign code that shares no cache with the workspace's commands. Raises: ToolFault.
+        """With `held_back`, everything is set up, but the command waits for `let_go`. It cannot read `masks`. A command with its own
+        `sight`
+        is foreign code and shares no cache with the workspace's commands. Raises: ToolFault.
         """
         with ExitStack() as things:
             program = self._bwrap if _can_reach(self._bwrap, stage.runner) else self._copied()
@@ -161,10 +162,10 @@ class Sandbox:
                 cache=cache,
                 cache_kept=cache_kept,
                 toolchains=tools,
-                hidden_tools=tuple(cover_words(tools.hidden, stage)),
+                hidden_tools=tuple(cover_arguments(tools.hidden, stage)),
                 environment=environment or {},
                 sight=_seen_by(stage.runner, sight or VisiblePaths()),
-                masks=tuple(mask_words(masks, stage, root)),
+                masks=tuple(mask_arguments(masks, stage, root)),
             )
             laid = _short_enough(overlays(around), root)
             given = Descriptors(seccomp, status.write_end, latch.read_end if latch else None)
@@ -182,14 +183,14 @@ class Sandbox:
             fds = (*given.all(), tether.read_end, status.read_end, mark.write_end)
             yield Launch(argv, fds, given_stdin, status, mark, latch)
 
-    def is_short_of_room(self, stage: Stage) -> bool:
-        """Whether the disk that takes the command's writes is nearly full, of bytes or of files."""
+    def is_disk_nearly_full(self, stage: Stage) -> bool:
+        """Tells whether the disk of the command's writes is nearly full, in bytes or files."""
         found = os.statvfs(stage.upper)
         free_files = min(self.limits.free_files, found.f_files // 20)  # 0 where a file system does not count them
         return found.f_bavail * found.f_frsize < self.limits.free_space or found.f_favail < free_files
 
     def trial(self) -> str | None:
-        """Runs `true` as commands are run; None if that works, else what went wrong. Blocking."""
+        """Runs `true` like a command; returns None if that works, else what went wrong. Blocking."""
         if not knows(platform.machine()):
             return f"no filter of system calls is known for {platform.machine()}"
         with tempfile.TemporaryDirectory(prefix="anycowork-trial-") as root:
@@ -218,12 +219,12 @@ class Sandbox:
                     remove_tree(self.staging.cache(root, stage.runner))
 
     def _copied(self) -> str:
-        """A copy of bubblewrap that everyone can reach: a wheel may lie in root's own folders."""
+        """Copies bubblewrap to a place that everyone can reach: a wheel may be in root's own folders."""
         if self._copy is None:
             self._copy = tempfile.TemporaryDirectory(prefix="anycowork-bwrap-")
             Path(self._copy.name).chmod(0o755)
             here = Path(self._bwrap).parent
-            # The wheel's program looks for its library two folders up: the same shape keeps it findable.
+            # The wheel's program looks for its library two folders up, so the layout is kept.
             shutil.copytree(here, Path(self._copy.name, here.parent.name, here.name))
             for libraries in here.parent.parent.glob(f"{here.parent.name}.libs"):
                 shutil.copytree(libraries, Path(self._copy.name, libraries.name))
@@ -245,7 +246,7 @@ def _as_runner(runner: Runner) -> list[str]:
 
 @contextmanager
 def _pipe_with(data: bytes) -> Iterator[int]:
-    """A pipe to read these few bytes from, and then its end."""
+    """Opens a pipe that contains these few bytes, then ends."""
     read_end, write_end = os.pipe()
     try:
         try:
@@ -259,7 +260,7 @@ def _pipe_with(data: bytes) -> Iterator[int]:
 
 @contextmanager
 def _file_with(data: bytes) -> Iterator[int]:
-    """A file without a name to read this from, however much it is: a pipe would hold only so much."""
+    """Opens a nameless file with this content, of any size: a pipe's capacity is limited."""
     fd = os.memfd_create("stdin")
     try:
         with os.fdopen(fd, "wb", closefd=False) as file:
@@ -291,7 +292,7 @@ def _seen_by(runner: Runner, sight: VisiblePaths) -> VisiblePaths:
 
 
 def _can_reach(path: str, runner: Runner) -> bool:
-    """Whether the runner may go there and read it, by the modes of every folder on the way."""
+    """Tells whether the runner may reach and read it, by the modes of every folder on the way."""
     if runner.is_us:
         return Path(path).exists()
     end = Path(path)

@@ -1,4 +1,4 @@
-"""A sandbox that is being started: what it is held back by, what bubblewrap tells of it, and when nothing of it is left."""
+"""Tracks a starting sandbox: holds it back, reads bubblewrap's status, and waits until all its processes are gone."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ class SandboxFailed(ToolFault):
 
 @dataclass(slots=True)
 class Latch:
-    """What a command is held back by until it is opened. Should the server die, it opens by itself, and the tether ends the command."""
+    """Holds a command back until it is opened. If the server dies, the latch opens, and the tether ends the command."""
 
     read_end: int
     _write_end: int
@@ -44,10 +44,10 @@ class Latch:
 
 @dataclass(slots=True)
 class Tether:
-    """What a command is tied to the server by: a pipe whose other end only the server holds, and never writes to.
+    """Ties a command to the server: a pipe whose other end only the server holds, and never writes to.
 
-    Bubblewrap ties its processes to their parents one after the other, and one that is tied to a parent that is dead already outlives
-    it. So the command itself looks, once all of them are tied, whether there is still a server; without one it does not begin.
+    Bubblewrap ties its processes to their parents one after the other, and a process tied to an already dead parent would outlive it. So
+    the command checks, once all of them are tied, whether the server still exists; without one it does not start.
     """
 
     read_end: int
@@ -65,7 +65,10 @@ class Tether:
 
 @dataclass(slots=True)
 class BeginMark:
-    """A pipe that the shell inside writes to just before the command: what is not marked has not run. A command cannot take that back."""
+    """A pipe that the shell inside writes to just before the command: without the mark, the command has not run.
+
+    A command cannot undo it.
+    """
 
     _read_end: int
     write_end: int
@@ -82,7 +85,7 @@ class BeginMark:
             os.close(mark.write_end)
 
     def is_set(self) -> bool:
-        """Once: reading takes the mark away."""
+        """Works once: reading removes the mark."""
         try:
             return bool(os.read(self._read_end, 1))
         except BlockingIOError:
@@ -91,10 +94,10 @@ class BeginMark:
 
 @dataclass(slots=True)
 class BubblewrapStatus:
-    """What bubblewrap tells of itself: the process that all others of the command die with, its network, and whether the command began.
+    """Bubblewrap's status: the process that all others of the command die with, its network, and whether the command began.
 
-    Bubblewrap is given both ends: were the server's the only one to read from, then bubblewrap would die of speaking to a dead server,
-    and leave its child asleep, waiting for a word that never comes.
+    Bubblewrap gets both ends: if only the server could read, bubblewrap would die when writing to a dead server, and leave its child
+    waiting forever.
     """
 
     read_end: int
@@ -118,17 +121,17 @@ class BubblewrapStatus:
             status.close()
 
     def watch(self) -> None:
-        """From now on, on the running loop: the process is held as soon as it is named, before its number can be given again."""
-        asyncio.get_running_loop().add_reader(self.read_end, self._take)
+        """Watches on the running loop: the process is held as soon as it is named, before its number can be reused."""
+        asyncio.get_running_loop().add_reader(self.read_end, self._read_status)
 
-    async def told(self) -> tuple[int, int]:
-        """The sandbox's first process and the number of its network, as soon as they are known. Waits as long as it runs."""
+    async def started(self) -> tuple[int, int]:
+        """Returns the sandbox's first process and the number of its network, as soon as they are known. Waits as long as it runs."""
         await self._named.wait()
         return self._process, self._network
 
     async def all_gone(self) -> None:
-        """Ends what is left of the command and returns when it is gone. Raises: SandboxFailed if that will not die."""
-        self._take()
+        """Ends the rest of the command and returns when it is gone. Raises: SandboxFailed if it cannot be ended."""
+        self._read_status()
         if self._init is None:
             return
         _end(self._init)  # bubblewrap may have died before it had tied this one to itself
@@ -152,7 +155,7 @@ class BubblewrapStatus:
             if fd is not None:
                 os.close(fd)
 
-    def _take(self) -> None:
+    def _read_status(self) -> None:
         while True:
             try:
                 piece = os.read(self.read_end, 4096)
@@ -164,21 +167,21 @@ class BubblewrapStatus:
         *whole, self._told = self._told.split(b"\n")
         for line in whole:
             if line:
-                self._learn(line)
+                self._parse_line(line)
 
-    def _learn(self, line: bytes) -> None:
+    def _parse_line(self, line: bytes) -> None:
         try:
-            told = json.loads(line)
+            started = json.loads(line)
         except ValueError:
-            return  # nothing that bubblewrap says
-        if "exit-code" in told:
+            return  # not a status line of bubblewrap
+        if "exit-code" in started:
             self.began = True
-        if "child-pid" in told and self._init is None:
+        if "child-pid" in started and self._init is None:
             try:
-                self._init = os.pidfd_open(told["child-pid"])
+                self._init = os.pidfd_open(started["child-pid"])
             except ProcessLookupError:
                 pass  # over already
-            self._process, self._network = told["child-pid"], told.get("net-namespace", 0)
+            self._process, self._network = started["child-pid"], started.get("net-namespace", 0)
             self._named.set()
 
 
@@ -186,4 +189,4 @@ def _end(process: int) -> None:
     try:
         signal.pidfd_send_signal(process, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        pass  # gone already; or somebody else's, whom bubblewrap's end has ended
+        pass  # gone already; or another user's process, which ended with bubblewrap

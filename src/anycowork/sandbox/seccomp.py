@@ -1,6 +1,6 @@
-"""The system calls that no command here may make, as the filter program that bubblewrap loads. Pure; it only makes bytes.
+"""Builds the seccomp filter that bubblewrap loads: the system calls that no command may make. Pure; it only makes bytes.
 
-Namespaces, mounts and capabilities are closed already: this narrows what of the kernel can be reached at all.
+Namespaces, mounts and capabilities are closed already: the filter reduces the reachable part of the kernel.
 """
 
 import errno
@@ -9,7 +9,7 @@ from functools import cache
 
 from anycowork.domain.values import value
 
-# Answered with EPERM, on both architectures: (x86_64, aarch64); None where there is no such call.
+# Refused with EPERM, on both architectures: (x86_64, aarch64); None where there is no such call.
 _DENIED: dict[str, tuple[int | None, int | None]] = {
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -78,7 +78,7 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
 }
 _UNIX = 1
 _STREAM, _SEQUENCED, _SOCKET_KIND = 1, 5, 0xF  # the other bits of a socket's type are flags
-_ALLOWED_FAMILIES = (_UNIX, 2, 10, 16)  # unix, inet, inet6, netlink: VSOCK, for one, is in no network namespace
+_ALLOWED_FAMILIES = (_UNIX, 2, 10, 16)  # unix, inet, inet6, netlink; for example VSOCK is in no network namespace
 _NEW_NAMESPACES = 0x7E020080  # every CLONE_NEW… flag, time included
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _X32 = 0x40000000
@@ -108,15 +108,15 @@ def knows(machine: str) -> bool:
 
 @cache
 def filter_for(machine: str, *, unix_sockets: bool = True) -> bytes:
-    """The program for this architecture (as `platform.machine()` names it). Raises: KeyError for one we do not know.
+    """Returns the program for this architecture (as `platform.machine()` names it). Raises: KeyError for an unknown one.
 
-    Without `unix_sockets` there are only pairs of them: who sees the workspace itself could else call at a socket that lies in it.
-    And only pairs that stay connected: one for datagrams sends to any address.
+    Without `unix_sockets` only socket pairs are allowed: a program that sees the workspace could otherwise connect to a socket in it. And
+    only connected pairs: a datagram socket can send to any address.
     """
     return b"".join(_program(_MACHINES[machine], unix_sockets=unix_sockets))
 
 
-# --- the program: one small question after another, each with its own answer
+# --- the program: one small test after another, each with its own result
 
 _LOAD, _AND, _EQUAL, _AT_LEAST, _BITS, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24  # offsets in seccomp_data; the low half of an argument, little endian
@@ -132,7 +132,7 @@ def _program(machine: _Machine, *, unix_sockets: bool) -> list[bytes]:
         number = numbers[machine.column]
         if number is not None:
             steps += [_step(_EQUAL, number, no=1), _step(_RETURN, _EPERM)]
-    # clone3 hides its flags behind a pointer that no filter can follow; libc goes on with clone.
+    # clone3 passes its flags behind a pointer that no filter can follow; libc falls back to clone.
     steps += [_step(_EQUAL, machine.clone3, no=1), _step(_RETURN, _ENOSYS)]
     steps += [
         _step(_EQUAL, machine.clone, no=4),

@@ -1,4 +1,4 @@
-"""Which files and folders hold credentials, by name and by content. What commands may see is checked against it."""
+"""Decides which files and folders hold credentials, by name and by content. Limits what commands may see."""
 
 import os
 import stat
@@ -9,7 +9,7 @@ from pathlib import Path
 
 MOST_LOOKED = 5_000  # entries of one folder, the shallow ones first
 _DEEPEST = 4
-_MOST_READ = 200  # files of one folder whose content is looked at
+_MOST_READ = 200  # files of one folder whose content is read
 _LARGEST_READ = 16_384  # bytes
 
 _NAMES = frozenset({
@@ -40,7 +40,7 @@ _CONTENTS = (
 
 
 def is_secret_name(path: Path) -> bool:
-    """Whether a component of the path, or two that follow each other, name a place of credentials."""
+    """Tells whether a component of the path, or two consecutive ones, name a place of credentials."""
     parts = path.parts
     return (
         path.name in _FILE_NAMES
@@ -50,9 +50,9 @@ def is_secret_name(path: Path) -> bool:
 
 
 def secrets_inside(folder: Path) -> list[Path]:
-    """Files and folders below that hold credentials, whole folders as one; and sockets, pipes and devices.
+    """Returns files and folders below that hold credentials, whole folders as one; and sockets, pipes and devices.
 
-    Looks at the first entries only, breadth first. Blocking.
+    Checks the first entries only, breadth first. Blocking.
     """
     return [Path(entry.path) for entry in _secret_entries(folder)]
 
@@ -64,16 +64,16 @@ def _secret_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
         try:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name)
         except OSError:
-            continue  # closed to us, so closed to a command that runs as us
+            continue  # not readable for us, so not for a command that runs as us
         for entry in entries:
             looked += 1
             if entry.is_symlink():
-                continue  # what it leads to is not mounted
+                continue  # its target is not mounted
             is_folder = entry.is_dir(follow_symlinks=False)
             if not (is_folder and entry.name in _FILE_NAMES) and is_secret_name(Path(Path(here).name, entry.name)):
                 yield entry
             elif not is_folder and not entry.is_file(follow_symlinks=False):
-                yield entry  # a socket or a pipe leads to whoever listens, however read-only its folder is
+                yield entry  # a socket or a pipe reaches its listener, even in a read-only folder
             elif is_folder:
                 if depth < _DEEPEST:
                     waiting.append((entry.path, depth + 1))
@@ -84,7 +84,7 @@ def _secret_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def holds_secret(file: Path) -> bool:
-    """By content: a private key, or a token of a known form."""
+    """Decides by content: a private key, or a token of a known form."""
     try:
         with file.open("rb") as opened:
             start = opened.read(_LARGEST_READ)

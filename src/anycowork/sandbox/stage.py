@@ -1,8 +1,8 @@
-"""Where one command's writes wait: a private folder outside the workspace with the overlay's upper layer in it.
+"""Holds one command's writes: a private folder outside the workspace with the overlay's upper layer in it.
 
-It lies in the data folder, never beside the workspace: other people's watchers, backups and builds look there. On the workspace's own
-file system a commit is renames; on another one it is copies. A command that runs as somebody else (the workspace's owner, when the
-server is root) cannot enter the data folder, so its stage lies in a folder of ours under /var/tmp.
+It is in the data folder, never beside the workspace, where other people's watchers, backups and builds look. On the workspace's own file
+system a commit renames; on another one it copies. A command that runs as somebody else (the workspace's owner, when the server is root)
+cannot enter the data folder, so its stage is in a folder of ours under /var/tmp.
 """
 
 import os
@@ -44,7 +44,7 @@ class Layer(StrEnum):
 
 @value
 class Runner:
-    """Whom a command runs as."""
+    """The user that a command runs as."""
 
     uid: int
     gid: int
@@ -55,7 +55,7 @@ class Runner:
 
 
 def runner_for(root: str) -> Runner:
-    """The workspace's owner if we are root, else ourselves."""
+    """Returns the workspace's owner if we are root, else ourselves."""
     found = Path(root).stat()
     if os.geteuid() == 0 and found.st_uid != 0:
         return Runner(found.st_uid, found.st_gid)
@@ -64,9 +64,9 @@ def runner_for(root: str) -> Runner:
 
 @value
 class Stage:
-    """One run's folders. `mounted_at` is the file systems' own time, in ns: what is changed later has no older ctime.
+    """One run's folders. `mounted_at` is the file systems' own time, in ns: later changes have no older ctime.
 
-    One without a `layer` takes no writes. `etc` is all that a command sees of /etc. Root gets `devices` of its own: even without a single
+    A stage without a `layer` takes no writes. `etc` is all that a command sees of /etc. Root gets its own `devices`: even without any
     capability it could change the modes of the machine's.
     """
 
@@ -91,10 +91,10 @@ class Stage:
 
 
 class Staging:
-    """Makes, finds and removes stages. Blocking.
+    """Creates, finds and removes stages. Blocking.
 
-    `most_cached` and `most_kept` are bytes: what programs keep in the cache folders of all workspaces, and what was put aside of
-    commands whose changes could not be made. `gitconfig` is what their git reads as the system's.
+    `most_cached` and `most_kept` are limits in bytes: for the cache folders of all workspaces, and for kept changes that could not be
+    committed. `gitconfig` is what commands' git reads as the system's.
     """
 
     def __init__(
@@ -110,18 +110,18 @@ class Staging:
         self._caches = Caches(most_cached)
         self._most_kept = most_kept
         self._gitconfig = gitconfig
-        # One for each data folder: a server takes what it finds there for its own, and sweeps it.
+        # One for each data folder: a server treats what it finds there as its own, and sweeps it.
         data = sha256(os.fsencode(private.absolute())).hexdigest()[:12]
         self._shared = shared or Path(f"/var/tmp/anycowork-{os.geteuid()}-{data}")
         self._furnished: dict[Runner, Path] = {}
-        self._furnishing = threading.Lock()  # programs of several chats begin in several threads
+        self._setup_lock = threading.Lock()  # programs of several chats start in several threads
 
     def open(self, runner: Runner, layer: Layer | None = Layer.OVERLAY) -> Stage:
-        """Raises: ToolFault if there is no room for one."""
+        """Raises: ToolFault if there is no space for one."""
         base = self._base(runner)
         folder = base / _RUNS / secrets.token_hex(8)
         try:
-            with self._furnishing:
+            with self._setup_lock:
                 etc = self._etc(base, runner)
             folder.mkdir(mode=0o700)
             _give(folder, runner)
@@ -136,7 +136,7 @@ class Staging:
             raise ToolFault(f"There is no room for a command's changes in '{base}': {error.strerror}.") from None
 
     def cache(self, root: str, runner: Runner) -> Path:
-        """The workspace's own cache folder, made if need be."""
+        """Returns the workspace's cache folder; creates it if necessary."""
         base = self._base(runner) / _CACHES
         if not base.is_dir():
             base.mkdir()
@@ -149,12 +149,12 @@ class Staging:
 
     @contextmanager
     def lent_cache(self, root: str, runner: Runner) -> Iterator[Path]:
-        """The workspace's cache folder, of which nothing is removed as long as a command sees it."""
+        """Provides the workspace's cache folder; nothing in it is removed while a command sees it."""
         with self._caches.lent(self.cache(root, runner)) as cache:
             yield cache
 
     def tidy(self, *, anew: bool = False) -> None:
-        """Holds caches and what was put aside to their bounds; `anew` weighs all of it, and removes what killed servers left half removed."""
+        """Keeps caches and kept changes within their limits; `anew` measures everything, and removes what killed servers left half removed."""
         self._caches.trim(self.caches(), anew=anew)
         if anew:
             keep_newest(self.kept(), most=self._most_kept)
@@ -162,22 +162,22 @@ class Staging:
                 remove_tree(left)
 
     def found(self, folder: str) -> Path | None:
-        """The stage that an intent names, if it is one of ours and still there."""
+        """Returns the stage that an intent names, if it is one of ours and still exists."""
         path = Path(folder)
         ours = [base / room for base in (self._private, self._shared) for room in (_RUNS, _HELD)]
         return path if path.parent in ours and path.is_dir() and not path.is_symlink() else None
 
     def keep(self, folder: Path) -> Path:
-        """Puts what could not be committed aside, for a person to look at; the oldest of that goes if it becomes too much. Returns where."""
+        """Keeps changes that could not be committed, for a person to inspect; removes the oldest if they become too many. Returns where."""
         kept = folder.parent.parent / _KEPT
         kept.mkdir(mode=0o700, exist_ok=True)
         moved = folder.rename(kept / folder.name)
-        os.utime(moved)  # from now on it is the newest
+        os.utime(moved)  # now it is the newest
         keep_newest(self.kept(), most=self._most_kept)
         return moved
 
     def hold(self, folder: Path) -> Path:
-        """Puts it where it waits for a person, over a restart too, and where nobody but us comes. Returns where. Raises: OSError."""
+        """Stores it where it waits for a person, across restarts, and where only we have access. Returns where. Raises: OSError."""
         held = folder.parent.parent / _HELD
         held.mkdir(mode=0o700, exist_ok=True)
         moved = folder.rename(held / folder.name)
@@ -187,27 +187,27 @@ class Staging:
         return moved
 
     def held(self) -> list[Path]:
-        """All that wait for a person."""
+        """Returns everything that waits for a person."""
         return self._in(_HELD)
 
     def kept(self) -> list[Path]:
-        """All that was put aside."""
+        """Returns everything that was kept."""
         return self._in(_KEPT)
 
     def caches(self) -> list[Path]:
-        """The cache folders of all workspaces."""
+        """Returns the cache folders of all workspaces."""
         return [place for place in self._in(_CACHES) if not is_leftover(place)]
 
     def end_orphans(self) -> int:
-        """Ends what earlier servers left running, as long as this one has begun nothing. How many there were."""
+        """Ends what earlier servers left running; call it before this one has started anything. Returns how many."""
         return end_orphans(base for base in (self._private, self._shared) if _is_ours(base))
 
     def left_behind(self) -> list[Path]:
-        """What there is of earlier servers, as long as this one has begun nothing."""
+        """Returns what earlier servers left; call it before this one has started anything."""
         return [*self._in(_RUNS), *self._in(_HELD)]
 
     def sweep(self, left: Sequence[Path] | None = None, *, waiting: Collection[str] = ()) -> int:
-        """Removes what earlier servers left behind; after settling, nobody needs it but what is `waiting`. Returns how many."""
+        """Removes what earlier servers left behind; after recovery, only `waiting` is still needed. Returns how many."""
         left = [folder for folder in (self.left_behind() if left is None else left) if str(folder) not in waiting]
         for folder in left:
             remove_tree(folder)
@@ -229,7 +229,7 @@ class Staging:
         return base
 
     def _etc(self, base: Path, runner: Runner) -> Path:
-        """The one folder that stands for /etc, which servers and commands share: one mount instead of a dozen."""
+        """Returns the folder that is mounted as /etc, shared by servers and commands: one mount instead of a dozen."""
         etc = self._furnished.get(runner)
         if etc is None or not etc.is_dir():
             (base / _RUNS).mkdir(exist_ok=True)
@@ -245,19 +245,19 @@ class Staging:
 
 
 def _make_etc_whole(etc: Path, runner: Runner, gitconfig: str) -> None:
-    """A server that dies on the way leaves nothing that the next would take for whole."""
+    """Creates it atomically: a server that dies half-way leaves nothing that the next would treat as complete."""
     unfinished = etc.with_name(f"{etc.name}.{secrets.token_hex(8)}")
     make_etc(unfinished, uid=runner.uid, gid=runner.gid, gitconfig=gitconfig)
     try:
         unfinished.rename(etc)
     except OSError:
         remove_tree(unfinished)
-        if not etc.is_dir():  # else another server was quicker
+        if not etc.is_dir():  # else another server was faster
             raise
 
 
 def remove_stage(folder: Path) -> None:
-    """As `remove_tree`; nearly always a command has changed nothing, and then four empty folders are all there is."""
+    """Like `remove_tree`, but usually a command has changed nothing, and there are only four empty folders."""
     try:
         for name in ("upper", "work/work", "work", ""):
             (folder / name).rmdir()
@@ -266,7 +266,10 @@ def remove_stage(folder: Path) -> None:
 
 
 def remove_tree(folder: Path) -> None:
-    """All of it, whatever modes a command gave its folders. Follows no links; what cannot be removed is left for the next sweep."""
+    """Removes everything, whatever modes a command gave its folders.
+
+    Follows no links; what cannot be removed is left for the next sweep.
+    """
     remove_folder(str(folder), ignoring=(OSError,))
 
 

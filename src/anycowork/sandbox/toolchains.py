@@ -51,8 +51,8 @@ class RefusedFolder:
 
 @value
 class Toolchains:
-    """`folders` are seen read-only at their own paths, without `hidden`. `path` is what commands search for programs, in order.
-    `outside` is the PATH that was read: what it finds and commands do not is named to the person."""
+    """`folders` are visible read-only at their own paths, without `hidden`. `path` is where commands search for programs, in order.
+    `outside` is the PATH that was read: programs found there but not by commands are reported to the person."""
 
     folders: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
@@ -62,12 +62,12 @@ class Toolchains:
     outside: str = ""
 
     def beside(self, root: str) -> "Toolchains":
-        """Without what overlaps this workspace: a command could have written the programs there."""
+        """Drops what overlaps this workspace: a command could have written the programs there."""
         workspace = Path(root)
         return self.only(one for one in self.folders if not _overlap(Path(one), workspace))
 
     def only(self, folders: Iterable[str]) -> "Toolchains":
-        """With these folders alone, and what leads into them."""
+        """Keeps only these folders, and what leads into them."""
         kept = tuple(folders)
         return Toolchains(
             kept,
@@ -82,24 +82,24 @@ class Toolchains:
 def find_toolchains(
     path: str, *, home: Path, data_dir: Path, named: Sequence[str] = (), own: Sequence[str] = ()
 ) -> Toolchains:
-    """What this PATH and these `named` folders let commands see. `own` are folders that are seen in any case. Blocking."""
+    """Returns what this PATH and the `named` folders let commands see. Folders in `own` are always visible. Blocking."""
     search = _Search(home.resolve(), data_dir.resolve())
     for entry in path.split(":"):
-        search.take_entry(entry)
+        search.add_entry(entry)
     for text in named:
-        search.take_named(text)
+        search.add_named(text)
     for folder in own:
-        search.take_own(folder)
+        search.add_own(folder)
     return search.result(path)
 
 
 def why_not_visible(folder: Path, *, home: Path, data_dir: Path) -> str | None:
-    """Why commands may not see this folder, links resolved, or None."""
+    """Returns why commands may not see this folder, links resolved, or None."""
     data = data_dir.resolve()
     if _is_in(str(folder), _CLOSED):
         return "it belongs to the running system"
     if str(folder) in _TOO_WIDE or home.is_relative_to(folder):
-        return "it is too wide: it holds the home folder, or folders of several people or programs"
+        return "it is too broad: it holds the home folder, or folders of several people or programs"
     if data.is_relative_to(folder) or folder.is_relative_to(data):
         return "it holds the data folder of this server, or lies in it"
     if folder.is_relative_to(home) and str(folder.relative_to(home)) in _SHARED_PARENTS[:5]:
@@ -119,8 +119,8 @@ class _Search:
     refused: dict[str, str] = field(default_factory=dict)
     named: set[str] = field(default_factory=set)
 
-    def take_entry(self, entry: str) -> None:
-        """One entry of a PATH."""
+    def add_entry(self, entry: str) -> None:
+        """Adds one entry of a PATH."""
         if not entry:
             return
         if not entry.startswith("/"):
@@ -146,8 +146,8 @@ class _Search:
         self._follow_interpreter(shown)
         self.path[str(real)] = None
 
-    def take_named(self, text: str) -> None:
-        """A folder of the setting: all of it is seen, and its programs are found."""
+    def add_named(self, text: str) -> None:
+        """Adds a folder of the setting: all of it is visible, and its programs are found."""
         self.named.add(text)
         try:
             folder = Path(text).expanduser()
@@ -167,24 +167,24 @@ class _Search:
         if self._show(real):
             self.path[str(real / "bin" if (real / "bin").is_dir() else real)] = None
 
-    def take_own(self, folder: str) -> None:
+    def add_own(self, folder: str) -> None:
         self.folders[folder] = None
         self.path[f"{folder}/bin"] = None
 
     def result(self, outside: str) -> Toolchains:
         ordered = sorted(self.folders, key=len)
         apart: list[str] = []
-        for folder in ordered:  # the wider one shows what lies in it
+        for folder in ordered:  # the wider one includes what is in it
             if not _is_in(folder, apart):
                 apart.append(folder)
         hidden = [str(found) for folder in apart for found in secrets_inside(Path(folder)) if Path(folder).is_dir()]
-        return Toolchains(tuple(apart), tuple(self.path), tuple(hidden), self.environment, self._told(), outside)
+        return Toolchains(tuple(apart), tuple(self.path), tuple(hidden), self.environment, self._all_refused(), outside)
 
-    def _told(self) -> tuple[RefusedFolder, ...]:
+    def _all_refused(self) -> tuple[RefusedFolder, ...]:
         return tuple(RefusedFolder(path, why, path in self.named) for path, why in self.refused.items())
 
     def _usable(self, entry: str) -> Path | None:
-        """The real folder, if there is one that only its owner can write to."""
+        """Returns the real folder, if it exists and only its owner can write to it."""
         try:
             real = Path(entry).resolve(strict=True)
             found = real.stat()
@@ -224,7 +224,7 @@ class _Search:
                 self.environment |= {key: str(self.home / at) for key, at in variables.items() if at == name}
 
     def _follow_links(self, folder: Path) -> None:
-        """Links from a folder of programs lead to the toolchains that these are parts of."""
+        """Follows links from a folder of programs to the toolchains that these are part of."""
         try:
             entries = list(os.scandir(folder))[:_MOST_LINKS]
         except OSError:
@@ -251,7 +251,7 @@ class _Search:
             self._show(program)
 
     def _follow_interpreter(self, toolchain: Path) -> None:
-        """An environment of Python needs the Python that it was made with."""
+        """A Python environment needs the Python that created it."""
         if not (toolchain / "pyvenv.cfg").is_file():
             return
         try:
@@ -264,7 +264,7 @@ class _Search:
 
 
 def _toolchain_of(programs: Path, home: Path) -> Path | None:
-    """The folder that these programs are part of, if it is a toolchain and nothing else; None if only they themselves are to be seen."""
+    """Returns the folder that these programs belong to, if it is only a toolchain; None if only the programs themselves are to be visible."""
     if programs.is_relative_to(_HOMEBREW):
         return Path(_HOMEBREW)
     if programs.name not in _PROGRAM_FOLDERS:
@@ -278,7 +278,7 @@ def _toolchain_of(programs: Path, home: Path) -> Path | None:
 
 
 def _why_unsafe(folder: Path, found: os.stat_result) -> str | None:
-    """Whether somebody else could put programs there, or swap a folder on the way to it."""
+    """Tells whether somebody else could put programs there, or replace a folder on the way to it."""
     if found.st_mode & stat.S_IWOTH:
         return "everybody can write to it"
     for place in (found, *(above.stat() for above in folder.parents)):

@@ -1,4 +1,4 @@
-"""One command's changes from their first look to their end: looked at, checked, written down, committed or dropped. Blocking."""
+"""Handles one command's changes to their end: scanned, checked, recorded, committed or dropped. Blocking."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ from anycowork.workspace.paths import shown as legible  # 'shown' is a parameter
 
 _MOST_HELD = 32
 _LARGEST_HELD = 1 << 30  # bytes
-_NEVER = 1 << 63  # later than every time of a file: what was changed beneath is found by content
+_NEVER = 1 << 63  # later than every time of a file: concurrent changes are found by content
 _SPARE = 64 << 20  # bytes that a commit onto another file system leaves free there, or a twentieth of a small one
 
 
@@ -41,17 +41,16 @@ class CannotHold(ToolFault):
 
 
 class TooMuchToHold(CannotHold):
-    """There is no room for more that waits for a person."""
+    """There is no space for more changes that wait for a person."""
 
     code = "too_much_waiting"
 
 
 @dataclass(slots=True)
 class Transaction:
-    """`pledged` from the moment its commit may have been written down until it is made: so long its stage must not vanish.
+    """`pledged` from when its commit may have been recorded until it is made: until then its stage must not be removed.
 
-    `copied` as long as the command works on a private copy of the workspace instead of an overlay. `masks` cover what is
-    `hidden` from it.
+    `copied` while the command works on a private copy of the workspace instead of an overlay. `masks` cover what is `hidden` from it.
     """
 
     stage: Stage
@@ -64,7 +63,7 @@ class Transaction:
     hidden: Hidden = NOTHING_HIDDEN
 
     def hide(self, hidden: Hidden) -> None:
-        """Before the command begins: what it shall not read. Raises: DeniedByRule if that is too much."""
+        """Call it before the command starts: hides what it may not read. Raises: DeniedByRule if that is too much."""
         self.hidden = hidden
         self.masks = cover(self.jail, self.stage, hidden)
 
@@ -78,7 +77,7 @@ class Transaction:
     def objection(
         self, permissions: frozenset[Permission], named: Callable[[str], bool], whose: str = "This role"
     ) -> Objection | None:
-        """Why the delta may not be committed, or None. What conflicts is kept aside for a person to look at."""
+        """Returns why the delta may not be committed, or None. Conflicting changes are kept for a person to inspect."""
         found = objection_to(
             self.delta,
             permissions=permissions,
@@ -94,7 +93,7 @@ class Transaction:
         return Objection(found.why, found.paths, f"{found.says} What it had written is kept in '{kept}/upper'.")
 
     def intent(self, command: str) -> Intent:
-        """The commit as it is written down; everything it names is durable by then. Raises: ToolFault."""
+        """Returns the commit to be recorded; everything it names is durable by then. Raises: ToolFault."""
         self._require_room()
         try:
             seal(self.stage.upper, self.delta)
@@ -105,14 +104,14 @@ class Transaction:
         return Intent(paths=manifest(self.delta), command=command, contained=True, staged=str(self.stage.folder))
 
     def hold(self, command: str, held: Held) -> Intent:
-        """Leaves the changes waiting, durable, for a person's word; nobody can reach them meanwhile.
+        """Makes the changes wait, durable and inaccessible, for a person's approval.
 
         Raises: CannotHold, ToolFault.
         """
         size = sum(change.after.size for change in self.delta.changes if change.after is not None)
         if size > _LARGEST_HELD or len(self.staging.held()) >= _MOST_HELD:
             raise TooMuchToHold(
-                f"What the command changed needs a person's word, but too much is waiting for one already or it is too large to wait "
+                f"The command's changes need a person's approval, but too much is waiting for one already or it is too large to wait "
                 f"({size:,} bytes). None of its changes was kept. Decide what is open, or let the command do less."
             )
         self._make_layer()
@@ -127,7 +126,7 @@ class Transaction:
         return replace(intent, staged=str(self.stage.folder), held=replace(held, beneath=_beneath(self.delta)))
 
     def commit(self) -> Applied:
-        """Raises: CommitFailed; then what was not moved yet is kept aside."""
+        """Raises: CommitFailed; then the changes not moved yet are kept."""
         seen = {change.place.path: change.before for change in self.delta.changes if change.before is not None}
         try:
             applied = apply(self.stage.folder, self.jail, manifest(self.delta), seen=seen)
@@ -141,7 +140,7 @@ class Transaction:
         return applied
 
     def promise_modes_of(self, shown: Sequence[PathIntent]) -> None:
-        """The modes that were shown, where looking had to change them."""
+        """Sets the modes that were shown, where scanning had to change them."""
         self.delta.changes[:] = [
             replace(change, after=replace(change.after, mode=item.mode))
             if change.after and item.mode is not None
@@ -154,21 +153,21 @@ class Transaction:
             remove_stage(self.stage.folder)
 
     def _make_layer(self) -> None:
-        """A private copy waits as a layer does: what it is a copy of is not remembered meanwhile."""
+        """Turns a private copy into a layer, because the record of the copy is not stored."""
         if self.copied is None:
             return
         try:
             as_layer(self.stage.folder, self.delta)
         except OSError as error:
             raise CannotHold(
-                f"What the command changed needs a person's word, but here it cannot wait for one ({error.strerror}). None of its "
+                f"The command's changes need a person's approval, but here they cannot wait for one ({error.strerror}). None of its "
                 "changes was kept. Change the files with the tools for files, where a person is asked."
             ) from None
-        self.delta.changes.sort(key=lambda change: change.place.parts)  # as a layer is looked through
+        self.delta.changes.sort(key=lambda change: change.place.parts)  # the order in which a layer is scanned
         self.copied = None
 
     def _require_room(self) -> None:
-        """A commit onto another file system copies: it must not stop half way for want of room."""
+        """A commit onto another file system copies: it must not stop half-way because the disk is full."""
         if not lies_elsewhere(self.stage.upper, self.jail.root):
             return
         needed = sum(change.after.size for change in self.delta.changes if change.after is not None)
@@ -182,9 +181,9 @@ class Transaction:
 
 
 def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transaction:
-    """The transaction of changes that were held, if they and what lies beneath them are exactly as they were shown.
+    """Returns the transaction of held changes, if they and the files beneath them are exactly as shown.
 
-    Raises: StateChanged; then what was held is kept aside.
+    Raises: StateChanged; then the held changes are kept.
     """
     folder = staging.found(held.staged or "")
     if folder is None:
@@ -194,7 +193,7 @@ def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transactio
     transaction = Transaction(Stage(folder, runner_for(jail.root), _NEVER, etc=folder), jail, staging)
     try:
         found = manifest(transaction.look())
-    except (UnusableDelta, OSError):  # it cannot even be looked at any more
+    except (UnusableDelta, OSError):  # it cannot even be scanned any more
         found = ()
     same = held.held is not None and held.held.beneath == _beneath(transaction.delta)
     if same and len(found) == len(held.paths) and all(map(_is_as_shown, found, held.paths)):
@@ -208,7 +207,7 @@ def resume_transaction(staging: Staging, jail: Jail, held: Intent) -> Transactio
 
 
 def _require_untouched(transaction: Transaction) -> None:
-    """What may not be read stays where it is and as it is, with the folders above it: under another name no rule would hide it.
+    """Paths that may not be read must stay where and as they are, with the folders above: under another name no rule would hide them.
 
     Raises: UnusableDelta.
     """
@@ -221,7 +220,7 @@ def _require_untouched(transaction: Transaction) -> None:
 
 
 def _covered_in(change: PathChange, masks: Sequence[Mask]) -> WorkspacePath | None:
-    """Nobody can change what is covered: if it is another one now, its folder was moved and made anew."""
+    """Nobody can change what is covered: if it is another entry now, its folder was moved and recreated."""
     gone = change.after is None or (change.before is not None and change.before.kind != change.after.kind)
     for mask in masks:
         if mask.place.holds(change.place) or (gone and change.place.holds(mask.place)):
@@ -230,9 +229,9 @@ def _covered_in(change: PathChange, masks: Sequence[Mask]) -> WorkspacePath | No
 
 
 def _unseen_in(change: PathChange, transaction: Transaction) -> WorkspacePath | None:
-    """What came into the workspace too late to be covered."""
+    """Finds what came into the workspace too late to be covered."""
     if change.before is None:
-        return None  # whoever may not read it may make it
+        return None  # a role that may not read it may still create it
     hidden = (place for place in (change.place, *change.below) if transaction.hidden.hides(place.path))
     return next((place for place in hidden if _has_content(transaction.jail.stat(place))), None)
 
@@ -249,18 +248,18 @@ def _refused(error: OSError, *, kept: str) -> str:
         )
     return (
         f"The disk refused while the command's changes were being made ({error.strerror}): some are made, the others "
-        f"are kept in '{kept}'. Look at the files before going on."
+        f"are kept in '{kept}'. Check the files before you continue."
     )
 
 
 def _beneath(delta: Delta) -> str:
-    """The kinds and modes of what was there; the manifest has the contents."""
+    """Returns the kinds and modes of the old entries; the manifest has the contents."""
     lines = [f"{c.place.path}\0{c.before.kind}\0{c.before.mode:o}" for c in delta.changes if c.before is not None]
     return sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _is_as_shown(found: PathIntent, shown: PathIntent) -> bool:
-    """Looking opens what a command had closed to its owner, so such a mode is no longer there to compare."""
+    """Scanning opens what a command had closed to its owner, so such a mode cannot be compared any more."""
     if found == shown:
         return True
     owners = stat.S_IRUSR if shown.kind == FILE else stat.S_IRUSR | stat.S_IXUSR
@@ -269,7 +268,7 @@ def _is_as_shown(found: PathIntent, shown: PathIntent) -> bool:
 
 
 def _what_differs(found: tuple[PathIntent, ...], shown: tuple[PathIntent, ...]) -> str:
-    """Beneath is what others work on; above is what waited, where nobody has any business."""
+    """Beneath are files that others work on; above is what waited, which nobody else should touch."""
     now = {item.path: (item.after, item.mode, item.kind) for item in found}
     if all(now.get(item.path) == (item.after, item.mode, item.kind) for item in shown) and len(found) == len(shown):
         earlier = {item.path: item.before for item in shown}
@@ -282,10 +281,12 @@ def _what_differs(found: tuple[PathIntent, ...], shown: tuple[PathIntent, ...]) 
 
 
 def finish(staging: Staging, jail: Jail, intent: Intent) -> RolledForward:
-    """Takes an intended commit to its end after a crash. Raises: ToolFault if the disk refuses."""
+    """Finishes an intended commit after a crash. Raises: ToolFault if the disk refuses."""
     if intent.staged is None:
         raise ValueError("only a commit that was intended can be finished")
-    folder = staging.found(intent.staged) or Path(intent.staged)  # gone: then every path should be as meant already
+    folder = staging.found(intent.staged) or Path(
+        intent.staged
+    )  # gone: then every path should be in its final state already
     try:
         applied = apply(folder, jail, intent.paths)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which folders may be worked in, and who may write in one right now. The lease's row itself is the store's."""
+"""Decides which folders may be workspaces, and serialises their writers. The store keeps the lease itself."""
 
 import asyncio
 import os
@@ -18,9 +18,9 @@ from anycowork.workspace.paths import shown
 
 
 class LocalWorkspaces:
-    """The Workspaces of the domain's ports, for folders of this machine.
+    """Implements the `Workspaces` port for folders of this machine.
 
-    `take_lease` makes this process the workspace's writer in the store and answers with the new epoch.
+    `take_lease` makes this process the workspace's writer in the store and returns the new epoch.
     """
 
     def __init__(self, take_lease: Callable[[str], Awaitable[int]], staging: Staging | None = None) -> None:
@@ -29,9 +29,9 @@ class LocalWorkspaces:
         self._line: list[_Writer] = []
 
     def open(self, root: str) -> Folder:
-        """Raises: BadWorkspace if it is gone, no folder, or by now a way to another one."""
+        """Raises: BadWorkspace if it is missing, not a folder, or now a link to another one."""
         real = _existing_folder(root)
-        if str(real) != root:  # whoever may write in a folder above could choose where this chat works
+        if str(real) != root:  # otherwise a writer of a parent folder could choose where this chat works
             raise BadWorkspace(
                 f"'{shown(root)}' is no longer the folder of this chat: a link leads from there to '{shown(str(real))}'. "
                 "Put the folder back, or open a new chat in the other one.",
@@ -45,13 +45,13 @@ class LocalWorkspaces:
             ) from None
 
     def writing(self, root: str) -> AbstractAsyncContextManager[int]:
-        """Waits until no one else writes in this workspace, under whatever name, nor in one that holds it or lies in it; yields the
-        lease's epoch.
+        """Waits until nobody else writes in this workspace, under any name, nor in one that contains it or is inside it; yields the lease's
+        epoch.
         """
         return self._writing(str(_existing_folder(root)))
 
     def roll_forward(self, root: str, intent: Intent) -> RolledForward:
-        """Finishes a commit that was intended and cut off. Blocking; under the lease. Raises: BadWorkspace, ToolFault."""
+        """Finishes an interrupted commit. Blocking; needs the lease. Raises: BadWorkspace, ToolFault."""
         if self._staging is None:
             raise ToolFault(
                 "This server has no place where commands' changes wait, so a cut-off commit cannot be finished."
@@ -59,7 +59,7 @@ class LocalWorkspaces:
         return finish(self._staging, self.open(root).jail, intent)
 
     def let_go(self, intent: Intent, *, keep: bool) -> str | None:
-        """Ends the waiting of held changes without making them: removed, or kept aside for a person; then where. Blocking."""
+        """Ends the waiting of held changes without making them: removes them, or keeps them for a person and returns where. Blocking."""
         folder = self._staging.found(intent.staged) if self._staging is not None and intent.staged else None
         if folder is None or self._staging is None:
             return None
@@ -81,7 +81,7 @@ class LocalWorkspaces:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Everyone before whom nobody stands in the line, at work or waiting, whose folder overlaps with theirs."""
+        """Admits every writer with no earlier writer, active or waiting, in an overlapping folder."""
         for at, writer in enumerate(self._line):
             if not any(writer.overlaps(other) for other in self._line[:at]):
                 writer.let_in.set()
@@ -89,7 +89,7 @@ class LocalWorkspaces:
 
 @dataclass(eq=False, slots=True)
 class _Writer:
-    """`folder` ends in a slash, so that no name is taken for the beginning of another."""
+    """`folder` ends in a slash, so that no name is mistaken for the prefix of another."""
 
     folder: str
     let_in: asyncio.Event
@@ -99,9 +99,9 @@ class _Writer:
 
 
 def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
-    """The real path of a folder that a person may register or a chat may use.
+    """Returns the real path of a folder that a person may register or a chat may use.
 
-    Raises: BadWorkspace for `/`, the home folder itself, and any folder that contains or lies in the data folder.
+    Raises: BadWorkspace for `/`, the home folder itself, and any folder that contains or is inside the data folder.
     """
     real = _existing_folder(path)
     data = data_dir.expanduser().resolve()
@@ -121,16 +121,16 @@ def check_root(path: str | Path, *, home: Path, data_dir: Path) -> Path:
 
 
 def under_a_root(path: str | Path, roots: Iterable[str | Path]) -> bool:
-    """Whether the folder, links resolved, is one of these roots or lies in one.
+    """Tells whether the folder, links resolved, is one of these roots or inside one.
 
-    The roots are real paths: one that was replaced by a link since it was registered is not what a person registered.
+    The roots are real paths: a root that was replaced by a link since is not the one that a person registered.
     """
     real = Path(path).resolve()
     return any(real.is_relative_to(root) for root in roots)
 
 
 def home_folder() -> Path:
-    """The home of who runs the server; where there is none (a container's bare user id), the root, which is nobody's workspace either."""
+    """Returns the home of the server's user; where there is none (a container's bare user id), the root, which can never be a workspace."""
     try:
         return Path.home()
     except RuntimeError:
@@ -143,7 +143,7 @@ def _existing_folder(path: str | Path) -> Path:
         os.scandir(real).close()
     except PermissionError:
         raise BadWorkspace(
-            f"The server's user may not look into '{shown(str(path))}'. Give it the right to, or name another folder.",
+            f"The server's user cannot read '{shown(str(path))}'. Grant it access, or name another folder.",
             param="workspace",
         ) from None
     except NotADirectoryError:
@@ -152,6 +152,6 @@ def _existing_folder(path: str | Path) -> Path:
         ) from None
     except (OSError, RuntimeError, ValueError):
         raise BadWorkspace(
-            f"There is no folder '{shown(str(path))}'. Make it first, or name another.", param="workspace"
+            f"There is no folder '{shown(str(path))}'. Create it first, or name another.", param="workspace"
         ) from None
     return real

@@ -1,7 +1,7 @@
 """Browser sessions: a cookie and a page key that belong together, and the one-time codes that start one.
 
-Browsers send a host's cookies to every port of it, so the cookie alone opens nothing. The page key is kept by the page in the storage
-of its own origin, which no other port can read. Only digests are stored, in a file of the data folder, so that a restart keeps sessions.
+Browsers send a host's cookies to every port of it, so the cookie alone grants nothing. The page keeps the page key in the storage of its
+own origin, which no other port can read. Only digests are stored, in a file of the data folder, so that sessions survive a restart.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class BrowserSession:
 
 
 class StoredSession(BaseModel):
-    """What the file keeps of one session: when it began, and the digests of its two secrets."""
+    """What the file keeps of one session: its start, and the digests of its two secrets."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -47,7 +47,7 @@ class StoredSession(BaseModel):
 
 
 class StoredSessions(BaseModel):
-    """`token_mark` names the server token under which the sessions began. A new token ends them all."""
+    """`token_mark` identifies the server token under which the sessions began. A new token ends them all."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -62,20 +62,20 @@ class _OneTimeCode:
 
 
 class BrowserSessions:
-    """Belongs to one event loop. Sessions live in memory; the file is where a restart finds them again."""
+    """Belongs to one event loop. Sessions are kept in memory; the file restores them after a restart."""
 
     def __init__(self, data_dir: Path, token: str, clock: Clock) -> None:
         self._path = data_dir / SESSIONS_FILE
         self._clock = clock
         self._mark = hmac.new(token.encode(), b"anycowork browser sessions", hashlib.sha256).hexdigest()
-        # The name tells two servers on one host apart: both see each other's cookies.
+        # The name distinguishes two servers on one host: both see each other's cookies.
         self.cookie_name = f"anycowork_{hashlib.sha256(token.encode()).hexdigest()[:8]}"
         self._codes: OrderedDict[str, _OneTimeCode] = OrderedDict()
         self._redeemed: OrderedDict[str, str] = OrderedDict()
         self._sessions = self._load()
 
     def offer(self, seconds: float = CODE_SECONDS) -> tuple[str, BrowserSession]:
-        """A one-time code, and the session that begins when the code is redeemed."""
+        """Returns a one-time code, and the session that begins when the code is redeemed."""
         code, session = secrets.token_urlsafe(24), _new_session()
         self._codes[_digest(code)] = _OneTimeCode(session, self._clock.monotonic() + seconds)
         while len(self._codes) > MAX_CODES:
@@ -85,7 +85,7 @@ class BrowserSessions:
     async def redeem(self, code: str) -> BrowserSession | None:
         """Begins the session of this code; None if the code is unknown, expired or used.
 
-        A code that comes a second time was seen by somebody else, so the session that it began ends.
+        A second use means that somebody else saw the code, so the session that it began ends.
         """
         digest = _digest(code)
         if (begun := self._redeemed.pop(digest, None)) is not None:
@@ -102,13 +102,13 @@ class BrowserSessions:
         return found.session
 
     async def begin(self) -> BrowserSession:
-        """A session for someone who proved to be the owner in another way."""
+        """Begins a session for someone who proved to be the owner in another way."""
         session = _new_session()
         await self._begin(session)
         return session
 
     def is_open(self, cookie: str, page_key: str) -> bool:
-        """Whether both belong to one session that has not ended."""
+        """Tells whether both belong to one session that has not ended."""
         stored = self._sessions.get(_digest(cookie))
         matches = hmac.compare_digest(_digest(page_key), stored.page_key_sha256 if stored else "")
         return matches and stored is not None and not self._is_over(stored)
@@ -136,7 +136,7 @@ class BrowserSessions:
         return age > timedelta(days=SESSION_DAYS)
 
     def _load(self) -> OrderedDict[str, StoredSession]:
-        """Nothing if the file is missing or damaged, or if the token is a new one: then people sign in again."""
+        """Returns nothing if the file is missing or damaged, or if the token is new: then people sign in again."""
         try:
             found = StoredSessions.model_validate_json(self._path.read_bytes())
         except (OSError, ValidationError):

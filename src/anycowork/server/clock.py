@@ -11,9 +11,9 @@ _COUNTERS = tuple(f"{number:03x}" for number in range(4096))
 
 
 class SystemClock:
-    """The `Clock` of the domain's ports.
+    """Implements the `Clock` port.
 
-    An agent takes a dozen ids at every step, so they are put together in C: one `next` is one id, and no two threads get the same.
+    An agent needs a dozen ids at every step, so they are built in C: one `next` is one id, and no two threads get the same.
     """
 
     def __init__(self) -> None:
@@ -36,19 +36,19 @@ class SystemClock:
         return time.monotonic()
 
     def new_id(self) -> str:
-        """UUIDv7, ascending within this process: 48 bits of milliseconds, then a counter, then what chance gave to all of one count.
+        """Returns a UUIDv7, ascending within this process: 48 bits of milliseconds, a counter, then random bits shared by one count.
 
-        A name, and no secret: who knows one can guess its neighbours.
+        It is a name, not a secret: from one id, its neighbours can be guessed.
         """
         if time.time() >= self._over:
             with self._lock:
                 self._begin(time.time_ns() // 1_000_000)
-        return next(self._ids, "") or self._drawn_anew()
+        return next(self._ids, "") or self._restart()
 
-    def _drawn_anew(self) -> str:
-        """The counter begins again, and a later millisecond with it."""
+    def _restart(self) -> str:
+        """Restarts the counter with a later millisecond."""
         with self._lock:
-            if found := next(self._ids, ""):  # another thread was here first
+            if found := next(self._ids, ""):  # another thread was first
                 return found
             digits = os.urandom(8).hex()
             self._rests = map(add, _COUNTERS, repeat(f"-8{digits[:3]}-{digits[3:15]}"))
@@ -56,7 +56,7 @@ class SystemClock:
             return next(self._ids)
 
     def _begin(self, ms: int) -> None:
-        """Its digits stand first in all its ids. A clock that was set back does not make them smaller."""
+        """These digits come first in all its ids. Setting the clock back does not make them smaller."""
         self._ms = max(ms, self._ms)
         self._over = (self._ms + 1) / 1000
         self._ids = map(f"{self._ms >> 16:08x}-{self._ms & 0xFFFF:04x}-7".__add__, self._rests)

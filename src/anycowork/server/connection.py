@@ -1,6 +1,6 @@
-"""One connection to the server, and the bounds that hold before a request is one: how long its head may take, and how large it may be.
+"""One connection to the server, with limits before a request is complete: how long its head may take, and how large it may be.
 
-Nobody has been asked for a token yet, so whoever can reach the port could otherwise hold as many connections, and as much memory, as they like.
+No token was checked yet, so without limits everyone who can reach the port could hold any number of connections and any amount of memory.
 """
 
 import asyncio
@@ -9,12 +9,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 30.0
 HEAD_BYTES = 64 * 1024
-# Longer than clients keep a connection that rests: who closes last is never caught sending into one that is gone.
+# Longer than clients keep an idle connection: the server closes last, so no client sends into a closed one.
 KEEP_ALIVE_SECONDS = 75
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's own, for which a half-sent head is nothing to wait for. `head_seconds` and `head_bytes` bound it."""
+    """uvicorn's protocol, which would wait forever for a half-sent head. `head_seconds` and `head_bytes` limit it."""
 
     head_seconds = HEAD_SECONDS
     head_bytes = HEAD_BYTES
@@ -33,7 +33,7 @@ class Connection(HttpToolsProtocol):
             return
         self._so_far = self._so_far + len(data) if had_begun else 0
         if self._so_far > self.head_bytes:
-            self._turn_away(b"431 Request Header Fields Too Large", "The request's headers are too large. Send fewer.")
+            self._reject(b"431 Request Header Fields Too Large", "The request's headers are too large. Send fewer.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -47,38 +47,38 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self._turn_away(b"400 Bad Request", "This is no HTTP request that can be read.")
+        self._reject(b"400 Bad Request", "This is not a valid HTTP request.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget_deadline()
         super().connection_lost(exc)
 
     def _await_head(self) -> None:
-        self._deadline = self.loop.call_later(self.head_seconds, self._too_late)
+        self._deadline = self.loop.call_later(self.head_seconds, self._on_head_timeout)
 
     def _forget_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _too_late(self) -> None:
+    def _on_head_timeout(self) -> None:
         self._deadline = None
-        if self._answering():  # the next one waits behind an answer on its way
+        if self._answering():  # the next request waits behind a running response
             self._await_head()
         elif self._in_head:
-            self._turn_away(b"408 Request Timeout", "The request's head did not arrive in time.")
+            self._reject(b"408 Request Timeout", "The request's head did not arrive in time.")
         else:
-            self.transport.close()  # it never began to speak
+            self.transport.close()  # nothing was sent
 
     def _answering(self) -> bool:
         return not getattr(self.cycle, "response_complete", True)  # there is no cycle before the first request
 
-    def _turn_away(self, status: bytes, why: str) -> None:
+    def _reject(self, status: bytes, why: str) -> None:
         self._forget_deadline()
         self._in_head = False
         if self.transport.is_closing():
             return
-        if not self._answering():  # else these words would stand in the middle of an answer
+        if not self._answering():  # otherwise this text would appear in the middle of a response
             body = (
                 b'{"error":{"code":"bad_head","message":"%b","param":null,"type":"invalid_request_error"}}'
                 % why.encode()

@@ -1,6 +1,6 @@
-"""One daemon per data folder: the lock that says so, `server.json` that says where it listens, and its token.
+"""Ensures one server per data folder: the lock, `server.json` with its address, and its token.
 
-The lock is the truth: the system releases it with the process, so a leftover `server.json` deceives nobody.
+The lock decides: the system releases it with the process, so a leftover `server.json` misleads nobody.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ LOCK_FILE = "lock"
 SERVER_FILE = "server.json"
 TOKEN_FILE = "token"
 
-# Whoever asks `running_server` holds the lock for a moment; a server that starts just then tries for this long.
+# A call of `running_server` holds the lock briefly; a server that starts at that time retries for this long.
 _PATIENCE_SECONDS = 0.5
 _PAUSE_SECONDS = 0.01
 
@@ -31,7 +31,7 @@ class AlreadyRunning(Conflict):
 
 
 class ServerInfo(BaseModel):
-    """Where a daemon listens, as `server.json` tells it. The token is not in it."""
+    """Where a server listens, as written in `server.json`. It does not contain the token."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -45,25 +45,25 @@ class ServerInfo(BaseModel):
 
 @value
 class DataFolderLock:
-    """A data folder that this process holds alone."""
+    """A data folder that this process holds exclusively."""
 
     data_dir: Path
 
     def announce(self, info: ServerInfo) -> None:
-        """Tells others where to find this daemon; call it when requests are answered, not before."""
+        """Publishes where this server listens; call it when requests are answered, not before."""
         write_private_file(self.data_dir / SERVER_FILE, info.model_dump_json(indent=2).encode() + b"\n")
 
 
 @contextmanager
 def lock_data_folder(data_dir: Path) -> Iterator[DataFolderLock]:
-    """Makes this process the folder's one daemon until the block ends. Raises: AlreadyRunning, StorageFault."""
+    """Makes this process the folder's only server until the block ends. Raises: AlreadyRunning, StorageFault."""
     make_private_folder(data_dir)
     lock = _open_lock(data_dir)
     server_file = data_dir / SERVER_FILE
     try:
-        if not _take(lock, patience=_PATIENCE_SECONDS):
-            raise AlreadyRunning(_who_holds(data_dir))
-        server_file.unlink(missing_ok=True)  # left by a daemon that was killed
+        if not _try_lock(lock, patience=_PATIENCE_SECONDS):
+            raise AlreadyRunning(_describe_holder(data_dir))
+        server_file.unlink(missing_ok=True)  # left by a server that was killed
         try:
             yield DataFolderLock(data_dir)
         finally:
@@ -73,28 +73,28 @@ def lock_data_folder(data_dir: Path) -> Iterator[DataFolderLock]:
 
 
 def running_server(data_dir: Path) -> ServerInfo | None:
-    """The folder's daemon that is alive and ready; None if there is none, or it has not announced itself yet."""
+    """Returns the folder's server if it is running and ready; None if there is none, or it has not announced itself yet."""
     return _announced(data_dir) if is_locked(data_dir) else None
 
 
 def is_locked(data_dir: Path) -> bool:
-    """Whether a living process holds this data folder, ready or not. Raises: StorageFault if that cannot be seen."""
+    """Tells whether a running process holds this data folder, ready or not. Raises: StorageFault if that cannot be checked."""
     try:
         if not (data_dir / LOCK_FILE).exists():
             return False
     except PermissionError:
         raise StorageFault(
-            f"{data_dir} belongs to somebody else. Make it yours, or choose another --data-dir."
+            f"{data_dir} belongs to another user. Change its owner, or choose another --data-dir."
         ) from None
     lock = _open_lock(data_dir)
     try:
-        return not _take(lock, patience=0)
+        return not _try_lock(lock, patience=0)
     finally:
         os.close(lock)
 
 
 def load_or_create_token(data_dir: Path, given: SecretStr | None) -> SecretStr:
-    """The token of this data folder: the given one, else the stored one, else a new one. It is stored for the owner alone."""
+    """Returns the token of this data folder: the given one, else the stored one, else a new one. Stores it readable by the owner only."""
     if given is None and (stored := stored_token(data_dir)) is not None:
         (data_dir / TOKEN_FILE).chmod(OWNER_ONLY_FILE)
         return stored
@@ -112,7 +112,7 @@ def stored_token(data_dir: Path) -> SecretStr | None:
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise StorageFault(
-            f"The token in {path} cannot be read. Delete the file; the next start makes a new one."
+            f"The token in {path} cannot be read. Delete the file; the next start creates a new one."
         ) from error
     return SecretStr(text) if text else None
 
@@ -123,11 +123,11 @@ def _open_lock(data_dir: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ONLY_FILE)
     except OSError as error:
         raise StorageFault(
-            f"{path} cannot be opened ({error.strerror}). Make it yours, or choose another --data-dir."
+            f"{path} cannot be opened ({error.strerror}). Change its owner, or choose another --data-dir."
         ) from error
 
 
-def _take(lock: int, *, patience: float) -> bool:
+def _try_lock(lock: int, *, patience: float) -> bool:
     until = time.monotonic() + patience
     while True:
         try:
@@ -140,11 +140,11 @@ def _take(lock: int, *, patience: float) -> bool:
             return True
 
 
-def _who_holds(data_dir: Path) -> str:
+def _describe_holder(data_dir: Path) -> str:
     info = _announced(data_dir)
     who = f"at {info.url} (pid {info.pid})" if info else "and is just starting"
     return (
-        f"A server already works on the data folder {data_dir}, {who}. "
+        f"A server already uses the data folder {data_dir}, {who}. "
         "Open that one, stop it first, or choose another --data-dir."
     )
 

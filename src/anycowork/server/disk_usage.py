@@ -1,4 +1,4 @@
-"""What takes room on the disk, under its own name: for `anycowork doctor` and `GET /storage`. Changes nothing."""
+"""Reports what uses disk space, by name: for `anycowork doctor` and `GET /storage`. Changes nothing."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from anycowork.sandbox.stage import Staging
 
 @value
 class DiskShare:
-    """`bytes` is None where it cannot be told; `most` is its bound, and `setting` what sets that. Without one it grows with use."""
+    """`bytes` is None if it is not known; `most` is its limit, and `setting` the name of that limit. Without one it grows with use."""
 
     name: str
     bytes: int | None
@@ -27,25 +27,25 @@ class DiskShare:
 
 
 def disk_shares(settings: Settings, staging: Staging) -> list[DiskShare]:
-    """Blocking: every file of the data folder is looked at."""
+    """Blocking: reads the size of every file in the data folder."""
     return [
         DiskShare("chats and records", _of_files(settings.database_path)),
         DiskShare(
             "checkpoints",
-            _weighed(settings.snapshots_folder),
+            _size_of(settings.snapshots_folder),
             settings.snapshot_quota_bytes,
             "snapshot_quota_bytes",
         ),
         DiskShare("caches of commands", _sum(staging.caches()), settings.command_cache_bytes, "command_cache_bytes"),
         DiskShare("changes put aside", _sum(staging.kept()), settings.kept_changes_bytes, "kept_changes_bytes"),
         DiskShare("changes that wait for you", _sum(staging.held())),
-        DiskShare("local models", _weighed(settings.models_folder)),
-        DiskShare("plugins", _weighed(settings.plugins_folder)),
+        DiskShare("local models", _size_of(settings.models_folder)),
+        DiskShare("plugins", _size_of(settings.plugins_folder)),
     ]
 
 
 def disk_usage(settings: Settings, staging: Staging) -> list[Json]:
-    """The same for readers from outside."""
+    """Returns the same as JSON."""
     return [share.as_json() for share in disk_shares(settings, staging)]
 
 
@@ -60,17 +60,17 @@ def human_size(bytes_: int | None) -> str:
 
 
 def _of_files(database: Path) -> int:
-    """The database with the log that it is written to first."""
+    """Returns the size of the database with its write-ahead log."""
     found = (database.with_name(database.name + ending) for ending in ("", "-wal", "-shm"))
     return sum(file.stat().st_size for file in found if file.is_file())
 
 
 def _sum(places: list[Path]) -> int | None:
-    weights = [_weighed(place) for place in places]
+    weights = [_size_of(place) for place in places]
     known = [weight for weight in weights if weight is not None]
     return sum(known) if len(known) == len(weights) else None
 
 
-def _weighed(place: Path) -> int | None:
+def _size_of(place: Path) -> int | None:
     found = folder_size(place).bytes
     return None if found >= UNWEIGHABLE else found

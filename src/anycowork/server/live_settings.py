@@ -1,4 +1,4 @@
-"""The settings in force: read by the rooms, changed by a person. What a setting means is said in settings.py."""
+"""The settings in force: read by services, changed by a person. `settings.py` defines them."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ from anycowork.workspace.paths import shown
 
 
 class LiveSettings:
-    """The settings in force. A change is stored, and holds from the next turn on."""
+    """The settings in force. A change is stored, and applies from the next turn on."""
 
     def __init__(
         self, settings: Settings, providers: ProviderRegistry, contained: SandboxSetup, plugins: PluginManager
@@ -37,19 +37,19 @@ class LiveSettings:
         self._plugins = plugins
 
     async def shown(self) -> Json:
-        """With what is found, not set: what holds commands on this machine, and which plugins there are."""
+        """Returns the settings, and what was detected: the sandbox of this machine, and the installed plugins."""
         found: list[JsonValue] = [*await asyncio.to_thread(self._plugins.report)]
         return {**self._settings.public_dump(), "sandbox": self._contained.as_json(), "plugins_found": found}
 
     def cost(self, used: ModelUsage) -> float | None:
-        """In US dollars; None where config.toml names no price."""
+        """Returns US dollars; None if config.toml has no price."""
         price = price_of(self._settings.providers, used.model)
         if price is None:
             return None
         return cost_of(price, prompt=used.prompt, completion=used.completion, cached=used.cached)
 
     def providers(self) -> tuple[ProviderEntry, ...]:
-        """Those that a person set up."""
+        """Returns the providers that a person configured."""
         return self._settings.providers
 
     def agents(self) -> tuple[AgentSpec, ...]:
@@ -67,7 +67,7 @@ class LiveSettings:
         return AskWhen(self._settings.ask)
 
     async def change(self, changes: Mapping[str, JsonValue]) -> Json:
-        """Checked, stored, and then in force. Raises: BadSettings, Invalid, StorageFault."""
+        """Validates, stores and applies changes. Raises: BadSettings, Invalid, StorageFault."""
         changed = self._settings.changed(changes)
         tools = await asyncio.to_thread(self._tools_of, changed) if "sandbox_paths" in changes else None
         wanted, known = provider_configs(changed), provider_configs(self._settings)
@@ -82,7 +82,7 @@ class LiveSettings:
         if tools is not None and self._contained.sandbox is not None:
             self._contained.sandbox.toolchains = tools
         if "plugins" in changes:
-            await self._plugins.switch_on(changed.plugins)
+            await self._plugins.enable(changed.plugins)
         return await self.shown()
 
     @staticmethod
@@ -99,7 +99,7 @@ class LiveSettings:
 
 
 def provider_configs(settings: Settings) -> list[ProviderConfig]:
-    """Those that the settings name, and those that the environment tells of."""
+    """Returns the providers from the settings, and those from the environment."""
     named = [
         ProviderConfig(
             name=entry.name,

@@ -1,4 +1,4 @@
-"""What this machine offers: kernel features, programs, and the sandbox level that follows. Looks, changes nothing."""
+"""Detects what this machine offers: kernel features, programs, and the resulting sandbox level. Changes nothing."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ PROBE_SECONDS = 5.0
 
 
 class SandboxLevel(StrEnum):
-    """full: bubblewrap, with overlays or on copies; landlock: the kernel's file rules alone; none: neither."""
+    """full: bubblewrap, with overlays or on copies; landlock: only the kernel's file rules; none: neither."""
 
     FULL = "full"
     LANDLOCK = "landlock"
@@ -35,7 +35,7 @@ class Kernel:
 
 @value
 class Bubblewrap:
-    """`works` is found by starting it; `overlay` means that it knows --overlay."""
+    """`works` is found by starting it; `overlay` means that it supports --overlay."""
 
     path: str
     overlay: bool
@@ -43,7 +43,7 @@ class Bubblewrap:
 
 
 def sandbox_level(kernel: Kernel, bubblewrap: Bubblewrap | None) -> SandboxLevel:
-    """The level that could be enforced here."""
+    """Returns the level that can be enforced here."""
     if bubblewrap is not None and bubblewrap.works:
         return SandboxLevel.FULL
     return SandboxLevel.LANDLOCK if kernel.landlock_abi > 0 else SandboxLevel.NONE
@@ -56,18 +56,18 @@ def inspect_kernel() -> Kernel:
 
 
 def find_bubblewrap() -> Bubblewrap | None:
-    """The first one that knows --overlay and works, else one that works, else any: the system's before the packaged one."""
+    """Returns the first one that supports --overlay and works, else one that works, else any: the system's before the packaged one."""
     found = [_tried(path) for path in _bubblewrap_paths()]
     return max(found, key=lambda one: (one.works, one.overlay), default=None)
 
 
 def find_program(name: str) -> str | None:
-    """The program beside our own Python (where wheels put theirs), else on the PATH."""
+    """Finds the program beside our own Python (where wheels put theirs), else on the PATH."""
     return shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
 
 
 def version_of(program: str) -> str:
-    """The first line that the program says of itself; empty if it says nothing in time."""
+    """Returns the first line of the program's version output; empty if there is none in time."""
     lines = _output_of([program, "--version"]).splitlines()
     return lines[0].strip() if lines else ""
 
@@ -76,7 +76,7 @@ def version_of(program: str) -> str:
 
 
 def _user_namespaces() -> bool:
-    """What the kernel's switches say; whether bubblewrap really starts is tried separately."""
+    """Reads the kernel's switches; whether bubblewrap really starts is tried separately."""
     if not Path("/proc/self/ns/user").exists() or _switch("user/max_user_namespaces", 1) == 0:
         return False
     if os.geteuid() == 0:
@@ -104,7 +104,7 @@ def _bubblewrap_paths() -> list[str]:
 
 @cache
 def _tried(path: str) -> Bubblewrap:
-    """Once: it is asked for by the doctor's check of it and of the sandbox, and starts two programs."""
+    """Cached: two checks of the doctor ask for it, and it starts two programs."""
     return Bubblewrap(
         path=path,
         overlay="--overlay" in _output_of([path, "--help"]),

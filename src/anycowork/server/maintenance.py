@@ -1,4 +1,4 @@
-"""What a house that runs for years does now and then, so that it does not fill its disk: forgets what nobody needs any more."""
+"""Periodic clean-up for a server that runs for years: removes what is no longer needed, so that the disk does not fill up."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ from anycowork.store.sqlite.idempotency import SqliteIdempotency
 
 AFTER_THE_START = 60.0  # seconds
 EVERY_SECONDS = 3600.0
-RECEIPT_DAYS = 7  # so long a request that is sent again is known
+RECEIPT_DAYS = 7  # a repeated request is recognised for so long
 
 log = logging.getLogger(__name__)
 
 
 class Maintenance:
-    """One round when the start is over, one whenever something was deleted, and one every hour."""
+    """Runs one round after startup, one whenever something was deleted, and one every hour."""
 
     def __init__(
         self,
@@ -36,22 +36,22 @@ class Maintenance:
         self._wanted = asyncio.Event()
 
     def soon(self) -> None:
-        """Something was deleted: its bytes are given back in a while, and nobody waits for that."""
+        """Requests a round because something was deleted: its space is freed later, and nobody waits for that."""
         self._wanted.set()
 
     async def keep_up(self) -> None:
-        """Until it is cancelled. What fails is said and tried again with the next round."""
-        await self._wanted_within(AFTER_THE_START)
+        """Runs until it is cancelled. A failure is logged and retried with the next round."""
+        await self._wait_for_request(AFTER_THE_START)
         while True:
             self._wanted.clear()
             try:
                 await self.round()
             except (AnyCoworkError, OSError) as error:
                 log.warning("what is no longer needed could not be removed: %s", error)
-            await self._wanted_within(EVERY_SECONDS)
+            await self._wait_for_request(EVERY_SECONDS)
 
-    async def _wanted_within(self, seconds: float) -> None:
-        """Returns when a round is wanted, and after so long in any case."""
+    async def _wait_for_request(self, seconds: float) -> None:
+        """Returns when a round is requested, or after this time."""
         try:
             async with asyncio.timeout(seconds):
                 await self._wanted.wait()

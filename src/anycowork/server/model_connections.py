@@ -1,4 +1,4 @@
-"""Connects model servers while the house runs: address and key are stored, tested by a real request, changed and removed."""
+"""Connects model servers while the server runs: stores address and key, tests them with a real request, changes and removes them."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _TEST = (PromptMessage("user", "Reply with the word OK."),)
 
 
 class ModelConnections:
-    """What a person does to model servers. Entries stand in config.toml, pasted keys in a file of their own."""
+    """What a person can do with model servers. Entries are in config.toml, pasted keys in a separate file."""
 
     def __init__(self, live_settings: LiveSettings, registry: ProviderRegistry, keys: ProviderKeys) -> None:
         self._live_settings, self._registry, self._keys = live_settings, registry, keys
@@ -39,7 +39,7 @@ class ModelConnections:
         return self._described(name)
 
     async def change(self, name: str, changes: Mapping[str, JsonValue], key: SecretStr | None) -> Json:
-        """What is not named stays. Raises: NotFound, Conflict, Invalid, StorageFault."""
+        """Changes the named fields only. Raises: NotFound, Conflict, Invalid, StorageFault."""
         async with self._alone:
             self._require_own(name)
             entries = [{**entry, **changes} if entry["name"] == name else entry for entry in self._entries()]
@@ -47,21 +47,21 @@ class ModelConnections:
         return self._described(name)
 
     async def remove(self, name: str) -> None:
-        """With its key. Raises: NotFound, Conflict, StorageFault."""
+        """Removes a server and its key. Raises: NotFound, Conflict, StorageFault."""
         async with self._alone:
             self._require_own(name)
             await self._live_settings.change({"providers": [each for each in self._entries() if each["name"] != name]})
             await asyncio.to_thread(self._keys.remove, name)
 
     async def models(self, name: str) -> list[str]:
-        """What the server lists now. Raises: NotFound, ProviderFault."""
+        """Returns what the server lists now. Raises: NotFound, ProviderFault."""
         config = self._registry.get(name)
         if config is None:
             raise NotFound("provider", name)
         return await self._registry.list_models(name)
 
     async def test(self, name: str) -> Json:
-        """Asks a model of this server for one word, and says in plain words how that went. Raises: NotFound."""
+        """Asks a model of this server for one word, and reports the outcome in plain words. Raises: NotFound."""
         models: list[str] = []
         try:
             async with asyncio.timeout(TEST_SECONDS):
@@ -74,23 +74,23 @@ class ModelConnections:
         return {"ok": True, "message": f"{answered} answered.", "models": [*models]}
 
     async def _listed(self, name: str) -> list[str]:
-        """A server need not have a list. Raises: NotFound; ProviderFault where asking on is useless."""
+        """A server need not have a list. Raises: NotFound; ProviderFault if further requests are useless."""
         try:
             return await self.models(name)
         except (RejectedRequest, NoSuchModel):
             return []
 
     async def _ask(self, name: str, models: Sequence[str]) -> str:
-        """The model that answered. Raises: ProviderFault."""
+        """Returns the model that answered. Raises: ProviderFault."""
         config = self._registry.get(name)
         named = config.models[0] if config and config.models else chat_model(models) or AUTO
         provider, model = self._registry.find(f"{name}/{named}")
         async for _ in provider.answer(ModelRequest(model=model, messages=_TEST, purpose="test")):
-            pass  # to its end: only then it counts as answered
+            pass  # read to the end: only then it counts as answered
         return model
 
     async def _store(self, entries: list[Json], name: str, key: SecretStr | None) -> None:
-        """The entry first: a key without one is never asked for, an entry without its key says so."""
+        """Stores the entry first: a key without an entry is never used, an entry without its key reports that."""
         await self._live_settings.change({"providers": [*entries]})
         if key is not None:
             await asyncio.to_thread(self._keys.put, name, key)
@@ -108,7 +108,7 @@ class ModelConnections:
         if self._registry.get(name) is None:
             raise NotFound("provider", name)
         raise Conflict(
-            f"'{name}' was found by itself: through an environment variable, or because it runs on this machine. Connect it under "
+            f"'{name}' was found automatically: through an environment variable, or because it runs on this machine. Connect it under "
             "another name to change it here."
         )
 

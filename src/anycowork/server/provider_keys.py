@@ -13,7 +13,7 @@ _STORED = TypeAdapter(dict[str, str])
 
 
 class ProviderKeys:
-    """By provider name. Read once; a change is durable before it holds. Nothing that prints this object shows a key."""
+    """Maps provider names to keys. Read once; a change is durable before it applies. Printing this object never shows a key."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / KEYS_FILE
@@ -38,7 +38,7 @@ class ProviderKeys:
         self._keys = keys
 
     def _load(self) -> dict[str, SecretStr]:
-        """Raises: StorageFault if the file is there and cannot be read: silently forgetting keys would help nobody."""
+        """Raises: StorageFault if the file exists and cannot be read: silently forgetting keys would help nobody."""
         try:
             found = _STORED.validate_json(self._path.read_bytes())
             self._path.chmod(OWNER_ONLY_FILE)

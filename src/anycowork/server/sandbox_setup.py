@@ -1,4 +1,4 @@
-"""What holds commands and file tools on this machine: the sandbox if one really works, the level's name, and in plain words what it does not hold."""
+"""Sets up the confinement of commands and file tools on this machine: the sandbox if it works, its level, and its limits in plain words."""
 
 import os
 import sys
@@ -23,19 +23,19 @@ from anycowork.workspace.landlock_threads import is_held
 
 STAGING_FOLDER = "staging"
 _ENFORCES = (
-    "a command sees the system and the listed tools read-only, its workspace, and a home and tmp of its own; nothing else of the machine",
-    "what it changes in the workspace is checked as a whole, then committed together or dropped",
-    "no network but to the hosts that the call names, through a proxy; no services of this machine, no signals to other processes",
+    "a command sees the system and the listed tools read-only, its workspace, and a private home and tmp; nothing else of the machine",
+    "its changes in the workspace are checked as a whole, then committed together or dropped",
+    "no network except to the hosts that the call names, through a proxy; no services of this machine, no signals to other processes",
     "limits on time, output, processes, memory per process, and the size of a file",
-    "nothing of it is left running",
+    "no process of it is left running",
 )
-_FILES_HELD = "file tools work on threads that the kernel holds to what the role may do, in its workspace alone (not modes and times)"
+_FILES_HELD = "file tools work on threads that the kernel limits to what the role may do, in its workspace only (except modes and times)"
 _FILES_NOT_HELD = (
-    "file tools are held by the server's own checks alone: this kernel has no Landlock, or does not let us use it"
+    "file tools are limited only by the server's own checks: this kernel has no Landlock, or does not allow its use"
 )
 _ALWAYS_MISSING = ("memory is limited for each process, not for all of a command's processes together",)
 _COPIED = (
-    "no overlay can be laid here ({why}), so a command works on a private copy of its workspace, which takes time and room; "
+    "no overlay can be mounted here ({why}), so a command works on a private copy of its workspace, which takes time and space; "
     "in one of more than {most:,} bytes (command_copy_bytes) no command runs"
 )
 _SOMETIMES_COPIED = (
@@ -51,7 +51,7 @@ _UNSANDBOXED = (
 
 @value
 class SandboxSetup:
-    """`why` says what is missing where the level is not `full`, or commands need a copy of the workspace."""
+    """`why` says what is missing if the level is not `full`, or if commands need a copy of the workspace."""
 
     level: SandboxLevel
     staging: Staging
@@ -62,12 +62,12 @@ class SandboxSetup:
 
     @property
     def layer(self) -> Layer | None:
-        """What commands write into; None where they write into the workspace itself."""
+        """Returns where commands write to; None if they write to the workspace itself."""
         return self.sandbox.layer if self.sandbox else None
 
     @property
     def toolchains(self) -> Toolchains:
-        """What commands see besides the system and their workspace."""
+        """Returns what commands see besides the system and their workspace."""
         return self.sandbox.toolchains if self.sandbox else Toolchains()
 
     @property
@@ -91,7 +91,7 @@ class SandboxSetup:
 
 @value
 class DiskBudgets:
-    """Bytes that commands may take: to be copied for one, in caches, and of changes that could not be made."""
+    """Limits in bytes for commands: for a copied workspace, for caches, and for kept changes that could not be made."""
 
     copied: int = MOST_COPIED
     cached: int = MOST_CACHED
@@ -107,7 +107,7 @@ USUAL_ROOM = DiskBudgets()
 
 @cache
 def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()) -> SandboxSetup:
-    """Tries the sandbox out as commands would use it, once. Blocking; makes the staging folder."""
+    """Tries the sandbox once, in the way commands use it. Blocking; creates the staging folder."""
     bubblewrap = find_bubblewrap()
     tools = visible_tools(data_dir, sandbox_paths, os.environ)
     staging = Staging(
@@ -137,7 +137,7 @@ def set_up_sandbox(data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths
 def _tried(
     bubblewrap: Bubblewrap, staging: Staging, tools: Toolchains, copy_bytes: int
 ) -> tuple[Sandbox | None, str | None]:
-    """The best sandbox that works, and why a better one does not."""
+    """Returns the best sandbox that works, and why a better one does not."""
     why: str | None = None if bubblewrap.overlay else "this bubblewrap does not know --overlay"
     for layer in (Layer.OVERLAY, Layer.COPY) if bubblewrap.overlay else (Layer.COPY,):
         sandbox = Sandbox(bubblewrap.path, staging, toolchains=tools, layer=layer, most_copied=copy_bytes)
@@ -152,7 +152,7 @@ def _tried(
 def try_sandbox(
     data_dir: Path, room: DiskBudgets = USUAL_ROOM, sandbox_paths: tuple[str, ...] = ()
 ) -> Iterator[SandboxSetup]:
-    """For those who only want to know: leaves nothing behind where there is no data folder yet."""
+    """For a mere check: leaves nothing behind if there is no data folder yet."""
     if data_dir.is_dir():
         yield set_up_sandbox(data_dir, room, sandbox_paths)
         return
@@ -161,14 +161,14 @@ def try_sandbox(
 
 
 def visible_tools(data_dir: Path, named: Sequence[str], environ: Mapping[str, str]) -> Toolchains:
-    """What commands may see of the tools of whoever started the server. Blocking."""
+    """Returns what commands may see of the tools of the user who started the server. Blocking."""
     return find_toolchains(
         environ.get("PATH", ""), home=home_folder(), data_dir=data_dir, named=named, own=_own_python(data_dir)
     )
 
 
 def _own_python(data_dir: Path) -> list[str]:
-    """The Python that runs us, where it is not the system's: environments in a workspace are often made with it."""
+    """Returns the Python that runs us, if it is not the system's: environments in a workspace are often made with it."""
     base = Path(sys.base_prefix).resolve()
     holds_secrets = base in (Path("/"), home_folder().resolve()) or data_dir.resolve().is_relative_to(base)
     return [] if holds_secrets or base.is_relative_to("/usr") else [str(base)]

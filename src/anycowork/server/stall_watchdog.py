@@ -1,4 +1,4 @@
-"""Watches one event loop from a thread beside it: a loop that does not answer in time is named in the log, with the lines it stands in."""
+"""Watches one event loop from a thread: logs when the loop does not answer in time, with the code lines that block it."""
 
 import asyncio
 import logging
@@ -11,14 +11,14 @@ from contextlib import contextmanager
 
 log = logging.getLogger(__name__)
 STALL_SECONDS = 0.1
-_BUSY_PAUSE, _IDLE_PAUSE = 0.04, 0.2  # seconds between two questions: a loop that does nothing is asked less often
+_BUSY_PAUSE, _IDLE_PAUSE = 0.04, 0.2  # seconds between two checks: an idle loop is checked less often
 _QUICK_ANSWER = 0.002
 _MOST_LINES = 25  # of a stack
-_LOG_EVERY = 10.0  # seconds: a server in trouble does not fill its log as well
+_LOG_EVERY = 10.0  # seconds: a server in trouble must not fill its log as well
 
 
 class StallWatch:
-    """How often the loop stood still for longer than `STALL_SECONDS`, and for how long at most."""
+    """Counts how often the loop was blocked for longer than `STALL_SECONDS`, and for how long at most."""
 
     def __init__(self) -> None:
         self.stalls = 0
@@ -32,7 +32,7 @@ class StallWatch:
 
     @contextmanager
     def watching(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-        """To be entered on the loop's own thread."""
+        """Enter it on the loop's own thread."""
         thread = threading.Thread(
             target=self._watch, args=(loop, threading.get_ident()), name="stall-watch", daemon=True
         )
@@ -56,10 +56,10 @@ class StallWatch:
             pause = _IDLE_PAUSE if time.monotonic() - asked < _QUICK_ANSWER else _BUSY_PAUSE
 
     def _wait_for_the_end(self, answered: threading.Event, asked: float, watched: int) -> None:
-        """The stack is taken while the loop still stands there; the length is known when it goes on."""
+        """Captures the stack while the loop is still blocked; the duration is known when it continues."""
         stack = _stack_of(watched)
         while not answered.wait(1.0) and not self._ended.is_set():
-            log.warning("the event loop has not answered for %.1f s; it stands in:\n%s", _since(asked), stack)
+            log.warning("the event loop has not answered for %.1f s; it is blocked in:\n%s", _since(asked), stack)
             stack = _stack_of(watched)
         lasted = _since(asked)
         if lasted < STALL_SECONDS:
@@ -68,14 +68,14 @@ class StallWatch:
         self.longest = max(self.longest, lasted)
         if time.monotonic() - self._last_told >= _LOG_EVERY:
             self._last_told = time.monotonic()
-            log.warning("the event loop stood still for %.0f ms, in:\n%s", lasted * 1000, stack)
+            log.warning("the event loop was blocked for %.0f ms, in:\n%s", lasted * 1000, stack)
 
 
-def _since(moment: float) -> float:
-    return time.monotonic() - moment
+def _since(start: float) -> float:
+    return time.monotonic() - start
 
 
 def _stack_of(thread: int) -> str:
-    """What the thread does now, the innermost line last; no values, only places in the code."""
+    """Returns the thread's current stack, the innermost line last; no values, only code locations."""
     frame = sys._current_frames().get(thread)
     return "".join(traceback.format_stack(frame)[-_MOST_LINES:]) if frame is not None else ""

@@ -1,4 +1,4 @@
-"""What the data folder and workspaces supply to the house, and which of it a person trusted. Reading the files is workspace/'s."""
+"""Files that the data folder and workspaces supply to the server, and which of them a person trusted. `workspace/` reads the files."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ ROLES = "roles"
 
 @dataclass(frozen=True, slots=True)
 class TrustedFile:
-    """One file of a workspace that needs a person's trust. `kind` says what it would be used as."""
+    """One file of a workspace that needs a person's trust. `kind` says what it would be used for."""
 
     workspace: str
     path: str
@@ -33,7 +33,7 @@ class TrustedFile:
 
 
 class TrustedFileStore:
-    """The `WorkflowFiles` and the `InstructionFiles` of the domain's ports, and what is trusted of them."""
+    """Implements the `WorkflowFiles` and `InstructionFiles` ports, and stores which files are trusted."""
 
     def __init__(self, *, roots: SqliteWorkspaceRoots, data_dir: Path) -> None:
         self._roots = roots
@@ -53,7 +53,7 @@ class TrustedFileStore:
         return (await self._judged(workspace, [found]))[0] if found is not None else None
 
     async def in_root(self, root: str) -> Sequence[TrustedFile]:
-        """What a registered folder itself supplies; a chat's folder below it is asked for by its own."""
+        """Returns what a registered folder itself supplies; a chat's folder below it is queried separately."""
         found = await self.instructions(root)
         listed = [("instructions", found)] if found is not None else []
         listed += [("workflow", file) for file in await self.of_workspace(root)]
@@ -64,7 +64,7 @@ class TrustedFileStore:
         ]
 
     async def require(self, folder: str, path: str, sha256: str | None) -> None:
-        """That trust can be given to this content, or for None taken back. Raises: NotFound, ContentChanged."""
+        """Requires that this content can be trusted, or for None that trust can be revoked. Raises: NotFound, ContentChanged."""
         if sha256 is None:
             if not _holding(await self._roots.all(), Path(folder, path)):
                 raise NotFound("trusted file", str(Path(folder, path)))
@@ -73,8 +73,9 @@ class TrustedFileStore:
         _require_content([*([found] if found else []), *await self.of_workspace(folder)], path, sha256)
 
     async def set_trust(self, folder: str, path: str, sha256: str | None) -> None:
-        """Trusts exactly this content; None takes trust back, wherever it stands: a folder may have been registered since, nearer
-        than the one that held it then. Raises: BadWorkspace."""
+        """Trusts exactly this content; None revokes the trust in every root that holds it: a nearer folder may have been registered since.
+        Raises: BadWorkspace.
+        """
         roots, file = await self._roots.all(), Path(folder, path)
         if sha256 is not None:
             nearest = _nearest(roots, folder)
@@ -89,7 +90,7 @@ class TrustedFileStore:
 
 
 def _is_for_people(file: SuppliedFile) -> bool:
-    """What tells people about a folder of workflows is none itself."""
+    """Tells whether the file is documentation for people in a folder of workflows, and no workflow itself."""
     return Path(file.path).name == "README.md"
 
 
@@ -114,20 +115,20 @@ def _trusted_hashes(roots: Sequence[WorkspaceRoot]) -> dict[Path, str]:
 
 
 def _holding(roots: Sequence[WorkspaceRoot], file: Path) -> list[tuple[str, str]]:
-    """The roots that hold trust in this file, and the name that it has there."""
+    """Returns the roots that hold trust in this file, and its name there."""
     return [(root.root, key) for root in roots for key in root.trust if Path(root.root, key) == file]
 
 
 def _nearest(roots: Sequence[WorkspaceRoot], folder: str) -> str:
-    """The registered folder that holds this one. Raises: BadWorkspace."""
+    """Returns the registered folder that contains this one. Raises: BadWorkspace."""
     holding = [root.root for root in roots if Path(folder).is_relative_to(root.root)]
     if not holding:
-        raise BadWorkspace(f"'{folder}' does not lie in a registered folder.", param="workspace")
+        raise BadWorkspace(f"'{folder}' is not inside a registered folder.", param="workspace")
     return max(holding, key=len)
 
 
 def custom_roles(data_dir: Path) -> list[RoleDefinition]:
-    """Those of the data folder. A bad file is said in the log and left out; the others still load. Blocking."""
+    """Returns the roles of the data folder. A bad file is logged and left out; the others still load. Blocking."""
     folder, roles = data_dir / ROLES, []
     for file in sorted(folder.glob("*.toml")) if folder.is_dir() else []:
         try:

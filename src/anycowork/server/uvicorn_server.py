@@ -1,4 +1,4 @@
-"""Listens and serves an ASGI app until told to end. Knows sockets, signals and uvicorn; nothing of what is served."""
+"""Listens and serves an ASGI app until it is on_signal to stop. Knows sockets, signals and uvicorn; nothing of the app."""
 
 import asyncio
 import errno
@@ -17,7 +17,7 @@ from anycowork.domain.errors import Conflict
 from anycowork.domain.values import value
 from anycowork.server.connection import KEEP_ALIVE_SECONDS, Connection
 
-_TICK_SECONDS = 1.0  # the Date header is as old as that
+_TICK_SECONDS = 1.0  # the Date header may be this old
 
 
 class CannotListen(Conflict):
@@ -26,7 +26,7 @@ class CannotListen(Conflict):
 
 @value
 class ListenAddress:
-    """Where to listen (port 0: any free one), and how many seconds open requests get when the end comes."""
+    """Where to listen (port 0: any free one), and how many seconds open requests get at shutdown."""
 
     host: str
     port: int
@@ -34,11 +34,14 @@ class ListenAddress:
 
 
 async def serve_app(
-    app: ASGIApp, place: ListenAddress, *, stopping: asyncio.Event, ready: Callable[[int], None], heed_signals: bool
+    app: ASGIApp, address: ListenAddress, *, stopping: asyncio.Event, ready: Callable[[int], None], heed_signals: bool
 ) -> None:
-    """Serves until `stopping` is set, or, if it heeds them, until a signal ends it; `ready` is told the port. Raises: CannotListen."""
-    listener = _listen(place)
-    server = _Server(_config(app, place))
+    """Serves until `stopping` is set or, if it handles signals, until a signal ends it; calls `ready` with the port.
+
+    Raises: CannotListen.
+    """
+    listener = _listen(address)
+    server = _Server(_config(app, address))
     with _signals(server, stopping) if heed_signals else _nothing():
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(server.serve(sockets=[listener]))
@@ -52,14 +55,14 @@ async def serve_app(
 
 
 def tune_gc() -> None:
-    """What the start made stays for good and need not be looked through again; what work makes dies young, and is looked for less often."""
+    """Freezes what startup created, so that the collector does not scan it again, and collects the rest less often: most objects die young."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 50)
-    gc.enable()  # a start has better things to do
+    gc.enable()  # disabled during startup
 
 
-def _config(app: ASGIApp, place: ListenAddress) -> uvicorn.Config:
+def _config(app: ASGIApp, address: ListenAddress) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         log_config=None,
@@ -68,14 +71,14 @@ def _config(app: ASGIApp, place: ListenAddress) -> uvicorn.Config:
         http=Connection,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         lifespan="off",
-        proxy_headers=False,  # whoever sends `X-Forwarded-For` would choose whose guesses are slowed down
+        proxy_headers=False,  # a client that sends `X-Forwarded-For` could choose whose guesses are slowed down
         ws="none",
-        timeout_graceful_shutdown=max(1, int(place.grace_seconds)),
+        timeout_graceful_shutdown=max(1, int(address.grace_seconds)),
     )
 
 
 class _Server(uvicorn.Server):
-    """Says when it answers, and leaves the signals to us: uvicorn would raise them again before the house is closed."""
+    """Reports when it answers, and leaves the signals to us: uvicorn would raise them again before the services are closed."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -87,7 +90,7 @@ class _Server(uvicorn.Server):
         self._told_to_end.set()
 
     async def main_loop(self) -> None:
-        """Uvicorn's looks ten times a second whether it shall end; this one is told, and looks at the time once a second."""
+        """uvicorn polls ten times a second whether it should end; this loop is notified, and updates the time once a second."""
         while not await self.on_tick(0):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS):
@@ -102,26 +105,26 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _listen(place: ListenAddress) -> socket.socket:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+def _listen(address: ListenAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
-        return socket.create_server((place.host, place.port), family=family, backlog=2048)
+        return socket.create_server((address.host, address.port), family=family, backlog=2048)
     except OSError as error:
-        raise CannotListen(_cannot_listen(place, error)) from error
+        raise CannotListen(_cannot_listen(address, error)) from error
 
 
 _NOT_OURS = {errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_AGAIN, socket.EAI_FAIL}
 
 
-def _cannot_listen(place: ListenAddress, error: OSError) -> str:
+def _cannot_listen(address: ListenAddress, error: OSError) -> str:
     if error.errno in _NOT_OURS:
-        return f"'{place.host}' is no address of this machine, so nothing can listen there. Name another with --host."
+        return f"'{address.host}' is not an address of this machine, so nothing can listen there. Name another with --host."
     way_out = "Choose another with --port, or 0 for any."
     if error.errno == errno.EADDRINUSE:
-        return f"Port {place.port} on {place.host} is in use by another program. {way_out}"
+        return f"Port {address.port} on {address.host} is in use by another program. {way_out}"
     if error.errno == errno.EACCES:
-        return f"Port {place.port} on {place.host} is kept for the system's own services. {way_out}"
-    return f"Port {place.port} on {place.host} cannot be used ({os.strerror(error.errno or 0)}). {way_out}"
+        return f"Port {address.port} on {address.host} is reserved for system services. {way_out}"
+    return f"Port {address.port} on {address.host} cannot be used ({os.strerror(error.errno or 0)}). {way_out}"
 
 
 @contextmanager
@@ -131,16 +134,16 @@ def _signals(server: uvicorn.Server, stopping: asyncio.Event) -> Iterator[None]:
         return
     loop = asyncio.get_running_loop()
 
-    def told() -> None:
+    def on_signal() -> None:
         if stopping.is_set():
-            server.force_exit = True  # told twice: open requests are not waited for
+            server.force_exit = True  # second signal: do not wait for open requests
         stopping.set()
 
     numbers = [signal.SIGTERM, signal.SIGINT]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # else it was started with nohup
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # otherwise it was started with nohup
         numbers.append(signal.SIGHUP)  # its terminal was closed
     for number in numbers:
-        loop.add_signal_handler(number, told)
+        loop.add_signal_handler(number, on_signal)
     try:
         yield
     finally:

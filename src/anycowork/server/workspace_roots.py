@@ -1,4 +1,4 @@
-"""Which folders may be workspaces: those under a root that a person registered. The folders themselves are workspace/'s."""
+"""Decides which folders may be workspaces: those inside a root that a person registered. `workspace/` handles the folders themselves."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ PERSON = "person:owner"
 
 
 class WorkspaceRoots:
-    """The folders that a person registered, and the one that a chat gets when none is named."""
+    """The folders that a person registered, and the default folder of a chat."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         self._roots = database.roots
@@ -21,7 +21,7 @@ class WorkspaceRoots:
         self._named = settings.workspace is not None
 
     async def register_default(self) -> None:
-        """Naming a folder at the start registers it; so does starting there, where the folder may be one. Raises: BadWorkspace."""
+        """Registers the folder named at startup, or the current folder if it may be a workspace. Raises: BadWorkspace."""
         try:
             self._default = Path(await self.register(str(self._default), registered_by=PERSON))
         except BadWorkspace:
@@ -35,17 +35,17 @@ class WorkspaceRoots:
         return await self._roots.all()
 
     async def register(self, root: str, *, registered_by: str) -> str:
-        """The folder's real path. Raises: BadWorkspace."""
+        """Registers a folder and returns its real path. Raises: BadWorkspace."""
         real = str(check_root(root, home=home_folder(), data_dir=self._data_dir))
         await self._roots.register(real, registered_by=registered_by)
         return real
 
     async def find(self, wanted: str | None) -> str:
-        """The real path of the folder for a new chat. Raises: BadWorkspace."""
+        """Returns the real path of the folder for a new chat. Raises: BadWorkspace."""
         real = check_root(wanted or self._default, home=home_folder(), data_dir=self._data_dir)
         if not under_a_root(real, [root.root for root in await self._roots.all()]):
             raise BadWorkspace(
-                f"'{real}' does not lie in a registered folder. Register it first: POST /workspaces, or start with --workspace.",
+                f"'{real}' is not inside a registered folder. Register it first: POST /workspaces, or start with --workspace.",
                 param="workspace",
             )
         return str(real)

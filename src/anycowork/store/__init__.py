@@ -1,1 +1,1 @@
-"""Records and tables on SQLite: writes them in groups, makes them durable, reads them back. Fans nothing out; that is `events`."""
+"""Writes records and tables to SQLite in groups, makes them durable and reads them back. `events` distributes them to readers."""

@@ -1,1 +1,1 @@
-"""Hands on a workspace: what a model may call. Each tool looks first (`prepare`) and acts afterwards (`run`)."""
+"""The tools that a model may call on a workspace. Each tool inspects first (`prepare`) and acts afterwards (`run`)."""

@@ -1,4 +1,4 @@
-"""What every built-in tool shares: its spec from its parameters' model, and the held thread on which it looks."""
+"""The base of every built-in tool: builds its spec from its parameter model, and inspects on a restricted thread."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
@@ -17,7 +17,7 @@ READ = frozenset({Permission.READ_FILES})
 
 
 class BuiltInTool(ABC, Generic[P]):
-    """A tool of ours. Subclasses state the class variables and do the work in `look` and `run`."""
+    """A built-in tool. Subclasses set the class variables and do the work in `inspect` and `run`."""
 
     name: ClassVar[str]
     category: ClassVar[str]
@@ -26,7 +26,7 @@ class BuiltInTool(ABC, Generic[P]):
     priority: ClassVar[int] = 50
     looks_below: ClassVar[bool] = False
     reveals: ClassVar[bool] = False
-    # Sets of parameters that make a whole call, where only such sets do.
+    # Sets of parameters that form a complete call, if only such sets do.
     forms: ClassVar[tuple[tuple[str, ...], ...]] = ()
     model: type[P]
 
@@ -49,12 +49,12 @@ class BuiltInTool(ABC, Generic[P]):
         return problems_in(self.model, parameters)
 
     async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        wish = parsed(self.model, self.name, parameters)
-        return await reading(lambda: self.look(wish, parameters, tool_context))
+        args = parsed(self.model, self.name, parameters)
+        return await reading(lambda: self.inspect(args, parameters, tool_context))
 
     @abstractmethod
-    def look(self, wish: P, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        """Looks and computes, changes nothing; runs on a thread that could not. Raises: ToolFault, OutsideWorkspace."""
+    def inspect(self, args: P, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        """Inspects and computes without changing anything; runs on a thread that cannot. Raises: ToolFault, OutsideWorkspace."""
 
     @abstractmethod
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
@@ -74,7 +74,7 @@ def folder_of(tool_context: ToolContext) -> Folder:
 
 
 def payload_of(prepared: Prepared, kind: type[T]) -> T:
-    """What this tool's own `prepare` left for its `run`."""
+    """Returns what this tool's `prepare` left for its `run`."""
     if not isinstance(prepared.payload, kind):
         raise TypeError(f"this call of {prepared.tool} was not prepared by {prepared.tool}")
     return prepared.payload

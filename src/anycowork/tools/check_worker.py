@@ -1,6 +1,6 @@
-"""A process of its own that tries to parse one text, named by its language: whatever it costs, it costs the server nothing.
+"""A separate process that parses one text in a given language, so that parsing never burdens the server.
 
-Run as a script with the standard library alone. The text comes on stdin; the fault, if there is one, is said on stdout.
+Run as a script with only the standard library. The text comes on stdin; the error, if any, is written to stdout.
 """
 
 import resource
@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def fault(language: str, text: str) -> str | None:
-    """Why the text is not of this language; None if it is. Raises: RecursionError, MemoryError."""
+    """Returns why the text is not of this language; None if it is. Raises: RecursionError, MemoryError."""
     try:
         _parse(language, text)
     except SyntaxError as error:

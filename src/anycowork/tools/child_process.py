@@ -1,4 +1,4 @@
-"""Running a program under bounds: time, output, and an end for the whole process group on every way out."""
+"""Runs a program with limits on time and output, and always ends its whole process group."""
 
 import asyncio
 import os
@@ -12,9 +12,9 @@ from typing import IO
 
 from anycowork.domain.values import value
 
-_GRACE = 2.0  # seconds between asking a group to end and ending it
+_GRACE = 2.0  # seconds between asking a group to end and killing it
 _PIECE = 65_536
-_LOOK_EVERY = 0.2  # seconds
+_POLL_SECONDS = 0.2  # seconds
 
 
 class ChildEnding(Enum):
@@ -26,7 +26,7 @@ class ChildEnding(Enum):
 
 @value
 class ChildResult:
-    """`exit_code` is negative for a signal, as the system tells it."""
+    """`exit_code` is negative for a signal, as the system reports it."""
 
     how: ChildEnding
     exit_code: int
@@ -37,10 +37,10 @@ class ChildResult:
 
 @value
 class ChildLimits:
-    """`most_seconds` is what a caller may ask for, where that is bounded."""
+    """`most_seconds` is the longest time that a caller may request, if there is one."""
 
     seconds: float
-    output: int  # bytes; also for what goes to stderr on its own
+    output: int  # bytes; the same limit applies to a separate stderr
     most_seconds: float | None = None
 
 
@@ -56,11 +56,10 @@ async def run_child(
     pass_fds: Sequence[int] = (),
     must_stop: Callable[[], bool] | None = None,
 ) -> ChildResult:
-    """Runs `argv` in a session of its own until it ends or a bound is met; then nothing of its process group is left.
+    """Runs `argv` in a new session until it ends or a limit is reached; then nothing of its process group is left.
 
-    `must_stop` is asked while it runs whether the disk has become too full for it to go on.
-    A cancellation kills the group at once and passes on. What the program left running in the background is ended with it.
-    Raises: OSError if it cannot be started.
+    Calls `must_stop` while it runs, which tells whether the disk has become too full to continue. A cancellation kills the group at once
+    and propagates. Background processes of the program end with it. Raises: OSError if it cannot be started.
     """
     started = time.monotonic()
     with _Pipe(bounds.output, on_output) as output, _Pipe(bounds.output, None) as errors:
@@ -92,10 +91,10 @@ async def run_child(
 
 
 async def _first_of(process: "_Process", seconds: float, must_stop: Callable[[], bool] | None) -> ChildEnding:
-    """What comes first: its end, the end of its time, or the wish to stop it, which is asked now and then."""
+    """Returns what comes first: its end, its time limit, or a request to stop, which is polled."""
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:
-        if await _ends_within(process, left if must_stop is None else min(left, _LOOK_EVERY)):
+        if await _ends_within(process, left if must_stop is None else min(left, _POLL_SECONDS)):
             return ChildEnding.ITSELF
         if must_stop is not None and must_stop():
             return ChildEnding.DISK_FULL
@@ -115,13 +114,13 @@ def _signal_group(leader: int, number: int) -> None:
     try:
         os.killpg(leader, number)
     except (ProcessLookupError, PermissionError):
-        pass  # nobody of the group is left (macOS says it with EPERM)
+        pass  # the group is empty (macOS reports it with EPERM)
 
 
 class _Process:
-    """A child that the loop waits for by descriptor.
+    """A child process that the loop waits for by descriptor.
 
-    Ours rather than the loop's: uvloop's copies the whole server's page tables for each child, which costs several times the child itself.
+    Not the loop's own: uvloop copies the whole server's page tables for each child, which costs several times the child itself.
     """
 
     def __init__(
@@ -153,7 +152,7 @@ class _Process:
         return self._popen.returncode or 0
 
     async def wait(self) -> None:
-        """Returns when it has ended and is buried."""
+        """Returns when it has ended and was reaped."""
         if self._popen.returncode is not None:
             return
         if not hasattr(os, "pidfd_open"):
@@ -171,9 +170,9 @@ class _Process:
 
 
 class _Pipe:
-    """A pipe whose reading end the event loop empties into `data`, up to a bound.
+    """A pipe whose read end the event loop drains into `data`, up to a limit.
 
-    Ours rather than asyncio's: theirs ends only when every holder of the writing end is gone, daemons included.
+    Not asyncio's: theirs ends only when every holder of the write end is gone, daemons included.
     """
 
     def __init__(self, most: int, on_output: Callable[[bytes], None] | None) -> None:
@@ -196,17 +195,17 @@ class _Pipe:
         os.close(self._read_end)
 
     def start(self, *, when_full: Callable[[], None]) -> None:
-        """After the child has its own copy of the writing end."""
+        """Call it when the child has its copy of the write end."""
         self._when_full = when_full
         self._close_write_end()
-        asyncio.get_running_loop().add_reader(self._read_end, self._take)
+        asyncio.get_running_loop().add_reader(self._read_end, self._read)
 
     def drain(self) -> None:
-        """What is still in the pipe; does not wait for those who might write more."""
-        while self._take():
+        """Reads what is still in the pipe; does not wait for further writers."""
+        while self._read():
             pass
 
-    def _take(self) -> bool:
+    def _read(self) -> bool:
         try:
             piece = os.read(self._read_end, _PIECE)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What becomes of a command's changes once it has run: committed together, dropped together, or held until a person has seen them."""
+"""Settles a command's changes after it ran: commits them together, drops them together, or holds them for a person's approval."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,9 +33,9 @@ async def settle_changes(
     whose: str = "This role",
     within: WorkspacePath | None = None,
 ) -> ToolResult:
-    """`result` is what the command said; the answer tells of its changes too. Held ones are told to `hands.hold`.
+    """`result` is the command's output; the returned result also describes its changes. Held changes are passed to `tool_context.hold`.
 
-    `whose` are the permissions of these hands; `within` is the only place that may change. Raises: ToolFault.
+    `whose` names the holder of the permissions; `within` is the only place that may change. Raises: ToolFault.
     """
     if may_change_nothing(tool_context.permissions):
         return joined(result, left_alone(whose))
@@ -50,34 +50,36 @@ async def settle_changes(
     if beyond := _beyond(delta, within):
         says = f"It was to work on '{shown(within.path) if within else ''}' and changed '{shown(beyond)}' too. None of its changes was kept."
         return joined(result, dropped(says, code="beyond_its_path", paths=(beyond,)))
-    weighed = (
+    decision = (
         await tool_context.check_changes(manifest(delta))
         if tool_context.check_changes is not None
         else ChangesDecision()
     )
     objection = await asyncio.to_thread(
-        transaction.objection, tool_context.permissions, _named(tool_context, weighed), whose
+        transaction.objection, tool_context.permissions, _named(tool_context, decision), whose
     )
     if objection is not None and objection.why is not ObjectionKind.NEEDS_WORD:
-        return joined(result, _objected(objection))
-    if weighed.effect is Effect.DENY:
-        return joined(result, dropped(f"{weighed.why} None of the command's changes was kept.", code=DeniedByRule.code))
-    why = _reasons(objection, weighed, tool_context)
+        return joined(result, _dropped_by(objection))
+    if decision.effect is Effect.DENY:
+        return joined(
+            result, dropped(f"{decision.why} None of the command's changes was kept.", code=DeniedByRule.code)
+        )
+    why = _reasons(objection, decision, tool_context)
     if not why:
         return joined(result, await _commit(transaction, command, tool_context))
     if tool_context.hold is None:
         return joined(
-            result, _objected(objection) if objection else dropped(" ".join(why), code=ObjectionKind.NEEDS_WORD.value)
+            result, _dropped_by(objection) if objection else dropped(" ".join(why), code=ObjectionKind.NEEDS_WORD.value)
         )
-    every_time = objection is not None or weighed.effect is Effect.ASK
+    every_time = objection is not None or decision.effect is Effect.ASK
     drawn = await asyncio.to_thread(delta_diff, transaction.delta, transaction.stage.upper, transaction.jail)
     return await _hold(transaction, command, Held(why, drawn.text, result, every_time), tool_context.hold)
 
 
 async def commit_now(staging: Staging, jail: Jail, held: Intent, tool_context: ToolContext) -> ToolResult:
-    """Makes changes that waited, now that a person allowed them: checked once more, as if the command had just ended.
+    """Commits held changes after a person allowed them: checks them again, as if the command had just ended.
 
-    Raises: ToolFault (StateChanged if they, or what lies beneath them, are not as they were shown).
+    Raises: ToolFault (StateChanged if they, or the files beneath them, are not as shown).
     """
     assert held.held is not None  # nothing else is ever held
     transaction = await asyncio.to_thread(resume_transaction, staging, jail, held)
@@ -101,21 +103,21 @@ async def _hold(transaction: Transaction, command: str, held: Held, hold: Callab
 async def _commit(transaction: Transaction, command: str, tool_context: ToolContext) -> CommandSummary:
     delta = transaction.delta
     drawn = await asyncio.to_thread(delta_diff, delta, transaction.stage.upper, transaction.jail)
-    spoilt = await asyncio.to_thread(_spoilt, delta, transaction.stage.upper)
+    spoilt = await asyncio.to_thread(_unparsable, delta, transaction.stage.upper)
     intent = await asyncio.to_thread(transaction.intent, command)
     transaction.pledged = True
     if tool_context.intend is not None:
         try:
             await tool_context.intend(intent)
         except (ToolFault, Refusal):
-            transaction.pledged = False  # refused before it was written down, so nobody will ask for the stage
+            transaction.pledged = False  # refused before it was recorded, so nobody needs the stage
             raise
     applied = await run_uncancellable(transaction.commit)
     return committed(delta, drawn, tuple(applied.conflicts), spoilt)
 
 
-def _spoilt(delta: Delta, upper: Path) -> dict[str, str]:
-    """What no longer parses, and why: a `sed` breaks a file as easily as an edit does."""
+def _unparsable(delta: Delta, upper: Path) -> dict[str, str]:
+    """Returns the files that no longer parse, and why: `sed` breaks a file as easily as an edit."""
     staged, found = Jail(str(upper)), {}
     for change in [one for one in delta.changes if is_file(one.after) and is_checked(one.place.path)][:MOST_CHECKED]:
         checked = check_syntax(change.place.path, content(staged, change.place, change.after) or b"")
@@ -124,28 +126,28 @@ def _spoilt(delta: Delta, upper: Path) -> dict[str, str]:
     return found
 
 
-def _reasons(objection: Objection | None, weighed: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
-    """Why a person is asked about changes that are there already; empty if nobody is."""
+def _reasons(objection: Objection | None, decision: ChangesDecision, tool_context: ToolContext) -> tuple[str, ...]:
+    """Returns why a person must approve existing changes; empty if nobody must."""
     found = []
     if objection is not None:
         found.append(objection.asks)
-    if weighed.effect is Effect.ASK:
-        found.append(weighed.why)
+    if decision.effect is Effect.ASK:
+        found.append(decision.why)
     if tool_context.asks_at_commit:
         found.append("No rule covers it.")
     return ("It has run, and its changes wait for your word.", *found) if found else ()
 
 
 def _beyond(delta: Delta, within: WorkspacePath | None) -> str | None:
-    """What was changed elsewhere. The folders that lead to the place may have been made for it."""
+    """Returns a path that was changed elsewhere. Folders that lead to the place may have been created for it."""
     if within is None:
         return None
     return next((p.path for p in delta.paths() if not within.holds(p) and not p.holds(within)), None)
 
 
-def _objected(objection: Objection) -> CommandSummary:
+def _dropped_by(objection: Objection) -> CommandSummary:
     return dropped(objection.says, code=objection.why.value, paths=objection.paths)
 
 
-def _named(tool_context: ToolContext, weighed: ChangesDecision) -> Callable[[str], bool]:
-    return lambda path: path in weighed.named or tool_context.named(path)
+def _named(tool_context: ToolContext, decision: ChangesDecision) -> Callable[[str], bool]:
+    return lambda path: path in decision.named or tool_context.named(path)

@@ -1,4 +1,4 @@
-"""How a command ended and what became of its changes, in words for the model and in facts for machines. Pure."""
+"""Describes how a command ended and what happened to its changes: text for the model and facts for machines. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _MOST_FACTS = 500
 _LAST_WORDS = 65_536
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = ": command not found"
-# How programs say that there is no network: what the resolver and the kernel say, in C, Node, Go, Rust and Java.
+# How programs report a missing network: messages of the resolver and the kernel, in C, Node, Go, Rust and Java.
 _MISSES_NETWORK = re.compile(
     rb"(could not|couldn't|cannot|failed to|unable to) (resolve|connect)|resolution|resolving|name or service not known|"
     rb"network is unreachable|ENETUNREACH|ENOTFOUND|EAI_AGAIN|getaddrinfo|no such host|dns error|UnknownHost|connection refused",
@@ -34,13 +34,13 @@ _HOW_TO_ASK = (
     "It ran without network. If it needs some, make the call again with 'network', a list of the hosts that it must reach, such as "
     '["example.org"]; a person may be asked. Programs then find a proxy in HTTP_PROXY and HTTPS_PROXY; nothing but http and https passes.'
 )
-_ON_A_COPY = "It worked on a private copy of the workspace: no overlay can be laid over it here."
+_ON_A_COPY = "It worked on a private copy of the workspace: no overlay can be mounted over it here."
 _SIGNS = {"created": "A", "modified": "M", "deleted": "D"}
 
 
 @value
 class CommandSummary:
-    """What became of the changes. `error` makes the whole call a failed one, whatever the command itself answered."""
+    """What happened to the changes. `error` makes the whole call fail, whatever the command returned."""
 
     says: str = ""
     diff: str | None = None
@@ -57,7 +57,7 @@ def summary_text(
     story: CommandSummary | None = None,
     network: Report | None = None,
 ) -> ToolResult:
-    """`network` is where it went, if it was given any."""
+    """`network` reports where it connected to, if it had network access."""
     output = ended.output.decode(errors="replace").replace("\0", "�")
     closing, error = _verdict(ended, bounds)
     lead = output if not output or output.endswith("\n") else output + "\n"
@@ -79,7 +79,7 @@ def summary_text(
 
 
 def joined(result: ToolResult, story: CommandSummary) -> ToolResult:
-    """What the command said, with what became of its changes."""
+    """Joins the command's output with the description of its changes."""
     error = story.error or result.error
     return ToolResult(
         status=Status.OK if error is None else Status.ERROR,
@@ -91,7 +91,7 @@ def joined(result: ToolResult, story: CommandSummary) -> ToolResult:
 
 
 def missing_program(ended: ChildResult) -> str | None:
-    """The name of the program that bash did not find, if that ended the command."""
+    """Returns the name of the program that bash did not find, if that ended the command."""
     if ended.how is not ChildEnding.ITSELF or ended.exit_code != _NOT_FOUND:
         return None
     for line in reversed(ended.output[-_LAST_WORDS:].decode(errors="replace").splitlines()):
@@ -102,7 +102,7 @@ def missing_program(ended: ChildResult) -> str | None:
 
 
 def exists_outside(result: ToolResult, program: str, at: str) -> ToolResult:
-    """Tells model and person that the sandbox hides the program, and the setting that shows it."""
+    """Tells the model and the person that the sandbox hides the program, and which setting shows it."""
     says = (
         f"'{shown(program)}' is installed on this machine ('{shown(at)}'), but commands cannot see it. A person can add its folder to the "
         "setting sandbox_paths; `anycowork doctor` lists what commands see."
@@ -135,7 +135,7 @@ def left_alone(whose: str) -> CommandSummary:
 
 
 def dropped(says: str, *, code: str | None = None, paths: tuple[str, ...] = ()) -> CommandSummary:
-    """`code` if the command itself ended well and only its changes were objected to."""
+    """`code` if the command itself succeeded and only its changes were refused."""
     facts: dict[str, JsonValue] = {"files": [], "additions": 0, "deletions": 0, "dropped": code or "not_ended"}
     if paths:
         facts["objected"] = list(paths[:_MOST_FACTS])
@@ -146,7 +146,7 @@ def dropped(says: str, *, code: str | None = None, paths: tuple[str, ...] = ()) 
 def committed(
     delta: Delta, drawn: DeltaDiff | None, conflicts: tuple[str, ...], spoilt: Mapping[str, str] = MappingProxyType({})
 ) -> CommandSummary:
-    """`spoilt`: what does not parse now, and why."""
+    """`spoilt` maps files that no longer parse to the reason."""
     files: list[JsonValue] = [{"path": change.place.path, "change": change.verb} for change in delta.changes]
     facts: dict[str, JsonValue] = {
         "files": files[:_MOST_FACTS],
@@ -160,7 +160,7 @@ def committed(
     if lines:
         lines.insert(0, f"Changed (+{facts['additions']} −{facts['deletions']} lines):")
     if delta.skipped:
-        lines.append(f"Not kept, being no files: {_named([place.path for place in delta.skipped])}")
+        lines.append(f"Not kept (not regular files): {_named([place.path for place in delta.skipped])}")
     if delta.split:
         lines.append(
             f"No longer the same file as their other names (hard links): {_named([p.path for p in delta.split])}"

@@ -1,10 +1,10 @@
-"""What a whole new text would lose of a file without anybody having asked for it. Pure."""
+"""Finds what a new whole text would lose of a file without being asked to. Pure."""
 
 import re
 from collections import Counter
 
-# A line that stands for others, as models write it who do not want to repeat them. A bare `...` is Python, and allowed.
-_LONGEST_LINE = 300  # characters: nobody says in more that something is left out
+# A line that stands for others, as models write it to avoid repeating them. A bare `...` is Python, and allowed.
+_LONGEST_LINE = 300  # characters: longer lines are not such remarks
 _ELISION = re.compile(
     r"\[\s*(?:\.\.\.|…)\s*\]"
     r"|(?:#|//|/\*|<!--|--|;|%)?\s*(?:\.\.\.|…)\s*\(?(?:the )?(?:rest|existing|remaining|other|previous|unchanged|same)\b.*"
@@ -17,12 +17,12 @@ _REMOVES = re.compile(
     re.I,
 )
 _WORD = re.compile(r"\w+")
-_FEW = 6  # words: of so short a text everything may go
+_FEW = 6  # words: a text this short may be replaced completely
 _MOST_LOST = 0.4
 
 
 def elision_in(new: str, old: str) -> int | None:
-    """The line, from 1, on which `new` says that something is left out where `old` says no such thing."""
+    """Returns the line, from 1, on which `new` says that something is left out, unless `old` says so, too."""
     for row, line in enumerate(new.split("\n"), start=1):
         bare = line.strip()
         if bare.startswith(_ELISION_BEGINS) and len(bare) <= _LONGEST_LINE and _ELISION.fullmatch(bare):
@@ -31,7 +31,7 @@ def elision_in(new: str, old: str) -> int | None:
 
 
 def lost_content(new: str, old: str, *, asked: str) -> list[str]:
-    """The words of `old` that `new` lacks, if these are too many for what was asked; by their count, so order and layout are free."""
+    """Returns the words of `old` that `new` lacks, if they are too many for the request; counts words, so order and layout may change."""
     words = Counter(_WORD.findall(old))
     gone = words - Counter(_WORD.findall(new))
     many = words.total() > _FEW and gone.total() > _MOST_LOST * words.total()

@@ -1,8 +1,7 @@
-"""execute_command: bash in the workspace, as a transaction in the sandbox.
+"""execute_command: runs bash in the workspace, as a transaction in the sandbox.
 
-It sees a layer of its own over the workspace; what becomes of its changes there is `changes.py`. It has no network but for the hosts
-that the call names. Where the machine gives no sandbox,
-see `unsandboxed.py`.
+It sees its own layer over the workspace; `command_changes.py` settles its changes. It has no network except to the hosts that the call
+names. Where the machine has no sandbox, see `unsandboxed.py`.
 """
 
 import asyncio
@@ -54,7 +53,7 @@ class ExecuteCommandParameters(Boundary):
 
 
 class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
-    """`sandbox` None: this machine gives none, and commands run with the server's own rights, for those who may do anything."""
+    """`sandbox` None: the machine has none, and commands run with the server's own rights, for roles that may do anything."""
 
     name = "execute_command"
     category = "commands"
@@ -74,28 +73,28 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
         self._egress = egress or Egress()
 
     async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        """At once: nothing on the disk is looked at."""
-        return self.look(parsed(self.model, self.name, parameters), parameters, tool_context)
+        """Returns at once: reads nothing from the disk."""
+        return self.inspect(parsed(self.model, self.name, parameters), parameters, tool_context)
 
-    def look(self, wish: ExecuteCommandParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+    def inspect(self, args: ExecuteCommandParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         if self._sandbox is None:
             require_all_changes_allowed(tool_context)
         return Prepared(
             tool=self.name,
             parameters=parameters,
-            resource=f"command:{wish.command}",
-            intent=Intent(command=wish.command, contained=self._sandbox is not None),
-            network=wanted_destinations(wish.network or ()),
+            resource=f"command:{args.command}",
+            intent=Intent(command=args.command, contained=self._sandbox is not None),
+            network=wanted_destinations(args.network or ()),
         )
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        wish = ExecuteCommandParameters.model_validate(prepared.parameters)
-        seconds = min(wish.timeout or self._timeout, self._timeout)
+        args = ExecuteCommandParameters.model_validate(prepared.parameters)
+        seconds = min(args.timeout or self._timeout, self._timeout)
         bounds = ChildLimits(seconds=seconds, output=MOST_OUTPUT, most_seconds=self._timeout)
         on_output = _as_text(tool_context.progress)
         if self._sandbox is None:
             return summary_text(
-                await run_unsandboxed(wish.command, tool_context, bounds, on_output), bounds, sandbox="none"
+                await run_unsandboxed(args.command, tool_context, bounds, on_output), bounds, sandbox="none"
             )
         if tool_context.held is not None:
             return await commit_now(
@@ -103,7 +102,7 @@ class ExecuteCommand(BuiltInTool[ExecuteCommandParameters]):
             )
         wanted = SandboxedProgram(
             self._sandbox,
-            wish.command,
+            args.command,
             bounds,
             on_output,
             reach=Reach(prepared.network, tool_context.named_network) if prepared.network else None,
@@ -138,8 +137,8 @@ def _as_text(progress: Callable[[str], None] | None) -> Callable[[bytes], None] 
         return None
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def tell(piece: bytes) -> None:
+    def report(piece: bytes) -> None:
         if text := decoder.decode(piece):
             progress(text)
 
-    return tell
+    return report

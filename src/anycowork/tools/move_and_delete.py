@@ -1,4 +1,4 @@
-"""Tools that change where things are, or whether: move_file and delete_file."""
+"""Tools that move and delete: move_file and delete_file."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ EMPTY_FOLDER = "empty folder"
 
 @value
 class PathCheck:
-    """What stands at a place: its state (a file's hash, a folder's listing as a hash) and some of its files."""
+    """What is at a place: its state (a file's hash, a hash of a folder's listing) and some of its files."""
 
     is_folder: bool
     state: str
@@ -50,7 +50,7 @@ class MoveFileParameters(Boundary):
 class Move:
     source: WorkspacePath
     target: WorkspacePath
-    looked: PathCheck
+    checked: PathCheck
 
 
 class MoveFile(BuiltInTool[MoveFileParameters]):
@@ -62,22 +62,22 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
     reveals = True  # where it can be read
     model = MoveFileParameters
 
-    def look(self, wish: MoveFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+    def inspect(self, args: MoveFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        source, target = folder.writable(wish.path), folder.writable(wish.to)
+        source, target = folder.writable(args.path), folder.writable(args.to)
         if kept := _hidden_in(folder, source, tool_context.hidden):
-            # Not looked at: the door denies it, by the rule that hides it.
+            # Not inspected: the gate denies it, by the rule that hides it.
             return Prepared(self.name, parameters, kept.resource)
-        looked = _look_at(folder, source)
+        checked = _check_path(folder, source)
         is_free = folder.jail.stat(target) is None
-        if is_free and (wish.to.endswith("/") or _called_a_folder(target.name, tool_context.user_text)):
+        if is_free and (args.to.endswith("/") or _called_a_folder(target.name, tool_context.user_text)):
             target = target.child(source.name)
         if source.holds(target):
             raise ToolFault(
                 f"'{shown(source.path)}' cannot be moved to '{shown(target.path)}': that is itself or inside it."
             )
         _require_free(folder, target, source.name)
-        new = _new_places(folder, source, target, looked)
+        new = _new_places(folder, source, target, checked)
         folder.require_no_repository(target)
         _require_no_repository_within(source, target, new)
         control = tuple(place.resource for place in new if is_control_file(place.path))
@@ -85,11 +85,11 @@ class MoveFile(BuiltInTool[MoveFileParameters]):
             tool=self.name,
             parameters=parameters,
             resource=source.resource,
-            intent=Intent(paths=tuple(_moves(source, target, looked))),
+            intent=Intent(paths=tuple(_moves(source, target, checked))),
             diff=moved(source.path, target.path).text,
-            state=looked.state,
+            state=checked.state,
             others=(target.resource, *control),
-            payload=Move(source, target, looked),
+            payload=Move(source, target, checked),
             touches=(source.path, target.path),
         )
 
@@ -125,9 +125,9 @@ class DeleteFile(BuiltInTool[DeleteFileParameters]):
     priority = 23
     model = DeleteFileParameters
 
-    def look(self, wish: DeleteFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+    def inspect(self, args: DeleteFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        place = folder.writable(wish.path)
+        place = folder.writable(args.path)
         is_folder = _kind(folder, place, tool_context.hidden) == "folder"
         before = None
         shows = Diff(f"delete folder {place.path}\n")
@@ -174,7 +174,7 @@ def _kind(folder: Folder, place: WorkspacePath, hidden: Hidden = NOTHING_HIDDEN)
 
 
 def _hidden_in(folder: Folder, source: WorkspacePath, hidden: Hidden) -> WorkspacePath | None:
-    """What may not be read, if this is it or holds it: elsewhere no rule might hide it."""
+    """Returns a hidden path if this is one or contains one: elsewhere no rule might hide it."""
     if not hidden.patterns:
         return None
     if _kind(folder, source, hidden) == "file" or hidden.hides(source.path):
@@ -183,7 +183,7 @@ def _hidden_in(folder: Folder, source: WorkspacePath, hidden: Hidden) -> Workspa
     return next((entry.place for entry in walk.entries(source) if hidden.hides(entry.place.path)), None)
 
 
-def _look_at(folder: Folder, place: WorkspacePath) -> PathCheck:
+def _check_path(folder: Folder, place: WorkspacePath) -> PathCheck:
     if _kind(folder, place) == "file":
         digest = folder.sha256(place)
         return PathCheck(is_folder=False, state=digest, files=((place, digest),))
@@ -210,7 +210,7 @@ def _look_at(folder: Folder, place: WorkspacePath) -> PathCheck:
 
 
 def _called_a_folder(name: str, words: str) -> bool:
-    """Whether the person's own words say that this is a folder."""
+    """Tells whether the person's own words call this a folder."""
     name = re.escape(name)
     return bool(
         re.search(rf"\b(folder|directory) ['\"`]?{name}\b|\b{name}/?['\"`]? (folder|directory)\b", words, re.IGNORECASE)
@@ -225,16 +225,18 @@ def _require_free(folder: Folder, target: WorkspacePath, name: str) -> None:
     raise FileExists(f"'{shown(target.path)}' exists already and is not overwritten.{hint}")
 
 
-def _new_places(folder: Folder, source: WorkspacePath, target: WorkspacePath, looked: PathCheck) -> list[WorkspacePath]:
-    """Where everything that moves will lie."""
-    if not looked.is_folder:
+def _new_places(
+    folder: Folder, source: WorkspacePath, target: WorkspacePath, checked: PathCheck
+) -> list[WorkspacePath]:
+    """Returns where everything that moves will be."""
+    if not checked.is_folder:
         return [target]
     walk = FolderWalk(folder.jail, most=MOST_MOVED, with_ignored=True)
     return [WorkspacePath((*target.parts, *entry.place.parts[len(source.parts) :])) for entry in walk.entries(source)]
 
 
 def _require_no_repository_within(source: WorkspacePath, target: WorkspacePath, new: list[WorkspacePath]) -> None:
-    """A folder that git takes for a repository stays where it is: its `commondir` may mean another folder elsewhere."""
+    """A folder that git treats as a repository is not moved: its `commondir` may mean another folder elsewhere."""
     names: dict[WorkspacePath, list[str]] = {}
     for place in new:
         names.setdefault(place.parent, []).append(place.name)
@@ -244,9 +246,9 @@ def _require_no_repository_within(source: WorkspacePath, target: WorkspacePath, 
         )
 
 
-def _moves(source: WorkspacePath, target: WorkspacePath, looked: PathCheck) -> list[PathIntent]:
+def _moves(source: WorkspacePath, target: WorkspacePath, checked: PathCheck) -> list[PathIntent]:
     intents: list[PathIntent] = []
-    for file, digest in looked.files:
+    for file, digest in checked.files:
         new = WorkspacePath((*target.parts, *file.parts[len(source.parts) :]))
         intents += [PathIntent(file.path, digest, None), PathIntent(new.path, None, digest)]
     return intents
@@ -254,12 +256,12 @@ def _moves(source: WorkspacePath, target: WorkspacePath, looked: PathCheck) -> l
 
 def _move(folder: Folder, move: Move) -> None:
     try:
-        current = _look_at(folder, move.source)
+        current = _check_path(folder, move.source)
     except (FileMissing, WrongKind):
         current = None
-    if current != move.looked:
+    if current != move.checked:
         raise StateChanged(
-            f"'{shown(move.source.path)}' was changed by someone else since it was looked at. Look again."
+            f"'{shown(move.source.path)}' was changed by someone else since it was checked. Check it again."
         )
     folder.move(move.source, move.target)
 

@@ -1,4 +1,4 @@
-"""Parameters that a model wrote: the field types, their JSON schema, and precise sentences about what is wrong. Pure."""
+"""Parameters that a model wrote: field types, their JSON schema, and precise error messages. Pure."""
 
 from typing import Annotated, TypeVar
 
@@ -53,7 +53,7 @@ def problems_in(model: type[Boundary], parameters: Parameters) -> list[str]:
 
 
 def schema_of(model: type[Boundary]) -> dict[str, JsonValue]:
-    """The JSON schema as a small model reads it best: no titles, no references, no `null` beside an optional field's type."""
+    """Returns the JSON schema in the form that small models read best: no titles, no references, no `null` beside an optional field's type."""
     whole: dict[str, JsonValue] = model.model_json_schema()
     parts = whole.pop("$defs", {})
     assert isinstance(parts, dict)

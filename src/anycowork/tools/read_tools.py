@@ -1,4 +1,4 @@
-"""Tools that look at files and folders: read_file, list_directory, get_file_info."""
+"""Tools that read files and folders: read_file, list_directory, get_file_info."""
 
 import difflib
 import hashlib
@@ -45,11 +45,11 @@ _SIGNATURES = (
 )
 _COUNTED_FROM = 3  # files
 _MOST_KINDS = 8
-_LOOKED_AT = 500  # files whose names are compared with one that is missing
+_LOOKED_AT = 500  # files whose names are compared with a missing one
 
 
 def prepared_for_reading(tool: str, path: str, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-    """The existing place that `path` leads to. Raises: FileMissing with the nearest name, OutsideWorkspace."""
+    """Returns the existing place that `path` leads to. Raises: FileMissing with the nearest name, OutsideWorkspace."""
     folder = folder_of(tool_context)
     place, found = folder.jail.find(path)
     if found is None:
@@ -63,7 +63,7 @@ class ReadFileParameters(Boundary):
     path: PathText = Field(description="file to read, relative to the workspace")
     start_line: LineNumber | None = Field(None, description="first line wanted, counted from 1")
     end_line: LineNumber | None = Field(None, description="last line wanted, included")
-    # Models often say it, and it changes nothing: text is read as UTF-8. So it is taken, and not offered.
+    # Models often send it, and it changes nothing: text is read as UTF-8. So it is accepted, but not offered.
     encoding: SkipJsonSchema[Literal["utf-8", "UTF-8", "utf8"] | None] = None
 
     @model_validator(mode="after")
@@ -81,13 +81,13 @@ class ReadFile(BuiltInTool[ReadFileParameters]):
     reveals = True
     model = ReadFileParameters
 
-    def look(self, wish: ReadFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+    def inspect(self, args: ReadFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        wish = ReadFileParameters.model_validate(prepared.parameters)
+        args = ReadFileParameters.model_validate(prepared.parameters)
         folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
-        return await reading(lambda: _read(folder, place, wish))
+        return await reading(lambda: _read(folder, place, args))
 
 
 class ListDirectoryParameters(Boundary):
@@ -104,13 +104,13 @@ class ListDirectory(BuiltInTool[ListDirectoryParameters]):
     looks_below = True
     model = ListDirectoryParameters
 
-    def look(self, wish: ListDirectoryParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+    def inspect(self, args: ListDirectoryParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        wish = ListDirectoryParameters.model_validate(prepared.parameters)
+        args = ListDirectoryParameters.model_validate(prepared.parameters)
         folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
-        return await reading(lambda: _list(folder, place, wish, tool_context.hidden))
+        return await reading(lambda: _list(folder, place, args, tool_context.hidden))
 
 
 class GetFileInfoParameters(Boundary):
@@ -125,8 +125,8 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
     reveals = True  # by its hash
     model = GetFileInfoParameters
 
-    def look(self, wish: GetFileInfoParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+    def inspect(self, args: GetFileInfoParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
@@ -134,7 +134,7 @@ class GetFileInfo(BuiltInTool[GetFileInfoParameters]):
 
 
 def suggestion(folder: Folder, place: WorkspacePath, hidden: Hidden) -> str:
-    """What may have been meant by a path that is not there: the same name elsewhere, else a name like it in the same folder."""
+    """Suggests what a missing path may have meant: the same name elsewhere, else a similar name in the same folder."""
     elsewhere = [path for path in folder.overview(_LOOKED_AT, hidden).splitlines() if path.endswith(f"/{place.name}")]
     if elsewhere:
         return f"Did you mean '{elsewhere[0]}'?"
@@ -151,12 +151,12 @@ def suggestion(folder: Folder, place: WorkspacePath, hidden: Hidden) -> str:
 # --- read_file
 
 
-def _read(folder: Folder, place: WorkspacePath, wish: ReadFileParameters) -> ToolResult:
+def _read(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -> ToolResult:
     contents = folder.read_up_to(place, LARGEST_READ)
-    return _read_part(folder, place, wish) if contents is None else _told(place, contents, wish)
+    return _read_part(folder, place, args) if contents is None else _result(place, contents, args)
 
 
-def _told(place: WorkspacePath, contents: Contents, wish: ReadFileParameters) -> ToolResult:
+def _result(place: WorkspacePath, contents: Contents, args: ReadFileParameters) -> ToolResult:
     facts: dict[str, JsonValue] = {"path": place.path, "sha256": contents.sha256, "bytes": len(contents.data)}
     text = decode(contents.data)
     if text is None:
@@ -165,16 +165,16 @@ def _told(place: WorkspacePath, contents: Contents, wish: ReadFileParameters) ->
     facts |= {"lines": len(lines), "whole": True}
     if (parsed := check_syntax(place.path, contents.data)) and not parsed.ok:
         facts["remark"] = parsed.says
-    if wish.start_line is None and wish.end_line is None:
+    if args.start_line is None and args.end_line is None:
         return ToolResult(status=Status.OK, content=text.body, facts=facts)
-    return _lines_read(place, lines, wish, facts)
+    return _lines_read(place, lines, args, facts)
 
 
 def _lines_read(
-    place: WorkspacePath, lines: list[str], wish: ReadFileParameters, facts: dict[str, JsonValue]
+    place: WorkspacePath, lines: list[str], args: ReadFileParameters, facts: dict[str, JsonValue]
 ) -> ToolResult:
-    start = wish.start_line or 1
-    end = min(wish.end_line or len(lines), len(lines))
+    start = args.start_line or 1
+    end = min(args.end_line or len(lines), len(lines))
     if start > max(len(lines), 1):
         raise NoMatch(
             f"'{shown(place.path)}' has only {len(lines)} line{'' if len(lines) == 1 else 's'}; line {start} is beyond its end."
@@ -192,7 +192,7 @@ def _described(place: WorkspacePath, data: bytes, facts: dict[str, JsonValue]) -
 
 @dataclass(slots=True)
 class _Part:
-    """Wanted lines picked from a stream, hash and counts of the whole."""
+    """Requested lines picked from a stream, with hash and counts of the whole file."""
 
     picked: list[bytes]
     lines: int
@@ -200,9 +200,9 @@ class _Part:
     sha256: str
 
 
-def _read_part(folder: Folder, place: WorkspacePath, wish: ReadFileParameters) -> ToolResult:
-    """A file too large for memory: its wanted lines, or a description."""
-    part = _pick(folder, place, wish.start_line or 1, wish.end_line or 0)
+def _read_part(folder: Folder, place: WorkspacePath, args: ReadFileParameters) -> ToolResult:
+    """Reads a file too large for memory: the requested lines, or a description."""
+    part = _pick(folder, place, args.start_line or 1, args.end_line or 0)
     facts: dict[str, JsonValue] = {
         "path": place.path,
         "sha256": part.sha256,
@@ -211,7 +211,7 @@ def _read_part(folder: Folder, place: WorkspacePath, wish: ReadFileParameters) -
         "whole": False,
     }
     text = decode(b"".join(part.picked))
-    if wish.end_line is None or text is None:
+    if args.end_line is None or text is None:
         how = "Use grep, or give start_line and end_line." if text is not None else "It is not text."
         content = (
             f"'{shown(place.path)}' is too large to be read whole: {part.size:,} bytes, {part.lines:,} lines. {how}"
@@ -237,7 +237,7 @@ def _pick(folder: Folder, place: WorkspacePath, start: int, end: int) -> _Part:
 
 
 def _pieces(fd: int) -> Iterator[bytes]:
-    """Lines, except that an endless line comes in several pieces."""
+    """Yields lines; an endless line comes in several pieces."""
     with os.fdopen(os.dup(fd), "rb") as file:
         while piece := file.readline(1 << 20):
             yield piece
@@ -246,10 +246,10 @@ def _pieces(fd: int) -> Iterator[bytes]:
 # --- list_directory and get_file_info
 
 
-def _list(folder: Folder, place: WorkspacePath, wish: ListDirectoryParameters, hidden: Hidden) -> ToolResult:
-    leave_out = frozenset() if wish.include_ignored else frozenset({".git"})
+def _list(folder: Folder, place: WorkspacePath, args: ListDirectoryParameters, hidden: Hidden) -> ToolResult:
+    leave_out = frozenset() if args.include_ignored else frozenset({".git"})
     walk = FolderWalk(
-        folder.jail, depth=wish.depth, most=MOST_LISTED, with_ignored=wish.include_ignored, leave_out=leave_out
+        folder.jail, depth=args.depth, most=MOST_LISTED, with_ignored=args.include_ignored, leave_out=leave_out
     )
     seen = (entry for entry in walk.entries(place) if not hidden.hides(entry.place.path))
     entries = sorted(seen, key=lambda entry: entry.place.parts)
@@ -264,7 +264,7 @@ def _list(folder: Folder, place: WorkspacePath, wish: ListDirectoryParameters, h
 
 
 def _counted(entries: Sequence[WalkEntry]) -> str:
-    """How many files of each kind: what a small model gets wrong when it counts."""
+    """Counts the files of each kind, because small models miscount."""
     kinds = Counter(PurePosixPath(entry.place.name).suffix or "no suffix" for entry in entries if not entry.is_folder)
     if kinds.total() < _COUNTED_FROM:
         return ""

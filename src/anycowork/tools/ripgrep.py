@@ -1,4 +1,4 @@
-"""Asking ripgrep where something stands. It only finds: every line that is told was read again through the jail.
+"""Searches with ripgrep. It only finds places: every reported line is read again through the jail.
 
 It is started without a shell, configuration, environment or path argument; a pattern is always the value of `-e`.
 """
@@ -49,7 +49,7 @@ _ALWAYS = (
 
 @value
 class MatchedLine:
-    """One line of a file that matched, or that stands around one that did."""
+    """One line of a file that matched, or a line of context."""
 
     place: WorkspacePath
     number: int
@@ -59,7 +59,7 @@ class MatchedLine:
 
 @value
 class SearchMatches:
-    """`cut` if there is more than was looked at. `left_out` are the key files that were not searched."""
+    """`cut` if there is more than was inspected. `left_out` are the key files that were not searched."""
 
     lines: list[MatchedLine]
     cut: bool
@@ -75,7 +75,7 @@ _MOST_NAMED = 10
 
 
 def with_left_out(result: ToolResult, found: SearchMatches) -> ToolResult:
-    """The result, and which files were not searched since nobody allowed to read them."""
+    """Adds to the result which files were not searched because nobody allowed reading them."""
     if not found.left_out:
         return result
     named = ", ".join(shown(path, 200) for path in found.left_out[:_MOST_NAMED])
@@ -88,7 +88,7 @@ def with_left_out(result: ToolResult, found: SearchMatches) -> ToolResult:
 
 
 def find_ripgrep() -> str | None:
-    """The one installed beside this Python, else the system's; None if there is none."""
+    """Returns the one installed beside this Python, else the system's; None if there is none."""
     beside = Path(sys.executable).parent / "rg"
     return str(beside) if beside.is_file() else shutil.which("rg")
 
@@ -100,9 +100,9 @@ class Ripgrep:
     async def find(
         self, tool_context: ToolContext, place: WorkspacePath, patterns: Sequence[str], options: Sequence[str] = ()
     ) -> SearchMatches:
-        """Lines in the file or folder at `place`. `options` are ours, never the model's words unless joined to an option's name.
+        """Finds lines in the file or folder at `place`. `options` are ours; the model's text appears only as the value of an option.
 
-        What rules hide is not searched; whatever ripgrep makes of those patterns, nothing of it is told either.
+        Paths hidden by rules are not searched; if ripgrep returns one anyway, it is dropped.
 
         Raises: ToolFault if the pattern cannot be used or ripgrep is missing; ToolTimedOut.
         """
@@ -123,7 +123,7 @@ class Ripgrep:
     async def _left_out(
         self, folder: Folder, place: WorkspacePath, hidden: Hidden, options: Sequence[str]
     ) -> tuple[str, ...]:
-        """The key files below a folder that a search would look into, whatever is in them: which of them match is not told."""
+        """Returns the key files below a folder that a search would read, whatever they contain: it does not reveal which of them match."""
         found = folder.jail.stat(place)
         if hidden.withholds is names_nothing or found is None or not stat.S_ISDIR(found.st_mode):
             return ()
@@ -137,7 +137,7 @@ class Ripgrep:
         return await reading(lambda: _withheld(folder, place, ended, hidden))
 
     async def _run(self, folder: Folder, place: WorkspacePath, argv: list[str]) -> ChildResult:
-        """The place is given by descriptor: nothing that is renamed meanwhile can turn the search elsewhere."""
+        """Passes the place by descriptor, so that a concurrent rename cannot redirect the search."""
         jail = folder.jail
         bounds = ChildLimits(seconds=SECONDS, output=MOST_OUTPUT)
         found = jail.stat(place)
@@ -150,10 +150,10 @@ class Ripgrep:
 
 
 def globs_below(pattern: str, place: WorkspacePath) -> list[str]:
-    """A rule's pattern, anchored at the workspace's root, in ripgrep's words for a search that begins at `place`.
+    """Converts a rule's pattern, anchored at the workspace's root, to ripgrep globs for a search that starts at `place`.
 
-    Only for whole folders: any other pattern could leave out a folder where only a file of that name is hidden. What those hide is
-    searched, and not told.
+    Only for whole folders: any other pattern could exclude a folder where only a file of that name is hidden. Files hidden by such patterns
+    are searched, and their matches dropped.
     """
     wanted = pattern.strip().removeprefix("./").lstrip("/")
     inside = "".join(f"{part}/" for part in place.parts)
@@ -166,12 +166,12 @@ def globs_below(pattern: str, place: WorkspacePath) -> list[str]:
 
 
 def _literal_but_wildcards(pattern: str) -> str:
-    """Rules know `*`, `**` and `?`; brackets and braces are letters to them."""
+    """Rules know `*`, `**` and `?`; brackets and braces are plain characters in them."""
     return re.sub(r"([\[\]{}!\\])", r"\\\1", pattern)
 
 
 class _Bytes(BaseModel):
-    """ripgrep's way to put bytes into JSON: as text where they are UTF-8, else in base64."""
+    """ripgrep's encoding of bytes in JSON: text if they are UTF-8, else base64."""
 
     text: str | None = None
     base64: str | None = Field(None, alias="bytes")
@@ -225,7 +225,7 @@ def _withheld(folder: Folder, place: WorkspacePath, ended: ChildResult, hidden: 
 
 
 def _by_file(output: bytes) -> Iterator[tuple[str | None, list[_Message]]]:
-    """The messages about lines, file by file; None names what was read from standard input."""
+    """Groups the messages about lines by file; None stands for standard input."""
     path: bytes | None = None
     group: list[_Message] = []
     for raw in output.split(b"\n"):
@@ -258,13 +258,13 @@ def _name(path: bytes | None) -> str | None:
 
 
 def _ignored(rules: Ignores, file: WorkspacePath, start: WorkspacePath) -> bool:
-    """By the ignore files above the searched folder; those inside it ripgrep has heeded itself."""
+    """Checks the ignore files above the searched folder; ripgrep itself applies those inside it."""
     depths = range(len(start.parts) + 1, len(file.parts) + 1)
     return any(rules.ignored(file.parts[:depth], is_folder=depth < len(file.parts)) for depth in depths)
 
 
 def _lines_of_file(folder: Folder, file: WorkspacePath, messages: list[_Message]) -> list[MatchedLine]:
-    """Only lines that the jail finds in this very place: ripgrep could have been led out by a rename on its way."""
+    """Returns only lines that the jail finds at this exact place: a rename could have led ripgrep out."""
     lines: list[MatchedLine] = []
     try:
         with folder.jail.regular_file(file) as (fd, _):

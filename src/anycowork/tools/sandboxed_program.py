@@ -1,6 +1,6 @@
-"""One program in the sandbox, from its start until nothing of it is left: bash with a command, or a tool of third parties.
+"""Runs one program in the sandbox, from its start until all its processes are gone: bash with a command, or a third-party tool.
 
-What becomes of its changes is `changes.py`.
+`command_changes.py` settles its changes.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @value
 class SandboxedProgram:
-    """What shall run, in words for bash, and what it is given. `reach` is where it may go over the network.
+    """What is to run, as a bash command, and its inputs. `reach` is where it may connect to.
 
     One with a `sight` is foreign code: its errors are kept apart from its answer, and it shares no cache with the workspace's commands.
     """
@@ -39,7 +39,7 @@ class SandboxedProgram:
     async def run(
         self, root: str, stage: Stage, *, cache_kept: bool = False, masks: tuple[Mask, ...] = ()
     ) -> tuple[ChildResult, Report | None]:
-        """Until nothing of it is left; and where it went. `masks` it cannot read. Raises: SandboxFailed."""
+        """Runs until all processes are gone; also returns where it connected to. It cannot read `masks`. Raises: SandboxFailed."""
         with self.sandbox.launch(
             self.command,
             root,
@@ -62,13 +62,13 @@ class SandboxedProgram:
             ended = await run_child(
                 launch.argv,
                 cwd="/",
-                env={},  # bubblewrap's own is readable from inside
+                env={},  # bubblewrap's environment is readable from inside
                 bounds=self.bounds,
                 stdin=launch.stdin,
                 errors_apart=self.sight is not None,
                 on_output=self.on_output,
                 pass_fds=launch.fds,
-                must_stop=(lambda: self.sandbox.is_short_of_room(stage)) if stage.layer else None,
+                must_stop=(lambda: self.sandbox.is_disk_nearly_full(stage)) if stage.layer else None,
             )
         finally:
             await asyncio.shield(launch.status.all_gone())
@@ -77,7 +77,7 @@ class SandboxedProgram:
 
 
 async def run_on_best_layer(sandbox: Sandbox, root: str, attempt: Callable[[Layer], Awaitable[T]]) -> T:
-    """On a private copy if no overlay can be laid over this workspace: then nothing has run yet. Raises: what `attempt` does."""
+    """Uses a private copy if no overlay can be mounted over this workspace: then nothing has run yet. Raises: what `attempt` raises."""
     layer = sandbox.layer_for(root)
     try:
         return await attempt(layer)

@@ -1,4 +1,4 @@
-"""search_symbol: where a name is defined. ripgrep finds the files that hold it; a killable child parses those and no others."""
+"""search_symbol: finds where a name is defined. ripgrep finds the files that contain it; a killable child parses only those."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ _LANGUAGES = {
     ".dart": "dart",
     ".zig": "zig",
 }
-# A model that says "class" is content with a struct, and the other way round.
+# A model that asks for a "class" also accepts a struct, and the reverse.
 _FAMILIES = (
     frozenset({"function", "method"}),
     frozenset({"class", "struct", "interface", "enum", "trait", "type"}),
@@ -131,26 +131,26 @@ class SearchSymbol(BuiltInTool[SearchSymbolParameters]):
         super().__init__()
         self._ripgrep = ripgrep
 
-    def look(self, wish: SearchSymbolParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+    def inspect(self, args: SearchSymbolParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        wish = SearchSymbolParameters.model_validate(prepared.parameters)
+        args = SearchSymbolParameters.model_validate(prepared.parameters)
         folder, place = folder_of(tool_context), payload_of(prepared, WorkspacePath)
-        # The last part of a dotted name is what stands at its definition.
-        name = re.split(r"\.|::", wish.name.strip(".:"))[-1] or wish.name
+        # The last part of a dotted name is what its definition contains.
+        name = re.split(r"\.|::", args.name.strip(".:"))[-1] or args.name
         found = await self._ripgrep.find(
             tool_context, place, [name], ["--fixed-strings", "--word-regexp", "--case-sensitive"]
         )
         candidates, cut = await reading(lambda: _candidates(folder, found))
         answer = await _parse(name, [candidate for candidate in candidates if candidate.language])
         guessed = _guesses(name, candidates, answer)
-        definitions = [each for each in answer.definitions + guessed if _fits(each.kind, wish.kind)]
-        return with_left_out(_result(wish, definitions, candidates, cut=cut), found)
+        definitions = [each for each in answer.definitions + guessed if _fits(each.kind, args.kind)]
+        return with_left_out(_result(args, definitions, candidates, cut=cut), found)
 
 
 def _candidates(folder: Folder, found: SearchMatches) -> tuple[list[_Candidate], bool]:
-    """The files that hold the name, those that seem to define it first."""
+    """Returns the files that contain the name, those that seem to define it first."""
     by_file: dict[WorkspacePath, list[MatchedLine]] = {}
     for line in found.lines:
         by_file.setdefault(line.place, []).append(line)
@@ -173,7 +173,7 @@ def _looks_defining(line: str) -> bool:
 
 
 async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
-    """A parser that hangs, crashes or lies costs its answer and nothing else: the text's own look decides then."""
+    """If the parser hangs, crashes or returns nonsense, only its answer is lost: then the text of the line decides."""
     nothing = _Answer(definitions=[], unparsed=[candidate.place.path for candidate in candidates])
     if not candidates:
         return nothing
@@ -196,14 +196,14 @@ async def _parse(name: str, candidates: list[_Candidate]) -> _Answer:
 
 def _request(name: str, candidates: list[_Candidate]) -> IO[bytes]:
     files = [{"path": each.place.path, "language": each.language, "text": each.text} for each in candidates]
-    request = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    request = tempfile.TemporaryFile()  # noqa: SIM115  # noqa: SIM115  # the caller closes it
     request.write(json.dumps({"name": name, "files": files}).encode())
     request.seek(0)
     return request
 
 
 def _guesses(name: str, candidates: list[_Candidate], answer: _Answer) -> list[Definition]:
-    """From the line alone, where no parser has an answer: `def name`, `struct name`, …"""
+    """Guesses from the line alone, where no parser has an answer: `def name`, `struct name`, …"""
     pattern = re.compile(
         r"\b(" + "|".join(_KEYWORDS) + r")\s+(?:\([^()]{0,100}\)\s*)?" + re.escape(name) + r"(?![\w$])"
     )
@@ -224,7 +224,7 @@ def _fits(kind: str, wanted: str | None) -> bool:
 
 
 def _result(
-    wish: SearchSymbolParameters, definitions: list[Definition], candidates: list[_Candidate], *, cut: bool
+    args: SearchSymbolParameters, definitions: list[Definition], candidates: list[_Candidate], *, cut: bool
 ) -> ToolResult:
     texts = {(line.place.path, line.number): line.text for each in candidates for line in each.lines}
     lines = [
@@ -233,7 +233,7 @@ def _result(
     ]
     if not lines:
         mentions = sum(len(candidate.lines) for candidate in candidates)
-        lines = [f"No definition of '{wish.name}' was found; it is mentioned on {mentions} lines (grep shows them)."]
+        lines = [f"No definition of '{args.name}' was found; it is mentioned on {mentions} lines (grep shows them)."]
     if cut or len(definitions) > MOST_TOLD:
         lines.append("… not every file was looked at: search a smaller folder.")
     facts = {"definitions": len(definitions), "files": len(candidates), "cut": cut}

@@ -22,7 +22,7 @@ _CASE = {"smart": "--smart-case", "sensitive": "--case-sensitive", "insensitive"
 
 
 def _named_case(case: object) -> object:
-    """Whether capitals count, where a model says it with true or false."""
+    """Converts true and false, which some models send for case sensitivity."""
     return ("sensitive" if case else "insensitive") if isinstance(case, bool) else case
 
 
@@ -51,17 +51,17 @@ class Grep(BuiltInTool[GrepParameters]):
         super().__init__()
         self._ripgrep = ripgrep
 
-    def look(self, wish: GrepParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+    def inspect(self, args: GrepParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        wish = GrepParameters.model_validate(prepared.parameters)
+        args = GrepParameters.model_validate(prepared.parameters)
         place = payload_of(prepared, WorkspacePath)
-        options = [_CASE[wish.case], f"--context={wish.context}"]
-        if wish.glob is not None:
-            options.append(f"--glob={wish.glob}")
-        found = await self._ripgrep.find(tool_context, place, [wish.pattern], options)
-        return with_left_out(_grep_result(found, wish.pattern, place), found)
+        options = [_CASE[args.case], f"--context={args.context}"]
+        if args.glob is not None:
+            options.append(f"--glob={args.glob}")
+        found = await self._ripgrep.find(tool_context, place, [args.pattern], options)
+        return with_left_out(_grep_result(found, args.pattern, place), found)
 
 
 class SearchCodeParameters(Boundary):
@@ -84,15 +84,15 @@ class SearchCode(BuiltInTool[SearchCodeParameters]):
         super().__init__()
         self._ripgrep = ripgrep
 
-    def look(self, wish: SearchCodeParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        return prepared_for_reading(self.name, wish.path, parameters, tool_context)
+    def inspect(self, args: SearchCodeParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+        return prepared_for_reading(self.name, args.path, parameters, tool_context)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
-        wish = SearchCodeParameters.model_validate(prepared.parameters)
+        args = SearchCodeParameters.model_validate(prepared.parameters)
         place = payload_of(prepared, WorkspacePath)
-        words = list(dict.fromkeys(wish.query.split()))[:20] or [wish.query]
+        words = list(dict.fromkeys(args.query.split()))[:20] or [args.query]
         found = await self._ripgrep.find(tool_context, place, words, ["--fixed-strings", "--smart-case"])
-        return with_left_out(_ranked_result(found, wish.query, words, place), found)
+        return with_left_out(_ranked_result(found, args.query, words, place), found)
 
 
 def format_matches(line: MatchedLine) -> str:
@@ -114,7 +114,7 @@ def _grep_result(found: SearchMatches, pattern: str, place: WorkspacePath) -> To
 
 
 def _with_gaps(lines: Sequence[MatchedLine]) -> list[str]:
-    """With context, `--` stands between pieces that do not touch."""
+    """With context, puts `--` between groups that do not touch."""
     with_context = not all(line.matched for line in lines)
     texts: list[str] = []
     previous: MatchedLine | None = None
@@ -150,7 +150,7 @@ def _ranked_result(found: SearchMatches, query: str, words: list[str], place: Wo
 
 
 def _rank(lines: list[MatchedLine], query: str, words: list[str]) -> tuple[float, float, int, str]:
-    """Files with the whole phrase, then with more of the words, then with more of them in one line; then by name."""
+    """Ranks files with the whole phrase first, then with more of the words, then with more of them in one line; then by name."""
     path = lines[0].place.path
     everything = "\n".join(line.text for line in lines)
     phrase = query.casefold() in everything.casefold()

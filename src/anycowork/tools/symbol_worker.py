@@ -1,7 +1,7 @@
-"""A program of its own: parses candidate files with tree-sitter and tells where a name is defined.
+"""A separate program: parses candidate files with tree-sitter and reports where a name is defined.
 
-Started as `python -I symbol_worker.py` with an empty environment; it can be killed at any time. It imports nothing of ours, so
-that it starts quickly. In: one JSON object {name, files: [{path, language, text}]}. Out: {definitions, unparsed}.
+Started as `python -I symbol_worker.py` with an empty environment; it can be killed at any time. It imports nothing of ours, so that it
+starts quickly. In: one JSON object {name, files: [{path, language, text}]}. Out: {definitions, unparsed}.
 """
 
 import json
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def definitions_in(name: str, language: str, text: str, path: str) -> list[dict[str, object]]:
-    """Looks only at the places where the name stands: each is asked what it is part of."""
+    """Checks only the places where the name occurs: finds the node that each is part of."""
     from tree_sitter_language_pack import get_parser
 
     source = text.encode()
@@ -84,7 +84,7 @@ def definitions_in(name: str, language: str, text: str, path: str) -> list[dict[
 
 
 def defining_node(leaf: "Node") -> "Node | None":
-    """The definition whose name this leaf is, if it is one's."""
+    """Returns the definition whose name this leaf is, if there is one."""
     child, node = leaf, leaf.parent
     for _ in range(6):
         if node is None:

@@ -1,4 +1,4 @@
-"""What a machine can say about an edited file at once: does it still parse? Nothing is executed."""
+"""Checks at once whether an edited file still parses. Executes nothing."""
 
 import subprocess
 import sys
@@ -12,9 +12,9 @@ from anycowork.tools.check_worker import SECONDS, fault
 from anycowork.workspace.text import decode
 
 LARGEST_CHECKED = 500_000
-_QUICK = 32_000  # characters that are parsed here and now; what is longer goes to a process of its own
-_MOST_DOTS = 500  # the TOML reader goes through a dotted key once for each of its dots
-_MAY_HAVE_COMMENTS = {"tsconfig", "jsconfig", ".vscode", ".devcontainer"}  # JSON by name, with comments by custom
+_QUICK = 32_000  # characters that are parsed in this process; longer texts go to a separate one
+_MOST_DOTS = 500  # the TOML parser scans a dotted key once for each of its dots
+_MAY_HAVE_COMMENTS = {"tsconfig", "jsconfig", ".vscode", ".devcontainer"}  # JSON by name, but usually with comments
 
 
 @value
@@ -27,7 +27,7 @@ class SyntaxCheck:
 
 
 def check_syntax(path: str, data: bytes) -> SyntaxCheck | None:
-    """None where there is nothing to check or it would take too long. Blocking."""
+    """Returns None if there is nothing to check or it would take too long. Blocking."""
     if not is_checked(path) or len(data) > LARGEST_CHECKED:
         return None
     text = decode(data)
@@ -42,7 +42,7 @@ def check_syntax(path: str, data: bytes) -> SyntaxCheck | None:
 
 
 class _Unknown(Exception):
-    """The worker could not tell."""
+    """The worker could not decide."""
 
 
 def _is_quick(text: str) -> bool:
@@ -60,7 +60,7 @@ def _fault_by_worker(language: str, text: str) -> str | None:
 
 
 def is_checked(path: str) -> bool:
-    """By its name alone: whether there is a parser for it."""
+    """Tells by its name whether there is a parser for it."""
     pure = PurePosixPath(path)
     by_custom = _MAY_HAVE_COMMENTS & {pure.stem.split(".")[0], *pure.parts[:-1]}
     return pure.suffix.lower() in _LANGUAGES and not by_custom

@@ -1,4 +1,4 @@
-"""Changing a text by its own words or by line numbers. Pure; every refusal shows what is really there."""
+"""Edits a text by search and replace or by line numbers. Pure; every error shows what is really there."""
 
 import re
 from bisect import bisect_left
@@ -11,9 +11,9 @@ from anycowork.workspace.text import Text, lines_of, with_line_ends
 
 _MOST_TOLD = 20
 _AROUND = 2
-_MOST_LOOSE = 20_000_000  # characters looked through for lines that only resemble `find`, by all edits of a call
+_MOST_LOOSE = 20_000_000  # characters searched for lines that only resemble `find`, by all edits of a call
 _MOST_COMPARED = 1_000_000  # characters of a file whose lines are compared with `find`
-_LONGEST_LINE = 1_000  # characters of one line that are
+_LONGEST_LINE = 1_000  # characters of one line that are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class TextEdit:
 
 
 def apply_edits(text: Text, edits: Sequence[TextEdit], path: str) -> Text:
-    """One after the other, each `find` in exactly one place. Bytes outside the places stay as they are. Raises: NoMatch."""
+    """Applies edits in order; each `find` must match exactly one place. Bytes outside these places stay. Raises: NoMatch."""
     body = text.body
     for number, edit in enumerate(edits, start=1):
         what = f"Nothing was changed: 'find' of edit {number}" if len(edits) > 1 else "'find'"
@@ -34,13 +34,13 @@ def apply_edits(text: Text, edits: Sequence[TextEdit], path: str) -> Text:
 
 
 def replace_lines(text: Text, start: int, end: int, content: str, path: str) -> Text:
-    """Lines `start` to `end`, both included and counted from 1. Empty content removes them. Raises: NoMatch."""
+    """Replaces lines `start` to `end`, both included and counted from 1. Empty content removes them. Raises: NoMatch."""
     lines = lines_of(text.body)
     if end > len(lines):
         raise NoMatch(f"'{path}' has {len(lines)} lines; lines {start} to {end} are not all there. Read it again.")
     new = with_line_ends(content, text.newline)
     if new and not new.endswith("\n") and lines[end - 1].endswith("\n"):
-        new += text.newline  # or the next line would be glued to it
+        new += text.newline  # or the next line would be joined to it
     return text.with_body("".join([*lines[: start - 1], new, *lines[end:]]))
 
 
@@ -53,8 +53,8 @@ def numbered(lines: Sequence[str], *, first: int) -> str:
 
 
 def _loose_place(body: str, edit: TextEdit) -> tuple[int, int, str] | None:
-    """Where whole lines stand that differ from `find` by their indentation alone, all by the same, and the replacement indented
-    as they are. None if `find` stands somewhere as it is, or if there is not exactly one such place."""
+    """Finds whole lines that differ from `find` only by their indentation, all by the same, and indents the replacement
+    likewise. Returns None if `find` occurs exactly, or if there is not exactly one such place."""
     lines = edit.find.strip("\r\n").splitlines()
     if not edit.find.strip() or _first_places(body, edit.find):
         return None
@@ -65,15 +65,15 @@ def _loose_place(body: str, edit: TextEdit) -> tuple[int, int, str] | None:
     given = [_indent(line) for line in lines if line.strip()]
     there = [_indent(row) for row, line in zip(rows, lines, strict=True) if line.strip()]
     if len({len(is_) - len(was) for is_, was in zip(there, given, strict=True)}) != 1:
-        return None  # what stands in between is then indented by guesswork
+        return None  # otherwise the lines in between would be indented by guesswork
     end = start + sum(len(row) + 1 for row in rows[:-1]) + len(_indent(rows[-1])) + len(lines[-1].strip())
     return start, end, "\n".join(_moved(line, given[0], there[0]) for line in edit.replace.strip("\r\n").splitlines())
 
 
 def _only_lines(rows: Sequence[str], wanted: Sequence[str]) -> tuple[int, Sequence[str]] | None:
-    """The only rows that are the wanted lines but for blanks around each, and where the first of them begins.
+    """Returns the only rows that equal the wanted lines except for blanks around each, and where the first of them begins.
 
-    One search of a text in a text: its time grows with the file, whatever blanks stand in it.
+    It is one text search: its time grows with the file, whatever blanks it contains.
     """
     bare = [row.removesuffix("\r").strip(" \t") for row in rows]
     text, passage = "\n".join(["", *bare, ""]), "\n".join(["", *wanted, ""])
@@ -93,7 +93,7 @@ def _moved(line: str, given: str, there: str) -> str:
 
 
 def _only_place(body: str, find: str, what: str, path: str, before: str) -> tuple[int, int]:
-    """`before` is the file as it is, which is what a refusal shows."""
+    """`before` is the file as it is, which an error shows."""
     places = _first_places(body, find)
     if len(places) == 1:
         return places[0]
@@ -107,7 +107,7 @@ def _only_place(body: str, find: str, what: str, path: str, before: str) -> tupl
 
 
 def _first_places(body: str, find: str) -> list[tuple[int, int]]:
-    """Overlapping places count: they are ambiguous too. A line feed in `find` also fits a Windows line end."""
+    """Overlapping places count: they are ambiguous, too. A line feed in `find` also matches a Windows line end."""
     wanted = find.replace("\r\n", "\n")
     ends = _windows_ends(body) if "\n" in wanted else []
     text = body.replace("\r\n", "\n") if ends else body
@@ -121,7 +121,7 @@ def _first_places(body: str, find: str) -> list[tuple[int, int]]:
 
 
 def _windows_ends(body: str) -> list[int]:
-    """Where the line ends of two characters stand, counted as if each had only one."""
+    """Returns where the two-character line ends are, counted as if each had only one."""
     lengths = (len(line) for line in body.split("\r\n")[:-1])
     return [end + before for before, end in enumerate(accumulate(lengths))]
 
@@ -143,7 +143,7 @@ def _nearest(body: str, find: str) -> str:
 
 
 def _best_line(lines: Sequence[str], find: str) -> int | None:
-    """The line that shares most words with the first telling line of `find`; in the beginning of the file, if it is long."""
+    """Returns the line that shares most words with the first distinctive line of `find`; only searches the start of a long file."""
     near = sum(1 for _ in takewhile(lambda length: length < _MOST_COMPARED, accumulate(map(len, lines))))
     rows = [set(_words(line)) for line in lines[: near + 1]]
     for wanted in (set(words) for words in _word_lists(find)):

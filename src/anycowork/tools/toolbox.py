@@ -1,5 +1,5 @@
-"""The Toolbox of the domain's ports: our own tools, and those of third parties beside them. Which of these tools a role is shown and
-may call is not decided here."""
+"""Implements the `Toolbox` port: built-in tools, and third-party tools beside them. It does not decide which of these tools a role is
+shown and may call."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -26,8 +26,8 @@ class ToolRegistry:
     def own_names(self) -> frozenset[str]:
         return frozenset(self._own)
 
-    def put_beside(self, others: Iterable[Tool]) -> None:
-        """These instead of the others that were there. None can take the place of our own. Raises: ValueError."""
+    def set_third_party(self, others: Iterable[Tool]) -> None:
+        """Replaces the third-party tools. None can replace a built-in tool. Raises: ValueError."""
         self._all = _by_name([*self._own.values(), *others])
         self._specs = _sorted(self._all)
 
@@ -35,7 +35,7 @@ class ToolRegistry:
         return self._all.get(name)
 
     def specs(self) -> Sequence[ToolSpec]:
-        """By priority, then name; the same object as long as they are the same."""
+        """Returns specs by priority, then name; the same object as long as they are the same."""
         return self._specs
 
 
@@ -57,8 +57,8 @@ def built_in_tools(
 ) -> ToolRegistry:
     """`rg` is ripgrep's path; None looks for it beside this Python and on PATH. `command_timeout` is in seconds.
 
-    Without a `sandbox` commands run with the server's own rights, only for roles that may do anything, and always ask. `egress` is how commands get
-    network; None leads to the real one.
+    Without a `sandbox`, commands run with the server's own rights, only for roles that may do anything, and always ask. `egress` gives
+    commands network access; None uses the real network.
     """
     ripgrep = Ripgrep(rg or find_ripgrep())
     return ToolRegistry(

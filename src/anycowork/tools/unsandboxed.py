@@ -1,6 +1,6 @@
-"""Commands where the machine gives no sandbox: with the server's own rights, each one asked for, and only for roles that may do anything.
+"""Runs commands where the machine has no sandbox: with the server's own rights, each one approved, and only for roles that may do anything.
 
-What it still promises (bounds, no secrets in its environment, nothing left running) is said in `run_child`.
+`run_child` documents what is still guaranteed (limits, no secrets in the environment, nothing left running).
 """
 
 import asyncio
@@ -39,12 +39,12 @@ async def run_unsandboxed(
 
 
 def require_all_changes_allowed(tool_context: ToolContext) -> None:
-    """A command may do anything to files; without a sandbox that is only for those who may do anything to files."""
+    """A command may do anything to files; without a sandbox it is only for roles that may, too."""
     missing = sorted(CHANGING - tool_context.permissions)
     if missing:
         raise Forbidden(
-            f"This role may run commands but not change files (it lacks {', '.join(missing)}), and only a sandbox could hold a "
-            "command to that. This machine gives none (`anycowork doctor` says why); a person can run it, or switch to Actor."
+            f"This role may run commands but not change files (it lacks {', '.join(missing)}), and only a sandbox could limit a "
+            "command to that. This machine has none (`anycowork doctor` says why); a person can run it, or switch to Actor."
         )
 
 
@@ -65,5 +65,5 @@ def _bash() -> str:
 
 
 def _environment(home: str) -> dict[str, str]:
-    """Nothing of the server's own environment but where programs are: the rest may be secret."""
+    """Passes nothing of the server's environment except where programs are: the rest may be secret."""
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb"}

@@ -28,7 +28,7 @@ ABSENT = "absent"
 
 @value
 class FileChange:
-    """A file's new content, computed and not yet written. `before` is the hash that was looked at; None if there was no file."""
+    """A file's new content, computed but not written yet. `before` is the hash that was read; None if there was no file."""
 
     place: WorkspacePath
     before: str | None
@@ -51,7 +51,7 @@ class FileChange:
         )
 
     def result(self, verb: str) -> ToolResult:
-        """What happened, and what a machine can say about it: not what the model claims."""
+        """Describes what happened, and what a machine can check: not what the model claims."""
         checked = check_syntax(self.place.path, self.data)
         facts: dict[str, JsonValue] = {
             "path": self.place.path,
@@ -80,17 +80,17 @@ class CreateFile(BuiltInTool[CreateFileParameters]):
     priority = 20
     model = CreateFileParameters
 
-    def look(self, wish: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+    def inspect(self, args: CreateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        place = folder.writable(wish.path)
+        place = folder.writable(args.path)
         if folder.jail.stat(place) is not None:
             may_change = (
                 tool_context.permissions >= UpdateFile.permissions
-            )  # a refusal advises no tool that the role lacks
+            )  # an error suggests no tool that the role lacks
             way_out = "Use update_file to change it, or choose another name." if may_change else "Choose another name."
             raise FileExists(f"'{shown(place.path)}' exists already. {way_out}")
         _require_room_for(folder, place)
-        data = wish.content.encode()
+        data = args.content.encode()
         return FileChange(place, None, data, diff(None, data, place.path)).prepared(self.name, parameters)
 
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
@@ -150,21 +150,21 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
     reveals = True  # by what it finds there
     model = UpdateFileParameters
 
-    def look(self, wish: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
+    def inspect(self, args: UpdateFileParameters, parameters: Parameters, tool_context: ToolContext) -> Prepared:
         folder = folder_of(tool_context)
-        place = folder.writable(wish.path)
+        place = folder.writable(args.path)
         if tool_context.hidden.hides(place.path):
-            # Not looked at: the door denies it, by the rule that hides it.
+            # Not inspected: the gate denies it, by the rule that hides it.
             return Prepared(self.name, parameters, place.resource)
         folder.require_replaceable(place)
         contents = folder.read(place, most=LARGEST_WRITTEN)
         text = decode(contents.data)
         if text is None:
             raise NotText(f"'{shown(place.path)}' is not UTF-8 text, so this tool does not change it.")
-        if wish.content is not None and _replaces_all(text, wish):
-            _require_known(place, contents.sha256, text, wish.content, tool_context)
-            _require_whole(place, text, wish.content, tool_context)
-        data = _updated(text, wish, place.path).encoded()
+        if args.content is not None and _replaces_all(text, args):
+            _require_known(place, contents.sha256, text, args.content, tool_context)
+            _require_whole(place, text, args.content, tool_context)
+        data = _updated(text, args, place.path).encoded()
         if data == contents.data:
             raise ToolFault(f"This would leave '{shown(place.path)}' exactly as it is: nothing to do.")
         return FileChange(place, contents.sha256, data, diff(contents.data, data, place.path)).prepared(
@@ -183,7 +183,7 @@ class UpdateFile(BuiltInTool[UpdateFileParameters]):
 
 
 def _require_room_for(folder: Folder, place: WorkspacePath) -> None:
-    """Every existing thing above a new file must be a folder; said before anyone is asked."""
+    """Every existing entry above a new file must be a folder; checked before a person is asked."""
     above = place.parent
     while not above.is_root and folder.jail.stat(above) is None:
         above = above.parent
@@ -191,15 +191,15 @@ def _require_room_for(folder: Folder, place: WorkspacePath) -> None:
         pass
 
 
-def _replaces_all(text: Text, wish: UpdateFileParameters) -> bool:
-    """Without line numbers, or with those of every line there is."""
-    if wish.start_line is None or wish.end_line is None:
-        return wish.edits is None
-    return wish.start_line == 1 and wish.end_line >= len(lines_of(text.body))
+def _replaces_all(text: Text, args: UpdateFileParameters) -> bool:
+    """True without line numbers, or with those of every line."""
+    if args.start_line is None or args.end_line is None:
+        return args.edits is None
+    return args.start_line == 1 and args.end_line >= len(lines_of(text.body))
 
 
 def _require_known(place: WorkspacePath, current: str, text: Text, content: str, tool_context: ToolContext) -> None:
-    """A whole file is replaced only by someone who has seen it as it is now, or by the user's own words."""
+    """Allows replacing a whole file only if it was read in its current state, or if the user's own words ask for it."""
     if tool_context.read.get(place.path) == current:
         return
     if content.strip() and content.strip() in tool_context.user_text:
@@ -216,7 +216,7 @@ def _require_known(place: WorkspacePath, current: str, text: Text, content: str,
 
 
 def _require_whole(place: WorkspacePath, text: Text, content: str, tool_context: ToolContext) -> None:
-    """What replaces a whole file says all of it; from a small model, all that nobody asked to lose."""
+    """Requires that a whole new text contains everything; from a small model, everything that nobody asked to remove."""
     if (line := elision_in(content, text.body)) is not None:
         raise ToolFault(
             f"Nothing was changed: line {line} of 'content' stands for lines that are left out. "
@@ -229,10 +229,10 @@ def _require_whole(place: WorkspacePath, text: Text, content: str, tool_context:
         )
 
 
-def _updated(text: Text, wish: UpdateFileParameters, path: str) -> Text:
-    if wish.edits is not None:
-        return apply_edits(text, [TextEdit(edit.find, edit.replace) for edit in wish.edits], path)
-    assert wish.content is not None  # the model's validator has seen to it
-    if wish.start_line is not None and wish.end_line is not None:
-        return replace_lines(text, wish.start_line, wish.end_line, wish.content, path)
-    return text.with_body(with_line_ends(wish.content, text.newline))
+def _updated(text: Text, args: UpdateFileParameters, path: str) -> Text:
+    if args.edits is not None:
+        return apply_edits(text, [TextEdit(edit.find, edit.replace) for edit in args.edits], path)
+    assert args.content is not None  # the model's validator guarantees it
+    if args.start_line is not None and args.end_line is not None:
+        return replace_lines(text, args.start_line, args.end_line, args.content, path)
+    return text.with_body(with_line_ends(args.content, text.newline))

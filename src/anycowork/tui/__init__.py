@@ -1,1 +1,1 @@
-"""The chat in a terminal: `anycowork chat`. It knows the house by HTTP alone, as the page in the browser does."""
+"""The chat in a terminal: `anycowork chat`. It uses the server only over HTTP, like the web page."""

@@ -1,4 +1,4 @@
-"""`anycowork chat`: finds the house and the chat, and gives the terminal to it."""
+"""`anycowork chat`: connects to a server, opens the chat, and runs the terminal screen."""
 
 import asyncio
 import sys
@@ -24,10 +24,10 @@ def chat(
     chat_id: str | None,
     newest: bool,
 ) -> int:
-    """Talks until the person leaves; the exit code."""
+    """Runs the chat until the person leaves; returns the exit code."""
     try:
         settings = load_settings(flags, environ, cwd=cwd)
-        _require_sense(role, chat_id, newest=newest)
+        _check_arguments(role, chat_id, newest=newest)
         asyncio.run(_chat(settings, settings.workspace or cwd, role, chat_id, newest))
     except AnyCoworkError as error:
         stderr().line(f"anycowork chat: {error.message}")
@@ -35,22 +35,22 @@ def chat(
     return 0
 
 
-def _require_sense(role: str | None, chat_id: str | None, *, newest: bool) -> None:
+def _check_arguments(role: str | None, chat_id: str | None, *, newest: bool) -> None:
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         raise Invalid("This needs a terminal. For scripts and pipes there is `anycowork run`.")
     if chat_id is not None and newest:
-        raise Invalid("Name a chat or say --continue, not both.")
+        raise Invalid("Give a chat or --continue, not both.")
     if role is not None and (chat_id is not None or newest):
-        raise Invalid("--role is for a new chat. In one that is there, Ctrl+R switches the role.")
+        raise Invalid("--role is for a new chat. In an existing chat, Ctrl+R switches the role.")
 
 
 async def _chat(settings: Settings, workspace: Path, role: str | None, chat_id: str | None, newest: bool) -> None:
     async def work(address: ServerAddress) -> None:
         async with ServerClient(address.url, address.token) as client:
-            talk = await open_chat_client(
+            chat_client = await open_chat_client(
                 client, workspace=workspace, role=role, model=settings.model, chat_id=chat_id, newest=newest
             )
-            await ChatScreen(talk).run_async()
-        stdout().line(f"The chat is kept. Go on with: anycowork chat {talk.chat_id}")
+            await ChatScreen(chat_client).run_async()
+        stdout().line(f"The chat is kept. Continue with: anycowork chat {chat_client.chat_id}")
 
     await with_server(settings.model_copy(update={"workspace": workspace}), work)

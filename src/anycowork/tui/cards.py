@@ -1,6 +1,6 @@
-"""How each message of a chat looks in a terminal. Pure: JSON in, something to draw out.
+"""Renders each message of a chat for a terminal. Pure: takes JSON, returns renderables.
 
-Everything here was said by a model, a file or a program: it is made harmless before it is drawn, and never read as markup.
+All text comes from a model, a file or a program: control characters are removed, and it is never read as markup.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ SHORT_LINES = 8
 LINE_WIDTH = 160
 _SUBJECTS = ("command", "path", "to", "pattern", "query", "name")
 _TEXTS = ("content", "edits")
-LONGEST = 20_000  # characters of one message that are drawn; the page in the browser has the rest
+LONGEST = 20_000  # characters of one message that are drawn; the web page shows the rest
 
 
 @value
 class Card:
-    """`whole` is there where `short` leaves something out. `look` is a class of the style sheet."""
+    """`whole` is set where `short` leaves something out. `look` is a class of the style sheet."""
 
     look: str
     short: RenderableType
@@ -32,7 +32,7 @@ class Card:
 
 
 def card_of(message: Json) -> Card | None:
-    """The card of a message; None for one that has none of its own."""
+    """Returns the card of a message; None if it has none."""
     content, payload = str(message.get("content") or ""), noun(message, "payload")
     match message.get("message_type"):
         case "tool_call":
@@ -64,7 +64,7 @@ def _words_card(message: Json, content: str) -> Card | None:
 
 
 def thought_card(message: Json) -> Card | None:
-    """What the model thought before it spoke, folded."""
+    """Shows the model's reasoning, folded."""
     reasoning = message.get("reasoning")
     if not isinstance(reasoning, str) or not reasoning.strip():
         return None
@@ -73,7 +73,7 @@ def thought_card(message: Json) -> Card | None:
 
 
 def call_line(call: Json) -> Text:
-    """The tool and what it is about; whole files are in the diff."""
+    """Shows the tool and its target; whole files are in the diff."""
     given = noun(call, "parameters")
     subject = [str(given[name]) for name in _SUBJECTS if name in given]
     others = [f"{name}={value!s}" for name, value in given.items() if name not in (*_SUBJECTS, *_TEXTS)]
@@ -100,7 +100,7 @@ def _folded(look: str, head: Text, lines: list[Text]) -> Card:
 
 
 def diff_lines(diff: str, *, whole: bool = False) -> Iterator[Text]:
-    """The lines of a unified diff, coloured."""
+    """Yields the coloured lines of a unified diff."""
     for line in (strip_controls(diff) if whole else _bounded(diff)).splitlines():
         heading = line.startswith(("--- ", "+++ "))
         style = "bold" if heading else {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
@@ -124,7 +124,7 @@ def plan_text(plan: Json) -> RenderableType:
 
 
 def _reach(step: Json) -> str:
-    """What the step may touch: that is what approving it allows."""
+    """Describes what the step may touch: approving it allows that."""
     parts = [
         *(f"files: {path}" for path in _words(step, "paths")),
         *(f"$ {command}" for command in _words(step, "commands")),
@@ -148,7 +148,7 @@ def _described(option: Json) -> str:
 
 
 def approval_text(approval: Json) -> RenderableType:
-    """One call that asks: what, how risky, why, where to, and what would change."""
+    """Shows one call that needs approval: what, its risk, why, network destinations, and its changes."""
     risk = str(approval.get("risk"))
     head = Text(f"{strip_controls(str(approval.get('tool')))}  ", style="bold")
     head.append(strip_controls(str(approval.get("resource") or "")))
@@ -157,7 +157,9 @@ def approval_text(approval: Json) -> RenderableType:
         head.append("  not in the plan", style="yellow")
     lines = [head]
     if approval.get("held"):
-        lines.append(Text("It has run; its changes wait for your word. Denied, they are thrown away.", style="yellow"))
+        lines.append(
+            Text("It has run; its changes wait for your approval. If denied, they are discarded.", style="yellow")
+        )
     lines += [Text(f"It wants to reach {host}", style="yellow") for host in _words(approval, "network")]
     if reasons := " ".join(_words(approval, "reasons")):
         lines.append(Text(reasons, style="dim"))

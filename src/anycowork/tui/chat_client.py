@@ -1,4 +1,4 @@
-"""What a person can do in one chat, as calls of the house. Raises HouseAnswered and HouseGone, from every call."""
+"""What a person can do in one chat, as calls of the server. Every call may raise ServerRefused and ServerUnreachable."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from anycowork.client.http import ServerClient
 from anycowork.domain.errors import Invalid
 from anycowork.domain.messages import Json
 
-MOST_SHOWN = 100  # messages of a chat that was opened before
+MOST_SHOWN = 100  # messages of an existing chat
 
 
 class ChatClient:
@@ -20,7 +20,7 @@ class ChatClient:
         self.chat_id = str(chat["id"])
 
     async def messages(self) -> tuple[list[Json], int]:
-        """The newest ones, and the number after which events follow them."""
+        """Returns the newest messages, and the number after which events follow them."""
         page = await self._client.get(f"/context/{self.chat_id}/messages?limit={MOST_SHOWN}")
         last = page.get("last_seq")
         return objects(page, "messages"), last if isinstance(last, int) else 0
@@ -31,8 +31,8 @@ class ChatClient:
             if isinstance(event, dict):
                 yield event
 
-    async def again(self) -> Json:
-        """The chat as it is now."""
+    async def refresh(self) -> Json:
+        """Fetches the current state of the chat."""
         self.chat = await self._client.get(f"/context/{self.chat_id}")
         return self.chat
 
@@ -50,7 +50,7 @@ class ChatClient:
         await self._post("stop", {})
 
     async def whole_disclosure(self, approval: Json) -> Json:
-        """What allowing it grants, read page by page where not all of it came along."""
+        """Returns what allowing it grants; reads further pages if not everything was included."""
         known = approval.get("disclosure")
         disclosure: Json = known if isinstance(known, dict) else {}
         items, total = objects(disclosure, "items"), disclosure.get("total")
@@ -65,7 +65,7 @@ class ChatClient:
     async def decide(
         self, approvals: Sequence[str], decision: str, note: str | None, shown: Mapping[str, str] | None = None
     ) -> None:
-        """`shown` are the hashes of what the person was shown, by the approval's id."""
+        """`shown` maps approval ids to the hashes of what the person was shown."""
         more: Json = {"note": note} if note else {}
         hashes = shown if shown and decision != "deny" else {}
         decisions: list[JsonValue] = [
@@ -90,7 +90,7 @@ class ChatClient:
         return objects(await self._client.get("/roles"), "roles")
 
     async def answerer(self) -> Json:
-        """The provider that answers this chat."""
+        """Returns the provider that answers this chat."""
         found = objects(await self._client.get("/providers"), "providers")
         config = self.chat.get("config")
         model = config.get("model_id") if isinstance(config, dict) else None
@@ -99,7 +99,7 @@ class ChatClient:
         return chosen[0] if chosen else {}
 
     async def changes(self) -> list[Json]:
-        """The snapshots that can be gone back to, newest first."""
+        """Returns the snapshots that can be restored, newest first."""
         found = objects(await self._client.get(f"/context/{self.chat_id}/snapshots"), "snapshots")
         return [one for one in reversed(found) if one.get("moment") == "before" and not one.get("pruned")]
 
@@ -113,14 +113,14 @@ class ChatClient:
 async def open_chat_client(
     client: ServerClient, *, workspace: Path, role: str | None, model: str | None, chat_id: str | None, newest: bool
 ) -> ChatClient:
-    """A new chat, the one of this id, or the newest of the workspace. Raises: Invalid if there is none."""
+    """Opens a new chat, the one of this id, or the newest of the workspace. Raises: Invalid if there is none."""
     await client.post("/workspaces", {"root": str(workspace)})
     if chat_id is not None:
         return ChatClient(client, await client.get(f"/context/{chat_id}"))
     if newest:
         here = [one for one in objects(await client.get("/context?limit=200"), "contexts") if _is_in(one, workspace)]
         if not here:
-            raise Invalid(f"There is no chat in {workspace} to go on with. Leave --continue away to begin one.")
+            raise Invalid(f"There is no chat in {workspace} to continue. Omit --continue to start one.")
         return ChatClient(client, here[0])
     wanted: Json = {"workspace": str(workspace), "agent_role": role, "model": model}
     return ChatClient(

@@ -1,4 +1,4 @@
-"""Where a chat stands for the person before it: what its events add up to. Pure, JSON in; no screen, no house."""
+"""The state of a chat for the person: the sum of its events. Pure, takes JSON; knows no screen and no server."""
 
 from dataclasses import dataclass, field
 
@@ -56,7 +56,7 @@ class ChatStatus:
     def _decided(self, approval_id: str) -> None:
         self.approvals.pop(approval_id, None)
         if not self.approvals and self.state == "awaiting_approval":
-            self.state = "running"  # the turn goes on when all are decided, and says so only at its end
+            self.state = "running"  # the turn continues when all are decided, and reports it only at its end
 
     def _nothing_is_asked(self) -> None:
         self.approvals.clear()
@@ -68,7 +68,7 @@ class ChatStatus:
 
 
 def disclosed_plan(plan: Json) -> Json:
-    """The plan with what approving it grants; the server compares the hash with its own."""
+    """Returns the plan with what approving it grants; the server compares the hash with its own."""
     read = read_plan(plan) if "disclosure" not in plan else None
     if read is None:
         return plan
@@ -77,6 +77,6 @@ def disclosed_plan(plan: Json) -> Json:
 
 
 def noun(event: Json, name: str) -> Json:
-    """What the event is about."""
+    """Returns the event's main object."""
     found = event.get(name)
     return found if isinstance(found, dict) else {}

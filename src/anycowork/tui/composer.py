@@ -1,4 +1,4 @@
-"""Where a person types: Enter sends, Ctrl+J makes a new line, the arrows bring back what was sent before."""
+"""The input line: Enter sends, Ctrl+J inserts a new line, the arrows recall earlier messages."""
 
 from textual import events
 from textual.message import Message
@@ -18,14 +18,14 @@ class Composer(TextArea):
             tab_behavior="focus",
             show_line_numbers=False,
             compact=True,
-            placeholder="Say what you want done. Enter sends, Ctrl+J makes a new line.",
+            placeholder="Type your request. Enter sends, Ctrl+J inserts a new line.",
         )
-        self.cursor_blink = False  # it would draw twice a second, for ever
+        self.cursor_blink = False  # it would redraw twice a second
         self._said: list[str] = []
         self._back = 0
 
     def give_back(self, words: str) -> None:
-        """They were not taken: they stand here again, unless something else does by now."""
+        """Puts unsent text back, unless there is new text by now."""
         self._said.remove(words)
         if not self.text:
             self.text = words
@@ -48,7 +48,7 @@ class Composer(TextArea):
             await super()._on_key(event)
 
     def _send(self, words: str) -> None:
-        """The line is empty at once: what comes of it may ask for a key."""
+        """Clears the line at once: the next screen may wait for a key."""
         if words:
             self._said.append(words)
             self._back = 0
@@ -56,7 +56,7 @@ class Composer(TextArea):
             self.post_message(self.Sent(words))
 
     def _may_go_back(self) -> bool:
-        """Only where no unsent words would be lost."""
+        """True if no unsent text would be lost."""
         unsent = bool(self.text) and (not self._back or self.text != self._said[-self._back])
         return not unsent and self._back < len(self._said)
 

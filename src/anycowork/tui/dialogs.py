@@ -1,4 +1,4 @@
-"""Small screens in front of the chat: choose one of several, or say a few words."""
+"""Small screens in front of the chat: a menu, and a text input."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -23,7 +23,7 @@ class MenuChoice:
 
 
 class MenuScreen(ModalScreen[str | None]):
-    """The id of what was chosen; None if nothing was."""
+    """Returns the id of the choice; None if nothing was chosen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c", "dismiss(None)", "Back")]
 
@@ -53,7 +53,7 @@ def _option(choice: MenuChoice) -> Option:
 
 
 class TextInputScreen(ModalScreen[str | None]):
-    """A few words; None if the person went back."""
+    """Returns the text; None if the person went back."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c", "dismiss(None)", "Back")]
 
@@ -65,7 +65,7 @@ class TextInputScreen(ModalScreen[str | None]):
         with Vertical(classes="modal"):
             yield Label(self._title, classes="modal-title", markup=False)
             yield Input(max_length=2_000)
-            yield Label("Enter say it   Esc back", classes="keys", markup=False)
+            yield Label("Enter send   Esc back", classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip())

@@ -1,7 +1,7 @@
-"""What stands above the line for typing while the house waits for a person: calls to allow, a question, a plan.
+"""Panels above the input line while the agent waits for a person: calls to approve, a question, a plan.
 
-A key decides only while its dock has the focus, and not in the first moment: it may have been meant for something else.
-Whoever types words that decide nothing is typing, and is taken to the line for it.
+A key decides only while its dock has the focus, and not in the first moment: it may have been meant for something else. Typing anything
+that decides nothing moves the focus to the input line.
 """
 
 import time
@@ -26,12 +26,12 @@ from anycowork.tui.chat_client import objects
 from anycowork.tui.read_through import ReadThrough, disclosed_lines
 
 GUARD_SECONDS = 0.4
-SOMETHING_ELSE = "\0something else"  # no value of a model's: those are words
+SOMETHING_ELSE = "\0something else"  # cannot be an option's value: those are text
 
 
 @value
 class ApprovalDecision:
-    """`with_note` if the person wants to say why."""
+    """`with_note` if the person wants to give a reason."""
 
     approvals: tuple[str, ...]
     decision: str
@@ -39,7 +39,7 @@ class ApprovalDecision:
 
 
 class Dock(Vertical, can_focus=True):
-    """Hears keys for as long as it has the focus."""
+    """Handles keys while it has the focus."""
 
     class Typed(Message):
         """A key that decides nothing here."""
@@ -55,14 +55,14 @@ class Dock(Vertical, can_focus=True):
         self._typing = False
 
     def hold_back(self) -> None:
-        """Something new is shown: a key that is on its way was not meant for it."""
+        """Ignores keys for a moment, because something new is shown and a key may not be meant for it."""
         self._heeds_from = time.monotonic() + GUARD_SECONDS
 
     def on_focus(self) -> None:
         self._typing = False
 
     def on_key(self, event: events.Key) -> None:
-        """Comes before the bindings: once somebody types, no letter decides until they come back."""
+        """Runs before the bindings: once somebody types, no letter decides until they return."""
         if not event.character or not event.is_printable:
             return
         if self._typing or event.key not in self._bindings.key_to_bindings:
@@ -72,19 +72,19 @@ class Dock(Vertical, can_focus=True):
             self.post_message(self.Typed(event.character))
 
     @property
-    def heeds(self) -> bool:
+    def accepts_keys(self) -> bool:
         return time.monotonic() >= self._heeds_from
 
 
 class ApprovalDock(Dock):
-    """Calls that wait for a word: one in full, the others counted."""
+    """Calls that wait for a decision: one in full, the others counted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "decide('allow_once')", "Allow", show=False),
         Binding("s", "decide('allow_session')", "In this chat", show=False),
         Binding("a", "decide('allow_always')", "Always", show=False),
         Binding("n", "decide('deny')", "Deny", show=False),
-        Binding("N,shift+n", "deny_with_note", "Deny and say why", show=False),
+        Binding("N,shift+n", "deny_with_note", "Deny with a reason", show=False),
         Binding("Y,shift+y", "allow_all", "Allow all", show=False),
         Binding("left,up", "turn(-1)", show=False),
         Binding("right,down", "turn(1)", show=False),
@@ -128,16 +128,16 @@ class ApprovalDock(Dock):
         self._draw_keys()
 
     def action_decide(self, decision: str) -> None:
-        """What was not on the screen whole is not allowed: the key leads on instead."""
-        if not self._open or not self.heeds:
+        """Allows only what was on the screen completely: otherwise the key scrolls on."""
+        if not self._open or not self.accepts_keys:
             return
         current = self._open[self._at]
         if decision == "deny" or (self.query_one(ReadThrough).read_on() and _is_complete(current)):
             self._decide([current], decision)
 
     def action_allow_all(self) -> None:
-        """Leads to the first that was not read, and allows all once there is none."""
-        if not self._open or not self.heeds:
+        """Goes to the first unread call, and allows all once there is none."""
+        if not self._open or not self.accepts_keys:
             return
         place = self.query_one(ReadThrough)
         if not place.read_on():
@@ -153,7 +153,7 @@ class ApprovalDock(Dock):
         self._decide([self._open[self._at]] if self._open else [], "deny", with_note=True)
 
     def _decide(self, approvals: Sequence[Json], decision: str, *, with_note: bool = False) -> None:
-        if approvals and self.heeds:
+        if approvals and self.accepts_keys:
             ids = tuple(str(one["id"]) for one in approvals)
             self.post_message(self.Decided(ApprovalDecision(ids, decision, with_note)))
 
@@ -175,11 +175,13 @@ class ApprovalDock(Dock):
             return
         current, many = self._open[self._at], len(self._open)
         if not self.query_one(ReadThrough).has_read(_key(current)):
-            words = "there is more below: y scrolls on to its end, then it can be allowed   n deny   N deny and say why"
+            words = (
+                "there is more below: y scrolls on to its end, then it can be allowed   n deny   N deny with a reason"
+            )
             self.query_one("#approval-keys", Label).update(words)
             return
         rule = current.get("proposed_rule")
-        keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny and say why"
+        keys = f"y allow once   {'Y read and allow all   ' if many > 1 else ''}n deny   N deny with a reason"
         if isinstance(rule, dict):
             covered = f"{strip_controls(str(rule.get('tool')))} {strip_controls(str(rule.get('resource')))}"
             keys += f"\ns allow in this chat, a always:  {covered}"
@@ -187,10 +189,10 @@ class ApprovalDock(Dock):
 
 
 class QuestionDock(Dock):
-    """A question of the agent's, with its options."""
+    """A question of the agent, with its options."""
 
     class Answered(Message):
-        """`value` is an option's; None if the person wants to use their own words."""
+        """`value` is an option's; None if the person wants to type an answer."""
 
         def __init__(self, value: str | None) -> None:
             super().__init__()
@@ -223,15 +225,15 @@ class QuestionDock(Dock):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if self.heeds:
+        if self.accepts_keys:
             self.post_message(self.Answered(None if event.option_id == SOMETHING_ELSE else event.option_id))
 
 
 class PlanDock(Dock):
-    """A plan that waits: approve it, change it, or go on talking."""
+    """A plan that waits: approve it, edit it, or continue the chat."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "choose('approve')", "Approve and carry out", show=False),
+        Binding("y", "choose('approve')", "Approve and execute", show=False),
         Binding("e", "choose('edit')", "Edit", show=False),
         Binding("n,escape", "choose('talk')", "Go on talking", show=False),
         Binding("pageup", "page(-1)", show=False),
@@ -262,14 +264,14 @@ class PlanDock(Dock):
     def on_read_through_moved(self, event: ReadThrough.Moved) -> None:
         event.stop()
         read = self.query_one(ReadThrough).has_read(self._key)
-        approve = "y approve and carry out" if read else "there is more below: y scrolls on to its end"
-        self.query_one("#plan-keys", Label).update(f"{approve}   e edit first   n go on talking")
+        approve = "y approve and execute" if read else "there is more below: y scrolls on to its end"
+        self.query_one("#plan-keys", Label).update(f"{approve}   e edit first   n continue the chat")
 
     def action_page(self, by: int) -> None:
         self.query_one(ReadThrough).page(by)
 
     def action_choose(self, choice: str) -> None:
-        if self.heeds and (choice != "approve" or self.query_one(ReadThrough).read_on()):
+        if self.accepts_keys and (choice != "approve" or self.query_one(ReadThrough).read_on()):
             self.post_message(self.Chosen(choice))
 
     def on_show(self, event: events.Show) -> None:
@@ -277,7 +279,7 @@ class PlanDock(Dock):
 
 
 def _key(approval: Json) -> str:
-    """Changes when more of it has come: then it is read again."""
+    """Changes when more of it has arrived: then it must be read again."""
     return f"{approval.get('id')} {len(objects(_disclosure(approval), 'items'))}"
 
 

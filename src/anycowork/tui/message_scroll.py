@@ -1,4 +1,4 @@
-"""The messages on the screen, and the words that are still coming."""
+"""The messages on the screen, and the text that is still streaming."""
 
 from typing import ClassVar
 
@@ -12,12 +12,12 @@ from anycowork.client.console import strip_controls
 from anycowork.domain.messages import Json
 from anycowork.tui.cards import Card, card_of, thought_card
 
-TAIL = 6_000  # characters of a growing answer that are drawn
-PRINTED_LINES = 12  # of a command that runs
+TAIL = 6_000  # characters of a streaming answer that are drawn
+PRINTED_LINES = 12  # of a running command
 
 
 class CardView(Static):
-    """One card. One that leaves something out is opened and closed by Enter or a click."""
+    """One card. A shortened card is opened and closed by Enter or a click."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "fold", "Open or close", show=False)]
 
@@ -36,7 +36,7 @@ class CardView(Static):
 
 
 class StreamingText(Static):
-    """An answer while it comes, or what a call prints while it runs: plain words, as they are not all there."""
+    """A streaming answer, or a call's output while it runs: plain text, because it is incomplete."""
 
     def __init__(self, *, printed: bool) -> None:
         super().__init__(classes="card result" if printed else "card agent", markup=False)
@@ -61,7 +61,7 @@ class StreamingText(Static):
 
 
 class MessageScroll(VerticalScroll):
-    """Keeps to its end, unless somebody scrolled up to read."""
+    """Stays at its end, unless somebody scrolled up to read."""
 
     def __init__(self) -> None:
         super().__init__(id="conversation")
@@ -72,7 +72,7 @@ class MessageScroll(VerticalScroll):
         self.anchor()
 
     def show(self, message: Json) -> None:
-        """A message takes the place of the words that grew into it. One that stands here already is not shown again."""
+        """Replaces streamed text by its message. Skips a message that is already shown."""
         id_ = str(message.get("id"))
         if id_ in self._shown:
             return
@@ -98,7 +98,7 @@ class MessageScroll(VerticalScroll):
         self.mount(CardView(Card(look, Text(strip_controls(words)))))
 
     def end_growing(self) -> None:
-        """The turn is over: what has not become a message by now never will."""
+        """The turn is over: text without a message will not get one any more."""
         for unfinished in self._growing.values():
             unfinished.remove()
         self._growing.clear()

@@ -1,4 +1,4 @@
-"""A plan's steps in the person's own editor."""
+"""Opens a plan's steps in the person's own editor."""
 
 import os
 import shlex
@@ -15,7 +15,7 @@ from anycowork.domain.errors import Invalid
 
 
 def edited_steps(app: App[None], steps: JsonValue) -> list[JsonValue] | None:
-    """The steps as the person left them; None if nothing was changed. Raises: Invalid if that is no list of steps."""
+    """Returns the edited steps; None if nothing was changed. Raises: Invalid if the text is not a list of steps."""
     editor = _editor()
     with TemporaryDirectory(prefix="anycowork-plan-") as folder:
         file = Path(folder) / "steps.json"
@@ -24,11 +24,11 @@ def edited_steps(app: App[None], steps: JsonValue) -> list[JsonValue] | None:
             with app.suspend():
                 ended = subprocess.run([*editor, str(file)], check=False).returncode
         except SuspendNotSupported:
-            raise Invalid("This terminal cannot be left for an editor. Edit the plan on the web page.") from None
+            raise Invalid("This terminal cannot start an editor. Edit the plan on the web page.") from None
         except OSError as error:
             raise Invalid(f"The editor {editor[0]} could not be started ({error.strerror}). Set EDITOR.") from error
         if ended:
-            raise Invalid(f"The editor ended with {ended}; the plan is as it was.")
+            raise Invalid(f"The editor ended with {ended}; the plan is unchanged.")
         return _changed(file.read_bytes(), steps)
 
 
@@ -36,9 +36,9 @@ def _changed(written: bytes, steps: JsonValue) -> list[JsonValue] | None:
     try:
         found = msgspec.json.decode(written)
     except msgspec.DecodeError as error:
-        raise Invalid(f"What you wrote is not JSON ({error}); the plan is as it was.") from error
+        raise Invalid(f"Your text is not JSON ({error}); the plan is unchanged.") from error
     if not isinstance(found, list) or not found:
-        raise Invalid("What you wrote is no list of steps; the plan is as it was.")
+        raise Invalid("Your text is not a list of steps; the plan is unchanged.")
     return None if found == steps else found
 
 

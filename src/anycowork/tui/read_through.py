@@ -1,4 +1,4 @@
-"""Text that must have been on the screen whole before it is decided, and what a decision grants as such text."""
+"""Text that must have been completely on the screen before a decision, and what a decision grants as such text."""
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -22,7 +22,7 @@ _NAMES = {
 
 
 class ReadThrough(VerticalScroll, can_focus=False):
-    """Remembers of which texts the end was on the screen."""
+    """Remembers which texts were scrolled to their end."""
 
     class Moved(Message):
         """Another part of it is on the screen."""
@@ -47,7 +47,7 @@ class ReadThrough(VerticalScroll, can_focus=False):
         return key in self._read
 
     def read_on(self) -> bool:
-        """Whether all of it was on the screen. If not, the next part is now."""
+        """Returns whether all of it was on the screen; if not, scrolls to the next part."""
         if self._note_end():
             return True
         self.page(1)
@@ -61,7 +61,7 @@ class ReadThrough(VerticalScroll, can_focus=False):
         self.call_after_refresh(self._settle, self._key)
 
     def _settle(self, key: str) -> None:
-        """Only what was laid out has an end."""
+        """Text has an end only after it was laid out."""
         if key == self._key:
             self._laid_out = key
             self._note_end()
@@ -74,7 +74,7 @@ class ReadThrough(VerticalScroll, can_focus=False):
 
 
 def disclosed_lines(disclosure: Json) -> list[Text]:
-    """Every item that came with it, whole; a step of a plan begins its own paragraph."""
+    """Shows every included item in full; a step of a plan begins a new paragraph."""
     found = disclosure.get("items")
     items = [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
     total = disclosure.get("total")

@@ -1,4 +1,4 @@
-"""The chat on a whole terminal: what was said, what waits for the person, and the line where they type."""
+"""The chat on a whole terminal: messages, what waits for the person, and the input line."""
 
 from collections.abc import Awaitable, Iterable
 from pathlib import Path
@@ -26,7 +26,7 @@ from anycowork.tui.plan_editor import edited_steps
 STATES = {
     "idle": "ready",
     "running": "working …",
-    "awaiting_approval": "waits for your word",
+    "awaiting_approval": "waits for your approval",
     "awaiting_answer": "waits for your answer",
 }
 COLOURS = {"purple": "magenta", "pink": "bright_magenta", "orange": "bright_yellow", "teal": "cyan"}
@@ -34,7 +34,7 @@ PLAIN = {"blue", "green", "red", "yellow", "cyan", "magenta"}
 
 
 class ChatScreen(App[None]):
-    """Ends when the person leaves; the chat itself goes on in the house."""
+    """Ends when the person leaves; the chat continues on the server."""
 
     TITLE = "AnyCowork"
     CSS_PATH = Path(__file__).with_name("looks.tcss")
@@ -47,15 +47,15 @@ class ChatScreen(App[None]):
         Binding("ctrl+c", "interrupt", "Stop or quit", show=False, priority=True),
     ]
 
-    def __init__(self, talk: ChatClient) -> None:
+    def __init__(self, client: ChatClient) -> None:
         super().__init__()
-        self._talk = talk
-        self._situation = ChatStatus(role=str(noun(talk.chat, "config").get("agent_role")))
+        self._client = client
+        self._situation = ChatStatus(role=str(noun(client.chat, "config").get("agent_role")))
         self._colours: dict[str, str] = {}
         self._asked: Dock | None = None
         self._leaving = False
 
-    # --- what is on the screen
+    # --- the screen
 
     def compose(self) -> ComposeResult:
         yield Static(id="head", markup=False)
@@ -68,54 +68,54 @@ class ChatScreen(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield SystemCommand("Switch role", "Another role for the next message (Ctrl+R)", self.action_role)
-        yield SystemCommand("Go back", "Take changes back, up to a moment you choose (Ctrl+G)", self.action_go_back)
+        yield SystemCommand("Restore", "Restore an earlier state of the files (Ctrl+G)", self.action_go_back)
         yield SystemCommand("Stop", "End the turn that runs (Esc)", self.action_stop)
-        yield SystemCommand("Light or dark", "The other look", self._other_look)
+        yield SystemCommand("Light or dark", "The other look", self._toggle_theme)
         yield SystemCommand("Quit", "Leave; the chat is kept (Ctrl+Q)", self.exit)
 
-    def _other_look(self) -> None:
+    def _toggle_theme(self) -> None:
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     async def on_mount(self) -> None:
         self.query_one(Composer).focus()
         self.run_worker(self._follow(), name="events")
 
-    # --- what the house tells
+    # --- events of the server
 
     async def _follow(self) -> None:
         try:
-            await self._take_up(messages := await self._talk.messages())
-            async for event in self._talk.events(messages[1]):
+            await self._load_history(messages := await self._client.messages())
+            async for event in self._client.events(messages[1]):
                 if event.get("type") == "turn-started":
-                    await self._talk.again()  # the first words of a chat become its title
+                    await self._client.refresh()  # the first message of a chat becomes its title
                 self._see(event)
         except AnyCoworkError as error:
             self._conversation.note(error.message, "error")
             self._situation.state = "idle"
             self._draw_head()
 
-    async def _take_up(self, so_far: tuple[list[Json], int]) -> None:
-        """What was said and asked before this screen opened."""
+    async def _load_history(self, so_far: tuple[list[Json], int]) -> None:
+        """Shows what was said and asked before this screen opened."""
         messages, situation = so_far[0], self._situation
-        self._colours = {str(role["name"]): str(role.get("colour")) for role in await self._talk.roles()}
-        chat = await self._talk.again()
+        self._colours = {str(role["name"]): str(role.get("colour")) for role in await self._client.roles()}
+        chat = await self._client.refresh()
         situation.state = str(chat.get("state"))
         if not messages:
             await self._welcome(chat)
         for message in messages:
             self._conversation.show(message)
         if situation.state == "awaiting_approval":
-            for approval in await self._talk.approvals():
-                situation.ask({**approval, "disclosure": await self._talk.whole_disclosure(approval)})
+            for approval in await self._client.approvals():
+                situation.ask({**approval, "disclosure": await self._client.whole_disclosure(approval)})
         if situation.state == "awaiting_answer":
             situation.question = _newest(messages, "question")
         plan = _newest(messages, "plan")
-        if plan is not None and str(plan["message_id"]) not in await self._talk.approved_plans():
+        if plan is not None and str(plan["message_id"]) not in await self._client.approved_plans():
             situation.plan = plan
-        self._attend_to_what_is_open()
+        self._show_open_requests()
 
     async def _welcome(self, chat: Json) -> None:
-        answerer = await self._talk.answerer()
+        answerer = await self._client.answerer()
         hint = f" {answerer['hint']}" if answerer.get("kind") == "guide" else ""
         self._conversation.note(
             f"A new chat in {chat.get('workspace')}. {answerer.get('name', 'Nobody')} answers.{hint}\n"
@@ -141,7 +141,7 @@ class ChatScreen(App[None]):
                 conversation.end_growing()
                 if event.get("reason") in ("stopped", "interrupted"):
                     conversation.note("Stopped." if event["reason"] == "stopped" else "Interrupted.")
-        self._attend_to_what_is_open()
+        self._show_open_requests()
 
     def _grow(self, event: Json, *, thinking: bool) -> None:
         where, offset, text = str(event.get("message_id")), event.get("offset"), str(event.get("text"))
@@ -151,7 +151,7 @@ class ChatScreen(App[None]):
 
     # --- what waits for the person
 
-    def _attend_to_what_is_open(self) -> None:
+    def _show_open_requests(self) -> None:
         situation = self._situation
         approvals, question = self.query_one(ApprovalDock), self.query_one(QuestionDock)
         asked: Dock | None = None
@@ -166,10 +166,10 @@ class ChatScreen(App[None]):
             asked = dock = self.query_one(PlanDock)
             situation.plan = disclosed_plan(situation.plan)
             dock.show(situation.plan)
-        self._put_before(asked)
+        self._show_dock(asked)
         self._draw_head()
 
-    def _put_before(self, asked: Dock | None) -> None:
+    def _show_dock(self, asked: Dock | None) -> None:
         if asked is self._asked:
             return
         had_focus = self._asked is not None and self._asked.has_focus_within
@@ -177,33 +177,35 @@ class ChatScreen(App[None]):
             dock.display = dock is asked
         self._asked = asked
         if asked is None and had_focus:
-            self._to_the_line()
-        elif asked is not None and not self.query_one(Composer).text:  # else somebody is typing: F2 leads there
+            self._focus_input()
+        elif (
+            asked is not None and not self.query_one(Composer).text
+        ):  # otherwise somebody is typing: F2 moves the focus there
             self.action_attend()
 
     def on_dock_typed(self, event: Dock.Typed) -> None:
-        """These words were meant for the line."""
-        self._to_the_line()
+        """This text was meant for the input line."""
+        self._focus_input()
         self.query_one(Composer).insert(event.character)
 
     def action_attend(self) -> None:
-        """To what waits, and back to the line for typing."""
+        """Moves the focus to what waits, and back to the input line."""
         if self._asked is None or self._asked.has_focus_within:
-            self._to_the_line()
+            self._focus_input()
         elif isinstance(self._asked, QuestionDock):
-            self._to(self._asked.query_one("#question-options"))
+            self._focus_on(self._asked.query_one("#question-options"))
         else:
-            self._to(self._asked)
+            self._focus_on(self._asked)
 
-    def _to_the_line(self) -> None:
-        self._to(self.query_one(Composer))
+    def _focus_input(self) -> None:
+        self._focus_on(self.query_one(Composer))
 
-    def _to(self, place: Widget) -> None:
-        """At once: the next key may come before the next round of messages."""
+    def _focus_on(self, place: Widget) -> None:
+        """At once: the next key may arrive before the next round of messages."""
         self.screen_stack[0].set_focus(place)
 
     def _draw_head(self) -> None:
-        situation, chat = self._situation, self._talk.chat
+        situation, chat = self._situation, self._client.chat
         colour = self._colours.get(situation.role, "")
         colour = COLOURS.get(colour, colour if colour in PLAIN else "default")
         head = Text.assemble(
@@ -216,14 +218,14 @@ class ChatScreen(App[None]):
         head.no_wrap, head.overflow = True, "ellipsis"
         self.query_one("#head", Static).update(head)
 
-    # --- what the person does
+    # --- the person's actions
 
     async def on_composer_sent(self, event: Composer.Sent) -> None:
         question = self._situation.question
         if question is not None and question.get("allow_custom"):
-            done = await self._tried(self._talk.answer(str(question["message_id"]), custom=event.words))
+            done = await self._try(self._client.answer(str(question["message_id"]), custom=event.words))
         else:
-            done = await self._tried(self._talk.send(event.words))
+            done = await self._try(self._client.send(event.words))
         if not done:
             self.query_one(Composer).give_back(event.words)
 
@@ -233,34 +235,34 @@ class ChatScreen(App[None]):
     async def _decide(self, approvals: tuple[str, ...], decision: str, with_note: bool) -> None:
         note = await self.push_screen_wait(TextInputScreen("Why not? The agent reads it.")) if with_note else ""
         if note is not None:
-            await self._tried(self._talk.decide(approvals, decision, note, self._hashes(approvals)))
+            await self._try(self._client.decide(approvals, decision, note, self._hashes(approvals)))
 
     def _hashes(self, approvals: Iterable[str]) -> dict[str, str]:
-        """Of what was shown, by the approval's id."""
+        """Returns the hashes of what was shown, by approval id."""
         found = {one: noun(self._situation.approvals.get(one, {}), "disclosure").get("hash") for one in approvals}
         return {one: hash_ for one, hash_ in found.items() if isinstance(hash_, str)}
 
     async def _read_rest(self, approval: Json) -> None:
-        """What did not come with the approval: until it is there, nothing of it can be allowed."""
-        whole = {**approval, "disclosure": await self._talk.whole_disclosure(approval)}
+        """Fetches what was not included in the approval: until it is there, it cannot be allowed."""
+        whole = {**approval, "disclosure": await self._client.whole_disclosure(approval)}
         if str(approval.get("id")) in self._situation.approvals:
             self._situation.ask(whole)
-            self._attend_to_what_is_open()
+            self._show_open_requests()
 
     async def on_question_dock_answered(self, event: QuestionDock.Answered) -> None:
         question = self._situation.question
         if event.value is None:
-            self._to_the_line()
+            self._focus_input()
             self.notify("Type your answer and press Enter.", markup=False)
         elif question is not None:
-            await self._tried(self._talk.answer(str(question["message_id"]), value=event.value))
+            await self._try(self._client.answer(str(question["message_id"]), value=event.value))
 
     async def on_plan_dock_chosen(self, event: PlanDock.Chosen) -> None:
         plan = self._situation.plan
-        if plan is None or event.choice == "talk":
-            self._to_the_line()
+        if plan is None or event.choice == "client":
+            self._focus_input()
         elif event.choice == "approve":
-            await self._tried(self._talk.approve(str(plan["message_id"]), shown=noun(plan, "disclosure").get("hash")))
+            await self._try(self._client.approve(str(plan["message_id"]), shown=noun(plan, "disclosure").get("hash")))
         else:
             self.run_worker(self._edit(plan))
 
@@ -273,24 +275,24 @@ class ChatScreen(App[None]):
         if steps is None:
             self.notify("Nothing was changed.", markup=False)
             return
-        choices = [MenuChoice("approve", "Approve it as you wrote it, and carry it out"), MenuChoice("keep", "Not yet")]
+        choices = [MenuChoice("approve", "Approve the edited plan and execute it"), MenuChoice("keep", "Not yet")]
         if (
             await self.push_screen_wait(
                 MenuScreen(f"The plan has {len(steps)} {'step' if len(steps) == 1 else 'steps'} now.", choices)
             )
             == "approve"
         ):
-            await self._tried(self._talk.approve(str(plan["message_id"]), steps))
+            await self._try(self._client.approve(str(plan["message_id"]), steps))
 
     async def action_stop(self) -> None:
         if self._situation.state != "idle":
-            await self._tried(self._talk.stop())
+            await self._try(self._client.stop())
 
     async def action_interrupt(self) -> None:
-        """Ctrl+C: stops what runs; with nothing to stop it empties the line, and pressed once more it leaves."""
+        """Ctrl+C stops the running turn; with nothing to stop it clears the line, and pressed refresh it leaves."""
         composer = self.query_one(Composer)
         if self._situation.busy:
-            await self._tried(self._talk.stop())
+            await self._try(self._client.stop())
         elif composer.text:
             composer.text = ""
         elif self._leaving:
@@ -308,7 +310,7 @@ class ChatScreen(App[None]):
 
     async def _choose_role(self) -> None:
         try:
-            roles = await self._talk.roles()
+            roles = await self._client.roles()
         except AnyCoworkError as error:
             self.notify(error.message, severity="error", markup=False)
             return
@@ -317,34 +319,34 @@ class ChatScreen(App[None]):
         if wanted is None or wanted == self._situation.role:
             return
         if self._situation.state != "idle":
-            sure = [MenuChoice("yes", "Stop the turn and switch"), MenuChoice("no", "Let it go on")]
-            if await self.push_screen_wait(MenuScreen("A turn is under way.", sure)) != "yes":
+            sure = [MenuChoice("yes", "Stop the turn and switch"), MenuChoice("no", "Let it continue")]
+            if await self.push_screen_wait(MenuScreen("A turn is running.", sure)) != "yes":
                 return
-        await self._tried(self._talk.switch(wanted, confirm=True))
+        await self._try(self._client.switch(wanted, confirm=True))
 
     def action_go_back(self) -> None:
-        self.run_worker(self._choose_moment(), exclusive=True, group="choosing")
+        self.run_worker(self._choose_snapshot(), exclusive=True, group="choosing")
 
-    async def _choose_moment(self) -> None:
+    async def _choose_snapshot(self) -> None:
         try:
             await self._go_back()
         except AnyCoworkError as error:
             self.notify(error.message, severity="error", markup=False)
 
     async def _go_back(self) -> None:
-        changes = await self._talk.changes()
+        changes = await self._client.changes()
         if not changes:
-            self.notify("Nothing was changed in this chat, so there is nothing to take back.", markup=False)
+            self.notify("Nothing was changed in this chat, so there is nothing to restore.", markup=False)
             return
-        moments = [MenuChoice(str(one["id"]), f"before {_clock(one)}", f"{one.get('files')} files") for one in changes]
-        moment = await self.push_screen_wait(MenuScreen("Go back to the moment", moments))
-        if moment is None:
+        choices = [MenuChoice(str(one["id"]), f"before {_clock(one)}", f"{one.get('files')} files") for one in changes]
+        snapshot_id = await self.push_screen_wait(MenuScreen("Restore the files as of", choices))
+        if snapshot_id is None:
             return
-        preview = await self._talk.restore(moment, dry_run=True)
-        sure = [MenuChoice("yes", "Go back"), MenuChoice("no", "Leave everything as it is")]
+        preview = await self._client.restore(snapshot_id, dry_run=True)
+        sure = [MenuChoice("yes", "Restore"), MenuChoice("no", "Leave everything as it is")]
         if await self.push_screen_wait(MenuScreen(_told(preview), sure)) == "yes":
-            done = await self._talk.restore(moment, dry_run=False)
-            self._conversation.note(f"{_told(done)} This can be taken back as well: Ctrl+G.")
+            done = await self._client.restore(snapshot_id, dry_run=False)
+            self._conversation.note(f"{_told(done)} You can undo this, too: Ctrl+G.")
 
     # --- parts
 
@@ -352,10 +354,10 @@ class ChatScreen(App[None]):
     def _conversation(self) -> MessageScroll:
         return self.query_one(MessageScroll)
 
-    async def _tried(self, deed: Awaitable[None]) -> bool:
-        """Whether it was done; if not, the person is told why."""
+    async def _try(self, action: Awaitable[None]) -> bool:
+        """Tells whether it succeeded; if not, shows the person why."""
         try:
-            await deed
+            await action
         except (ServerRefused, ServerUnreachable) as error:
             self.notify(error.message, severity="error", timeout=8, markup=False)
             return False
@@ -363,7 +365,7 @@ class ChatScreen(App[None]):
 
 
 def _newest(messages: list[Json], kind: str) -> Json | None:
-    """The payload of the last message of this type, with its id."""
+    """Returns the payload of the last message of this type, with its id."""
     found = [one for one in messages if one.get("message_type") == kind]
     return {**noun(found[-1], "payload"), "message_id": found[-1]["id"]} if found else None
 
@@ -374,9 +376,9 @@ def _clock(snapshot: Json) -> str:
 
 def _told(restored: Json) -> str:
     parts = []
-    for name, verb in (("restored", "written as they were"), ("deleted", "removed"), ("conflicts", "in conflict")):
+    for name, verb in (("restored", "restored"), ("deleted", "removed"), ("conflicts", "in conflict")):
         paths = restored.get(name)
         if isinstance(paths, list) and paths:
             shown = ", ".join(strip_controls(str(path)) for path in paths[:5])
             parts.append(f"{len(paths)} {verb}: {shown}{' …' if len(paths) > 5 else ''}.")
-    return " ".join(parts) or "Nothing would be different."
+    return " ".join(parts) or "Nothing would change."

@@ -1,1 +1,1 @@
-"""The folder an agent works in: the jail around every path, the lease of its one writer, diffs. Knows the domain alone."""
+"""The folder an agent works in: the jail around every path, file operations, diffs, Landlock. Depends on the domain only."""

@@ -1,4 +1,4 @@
-"""Content that no line-by-line diff shows, told so that a person can still judge it: size, hash, first and last lines. Pure."""
+"""Describes content that has no line diff so that a person can still judge it: size, hash, first and last lines. Pure."""
 
 from hashlib import sha256
 
@@ -11,9 +11,9 @@ _ODD_BYTES = bytes(set(range(32)) - set(b"\t\n\r\f\x1b")) + b"\x7f"
 
 
 def text_with_odd_bytes(data: bytes) -> str | None:
-    """The text of a file that is not quite UTF-8: each odd byte as its number. None if most of it is no text at all.
+    """Returns the text of a file that is almost UTF-8, with each invalid byte as its number; None if most of it is not text.
 
-    What begins like a script is always text: a program would run its lines whatever stands between them.
+    Content that begins like a script is always text: an interpreter would run its lines whatever is between them.
     """
     text = data.decode(errors="surrogateescape")
     if not data.startswith(b"#!"):
@@ -24,7 +24,7 @@ def text_with_odd_bytes(data: bytes) -> str | None:
 
 
 def summary(size: int, digest: str, head: bytes, tail: bytes) -> str:
-    """Indented lines, so that no line of the content is taken for a part of the diff around it."""
+    """Indents the lines, so that no line of the content looks like a part of the surrounding diff."""
     if not size:
         return _identity(size, digest)
     first, last = _edge(head)[:EDGE_LINES], _edge(tail)[-EDGE_LINES:]
@@ -32,7 +32,7 @@ def summary(size: int, digest: str, head: bytes, tail: bytes) -> str:
 
 
 def summary_of(data: bytes, *, edges: bool = True) -> str:
-    """Without `edges` size and hash alone: the bytes of an image tell nobody anything."""
+    """Without `edges`, returns size and hash only: the bytes of an image mean nothing to a reader."""
     digest = sha256(data).hexdigest()
     return summary(len(data), digest, data[:EDGE_BYTES], data[-EDGE_BYTES:]) if edges else _identity(len(data), digest)
 

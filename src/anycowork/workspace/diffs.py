@@ -1,6 +1,6 @@
-"""The one engine for differences: what people approve, what is stored and what is counted come from here.
+"""Computes all diffs: what people approve, what is stored and what is counted.
 
-The same difference is wanted when a call is asked about, when it is done and when it is recorded, so the last few are remembered.
+The same diff is needed when a call is approved, done and recorded, so the last few are cached.
 """
 
 from collections import deque
@@ -30,14 +30,14 @@ class Diff:
 _recent: deque[tuple[tuple[str | None, str | None, str], Diff]] = deque(maxlen=REMEMBERED)
 
 
-def remembered(before: str | None, after: str | None, path: str) -> Diff | None:
-    """The difference between two contents by their SHA-256, if it was computed a moment ago."""
+def cached_diff(before: str | None, after: str | None, path: str) -> Diff | None:
+    """Returns the cached diff between two contents, given by SHA-256, if there is one."""
     key = (before, after, path)
     return next((found for known, found in tuple(_recent) if known == key), None)
 
 
 def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
-    """From one content to another; None means that there is no file."""
+    """Compares two contents; None means that the file does not exist."""
     old_name = "/dev/null" if before is None else f"a/{path}"
     new_name = "/dev/null" if after is None else f"b/{path}"
     header = f"--- {old_name}\n+++ {new_name}\n"
@@ -47,19 +47,19 @@ def diff(before: bytes | None, after: bytes | None, path: str) -> Diff:
         return Diff(f"{header}Binary content differs ({sizes}).\n{_both(before, after, edges=False)}")
     old_lines, new_lines = _marked_lines(old.body, bom=old.bom), _marked_lines(new.body, bom=new.bom)
     if len(before or b"") + len(after or b"") > LARGEST_DIFFED:
-        says = f"{header}Too large to be compared line by line ({sizes}).\n{_both(before, after)}"
-        return Diff(says, len(new_lines), len(old_lines))
+        notice = f"{header}Too large to compare line by line ({sizes}).\n{_both(before, after)}"
+        return Diff(notice, len(new_lines), len(old_lines))
     found = _compared(old_lines, new_lines, header)
     if len(found.text) > LONGEST_DIFF:
-        goes_on = f"… the diff goes on: {found.additions} additions and {found.deletions} deletions in all."
-        cut = f"{found.text[:LONGEST_DIFF]}\n{goes_on}\n{_both(before, after)}"
+        continued = f"… the diff continues: {found.additions} additions and {found.deletions} deletions in total."
+        cut = f"{found.text[:LONGEST_DIFF]}\n{continued}\n{_both(before, after)}"
         found = Diff(cut, found.additions, found.deletions)
     _recent.append(((_hash(before), _hash(after), path), found))
     return found
 
 
 def _readable(data: bytes) -> Text | None:
-    """Lossy rather than binary: an odd byte in a script must not hide the rest of it. None where most of it is no text."""
+    """Decodes leniently: an invalid byte in a script must not hide the rest of it. Returns None if most of it is not text."""
     found = decode(data)
     if found is not None:
         return found
@@ -83,7 +83,7 @@ def moved(path: str, new_path: str) -> Diff:
 
 
 def _compared(old: list[str], new: list[str], header: str) -> Diff:
-    # The engine writes its own two header lines; ours say /dev/null where there is no file.
+    # The engine writes two header lines; ours use /dev/null for a missing file.
     # Its default matcher would be difflib's, which takes seconds on a repetitive file.
     matcher = patiencediff.PatienceSequenceMatcher
     hunks = [_standard(line) for line in patiencediff.unified_diff(old, new, sequencematcher=matcher)][2:]
@@ -93,7 +93,7 @@ def _compared(old: list[str], new: list[str], header: str) -> Diff:
 
 
 def _standard(line: str) -> str:
-    """An empty side begins at line 0 in everyone else's unified diffs; the engine says 1."""
+    """Starts an empty side at line 0, as in standard unified diffs; the engine writes 1."""
     if not line.startswith("@@ "):
         return line
     return line.replace(" -1,0 ", " -0,0 ").replace(" +1,0 ", " +0,0 ")

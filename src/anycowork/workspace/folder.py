@@ -1,4 +1,4 @@
-"""The Workspace of the domain's ports: a folder, what can be read in it, and the four ways to change it.
+"""Implements the `Workspace` port: a folder, reading in it, and the four ways to change it.
 
 Each change is one atomic rename, unlink or rmdir, synced before it returns, and never goes through a link.
 """
@@ -59,7 +59,7 @@ class Folder:
         return self.jail.root
 
     def file_hash(self, path: str) -> str | None:
-        """SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
+        """Returns the SHA-256 of a regular file inside; None if there is none. Raises: OutsideWorkspace."""
         place = self.jail.place(path)
         try:
             return self.sha256(place)
@@ -67,7 +67,7 @@ class Folder:
             return None
 
     def overview(self, limit: int, hidden: Hidden = NOTHING_HIDDEN) -> str:
-        """The first `limit` files, nearest to the root first, without what git ignores, tools generate or rules hide."""
+        """Lists the first `limit` files, nearest to the root first, without files that are ignored by git, generated or hidden by rules."""
         walk = FolderWalk(self.jail, most=20 * limit + 1000, seconds=0.5, leave_out=NEVER_TOLD)
         paths: list[str] = []
         for entry in walk.entries(WorkspacePath(())):
@@ -91,14 +91,14 @@ class Folder:
             return digest.hexdigest()
 
     def read(self, place: WorkspacePath, *, most: int) -> Contents:
-        """The whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
+        """Returns the whole file. Raises: FileMissing, WrongKind; ToolFault if it has more than `most` bytes."""
         contents = self.read_up_to(place, most)
         if contents is None:
             raise ToolFault(f"'{shown(place.path)}' is larger than {most:,} bytes, too large for this tool.")
         return contents
 
     def read_up_to(self, place: WorkspacePath, most: int) -> Contents | None:
-        """The whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind."""
+        """Returns the whole file; None if it has more than `most` bytes. Raises: FileMissing, WrongKind."""
         with self.jail.regular_file(place) as (fd, found), translate_os_errors(place.path):
             data = b"" if found.st_size > most else b"".join(_chunks(fd, most + 1))
         if found.st_size > most or len(data) > most:
@@ -108,9 +108,9 @@ class Folder:
     # --- changing
 
     def writable(self, path: str) -> WorkspacePath:
-        """The entry that a change to `path` would touch.
+        """Returns the entry that a change to `path` would touch.
 
-        Raises: OutsideWorkspace if it leads out, is the workspace itself, or belongs to git.
+        Raises: OutsideWorkspace if it is outside, is the workspace itself, or belongs to git.
         """
         place = self.jail.entry(path)
         if place.is_root:
@@ -123,37 +123,37 @@ class Folder:
         return place
 
     def require_no_repository(self, place: WorkspacePath) -> None:
-        """Raises: OutsideWorkspace if git would take a folder on the way to `place` for a repository, once `place` exists."""
+        """Raises: OutsideWorkspace if git would treat a folder above `place` as a repository once `place` exists."""
         around = repository_around(place.parts, self._names)
         if around is not None:
             raise OutsideWorkspace(
-                f"'{shown(place.path)}' is never changed by file tools: git takes '{shown(WorkspacePath(around).path)}' for a repository then, "
-                "and runs programs that its 'config' names. Use other names, or let a person do it with git."
+                f"'{shown(place.path)}' is never changed by file tools: git would treat '{shown(WorkspacePath(around).path)}' as a repository "
+                "and run programs that its 'config' names. Use other names, or let a person do it with git."
             )
 
     def _names(self, parts: tuple[str, ...]) -> list[str]:
         try:
             return self.jail.names(WorkspacePath(parts))
         except (ToolFault, OutsideWorkspace):
-            return []  # no folder, or not there yet
+            return []  # not a folder, or missing
 
     def require_replaceable(self, place: WorkspacePath) -> None:
-        """Raises: FileMissing; WrongKind for anything but a regular file with one name."""
+        """Raises: FileMissing; WrongKind for anything but a regular file with a single link."""
         found = self.jail.stat(place)
         if found is None:
             raise FileMissing(f"There is no '{shown(place.path)}' in the workspace.")
         _require_replaceable(found, place)
 
     def create(self, place: WorkspacePath, data: bytes, *, nameless: int | None = None) -> None:
-        """A new file with its folders; never overwrites, not even in a race. Raises: FileExists.
+        """Creates a new file with its folders; never overwrites, not even in a race. Raises: FileExists.
 
-        `nameless` is an open file to fill and name, for a thread that may not open one for writing.
+        `nameless` is an open file to fill and link, for a thread that may not open one for writing.
         """
         self.jail.make_folders(place.parent)
         with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             if nameless is not None:
                 _fill(nameless, data)
-                _name(nameless, parent, place)
+                _link_nameless(nameless, parent, place)
             else:
                 with _temporary(parent, data, mode=None) as temporary:
                     give_to_owner_of(parent, temporary)
@@ -162,7 +162,7 @@ class Folder:
 
     @contextmanager
     def nameless(self, place: WorkspacePath) -> Iterator[int | None]:
-        """An open file without a name, on the file system where `place` would be; None where there is no such thing."""
+        """Opens a file without a name on the file system of `place`; None where that is not supported."""
         above = place.parent
         while not above.is_root and self.jail.stat(above) is None:
             above = above.parent
@@ -175,11 +175,11 @@ class Folder:
                 os.close(opened)
 
     def replace(self, place: WorkspacePath, data: bytes, *, expected: str) -> None:
-        """The file's whole content, if its hash is still `expected`. Mode and owner stay. Raises: StateChanged, WrongKind."""
+        """Replaces the file's content if its hash is still `expected`. Mode and owner stay. Raises: StateChanged, WrongKind."""
         with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             found = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
             _require_replaceable(found, place)
-            # Not the setuid bits: the kernel drops them when content changes, and so do we.
+            # Not the setuid bits: the kernel drops them when content changes, and so does this.
             with _temporary(parent, data, mode=found.st_mode & 0o777) as temporary:
                 _keep_owner(parent, temporary, found)
                 self.require_hash(place, expected)
@@ -187,7 +187,7 @@ class Folder:
             os.fsync(parent)
 
     def move(self, source: WorkspacePath, target: WorkspacePath) -> None:
-        """A file or a folder to a new name; never overwrites. Raises: FileExists."""
+        """Moves a file or a folder; never overwrites. Raises: FileExists."""
         self.jail.make_folders(target.parent)
         with (
             self.jail.folder(source.parent, flags=os.O_RDONLY) as old,
@@ -206,13 +206,13 @@ class Folder:
             os.fsync(parent)
 
     def remove_folder(self, place: WorkspacePath) -> None:
-        """An empty folder. Raises: ToolFault if it is not empty."""
+        """Removes an empty folder. Raises: ToolFault if it is not empty."""
         with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             os.rmdir(place.name, dir_fd=parent)
             os.fsync(parent)
 
     def clear_leftovers(self, path: str) -> None:
-        """Removes half-written files beside `path`. Only while nobody writes here: a write under way would lose its own."""
+        """Removes half-written files beside `path`. Call it only while nobody writes here, or a running write loses its file."""
         place = self.jail.entry(path)
         with self.jail.folder(place.parent, flags=os.O_RDONLY) as parent, translate_os_errors(place.path):
             with os.scandir(parent) as entries:
@@ -229,7 +229,7 @@ class Folder:
             current = None
         if current != expected:
             raise StateChanged(
-                f"'{shown(place.path)}' was changed by someone else since it was looked at. Read it again."
+                f"'{shown(place.path)}' was changed by someone else since it was last read. Read it again."
             )
 
 
@@ -250,7 +250,7 @@ def _chunks(fd: int, most: int) -> Iterator[bytes]:
 
 @contextmanager
 def _temporary(folder: int, data: bytes, *, mode: int | None) -> Iterator[str]:
-    """A synced file under a name of its own; gone at the end unless it was renamed. `mode` None is the umask's."""
+    """Writes a synced file under a temporary name; removes it at the end unless it was renamed. With `mode` None, the umask applies."""
     name = f".anycowork-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(name, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
@@ -266,7 +266,7 @@ def _temporary(folder: int, data: bytes, *, mode: int | None) -> Iterator[str]:
         try:
             os.unlink(name, dir_fd=folder)
         except FileNotFoundError:
-            pass  # renamed, as it should be
+            pass  # renamed, as intended
 
 
 def _open_nameless(folder: int) -> int | None:
@@ -276,7 +276,7 @@ def _open_nameless(folder: int) -> int | None:
         return os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
-            return None  # a file system without them
+            return None  # a file system without nameless files
         raise
 
 
@@ -286,7 +286,7 @@ def _fill(fd: int, data: bytes) -> None:
     os.fsync(fd)
 
 
-def _name(fd: int, folder: int, place: WorkspacePath) -> None:
+def _link_nameless(fd: int, folder: int, place: WorkspacePath) -> None:
     if os.geteuid() == 0:  # as in give_to_owner_of
         owner = os.fstat(folder)
         os.fchown(fd, owner.st_uid, owner.st_gid)
@@ -300,7 +300,7 @@ def _keep_owner(folder: int, name: str, found: os.stat_result) -> None:
     try:
         os.chown(name, found.st_uid, found.st_gid, dir_fd=folder, follow_symlinks=False)
     except PermissionError:
-        pass  # only root may give a file away; the mode is kept all the same
+        pass  # only root may change the owner; the mode is kept anyway
 
 
 def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
@@ -315,7 +315,7 @@ def _rename_new(name: str, folder: int, new_name: str, new_folder: int, place: W
 
 
 def _link_new(name: str, folder: int, new_name: str, new_folder: int, place: WorkspacePath) -> None:
-    """Where renameat2 is missing: a hard link is refused by an existing name too, though only files can have one."""
+    """Used where renameat2 is missing: a hard link also refuses an existing name, but works only for files."""
     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
         raise ToolFault(
             f"This system cannot move the folder '{shown(place.path)}' without the risk of overwriting something."

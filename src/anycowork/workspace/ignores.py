@@ -1,7 +1,7 @@
-"""What git would ignore, from the `.gitignore` files of the workspace alone. Pure: the walk reads the files.
+"""Decides what git would ignore, from the workspace's `.gitignore` files only. Pure: the walk reads the files.
 
-Git itself is not asked: its configuration can name programs to run. No regular expression is built from a pattern as a whole,
-so that a hostile ignore file cannot make matching slow.
+It does not run git, whose configuration can name programs to run. It builds no regular expression from a whole pattern, so a hostile ignore
+file cannot make matching slow.
 """
 
 import re
@@ -24,7 +24,7 @@ class Pattern:
 
 @value
 class Ignores:
-    """The patterns in force in one folder: its own and, weaker, those of the folders above it."""
+    """The patterns in force in one folder: its own and, with lower priority, those of the folders above it."""
 
     base: tuple[str, ...] = ()
     patterns: tuple[Pattern, ...] = ()
@@ -35,7 +35,7 @@ class Ignores:
         return Ignores(base, patterns, self) if patterns else self
 
     def ignored(self, parts: tuple[str, ...], *, is_folder: bool) -> bool:
-        """Whether this entry is ignored, given that the folders above it are not."""
+        """Tells whether this entry is ignored, given that the folders above it are not."""
         level: Ignores | None = self
         while level is not None:
             relative = parts[len(level.base) :]
@@ -52,13 +52,13 @@ def read_patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def _read_pattern(line: str) -> Pattern | None:
-    line = _without_blanks_at_the_end(line[:1000])
+    line = _strip_trailing_blanks(line[:1000])
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")
     line = line[1:] if negated else line
     folders_only = line.endswith("/")
-    body = line.removesuffix("/")  # one of them: "a//" matches nothing, in git as here
+    body = line.removesuffix("/")  # only one: "a//" matches nothing, in git as here
     if not body:
         return None
     anchored = "/" in body
@@ -68,14 +68,14 @@ def _read_pattern(line: str) -> Pattern | None:
     return Pattern(segments, negated=negated, folders_only=folders_only)
 
 
-def _without_blanks_at_the_end(line: str) -> str:
-    """A blank that is escaped stays."""
+def _strip_trailing_blanks(line: str) -> str:
+    """Removes trailing blanks, except escaped ones."""
     bare = line.rstrip(" ")
     return f"{bare} " if bare.endswith("\\") and bare != line else bare
 
 
 def _glob(segment: str) -> str:
-    """Git's wildcards in fnmatch's spelling: `\\*` is `[*]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
+    """Converts git's wildcards to fnmatch: `\\*` is `[*]`, `[^a]` is `[!a]`, and only a lone `**` spans folders."""
     if len(segment) > 1 and not segment.strip("*"):
         return "**"
     segment = re.sub(r"\\(.)", lambda found: f"[{found[1]}]" if found[1] in "*?[" else found[1], segment)
@@ -83,7 +83,7 @@ def _glob(segment: str) -> str:
 
 
 def _match(segments: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    """Dynamic programming over the components: reachable[i] = the first i segments have matched what was read so far."""
+    """Dynamic programming over the components: reachable[i] = the first i segments have matched the parts read so far."""
     reachable = _skip_spans({0}, segments)
     for position, part in enumerate(parts):
         last = position == len(parts) - 1
@@ -92,7 +92,7 @@ def _match(segments: tuple[str, ...], parts: tuple[str, ...]) -> bool:
             if i == len(segments):
                 continue
             if segments[i] == "**":
-                # A closing "/**" matches what is inside, not the folder itself.
+                # A final "/**" matches what is inside, not the folder itself.
                 following.add(i + 1 if last and i == len(segments) - 1 else i)
             elif fnmatchcase(part, segments[i]):
                 following.add(i + 1)
@@ -101,7 +101,7 @@ def _match(segments: tuple[str, ...], parts: tuple[str, ...]) -> bool:
 
 
 def _skip_spans(reachable: set[int], segments: tuple[str, ...]) -> set[int]:
-    """A "**" that is not the last segment may span nothing."""
+    """Lets a "**" that is not the last segment span nothing."""
     grown = set(reachable)
     for i in sorted(reachable):
         while i < len(segments) - 1 and segments[i] == "**":

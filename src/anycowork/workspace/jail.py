@@ -1,7 +1,7 @@
-"""The jail: every path a tool names is opened beneath the workspace's root, or not at all.
+"""The jail: opens every path that a tool names beneath the workspace's root, or not at all.
 
-A path is first resolved to a Place (a name; links followed in user space), then that Place is opened with no link allowed
-on the way. So what is opened is exactly what was named, shown and approved, whatever is renamed in between.
+A path is first resolved to a WorkspacePath (a name; links followed in user space), which is then opened with no link allowed on the way. So
+the opened file is exactly the one that was named, shown and approved, whatever is renamed in between.
 """
 
 import errno
@@ -33,9 +33,9 @@ _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 
 
 class Jail:
-    """Holds the root by descriptor: renaming or replacing the folder's path later changes nothing.
+    """Holds the root by descriptor: renaming or replacing the folder later changes nothing.
 
-    `is_real`: no link may stand on the way to the root; opening it through one raises OSError.
+    `is_real`: no link is allowed on the way to the root; opening it through one raises OSError.
     """
 
     def __init__(self, root: str, *, use_openat2: bool | None = None, is_real: bool = False) -> None:
@@ -48,44 +48,45 @@ class Jail:
         weakref.finalize(self, os.close, self.fd)
 
     def place(self, path: str) -> WorkspacePath:
-        """Where `path` leads, links followed to the end as long as they stay inside. It need not exist.
+        """Resolves `path`, following links as long as they stay inside. It need not exist.
 
         Raises: OutsideWorkspace.
         """
         return self.find(path)[0]
 
     def find(self, path: str) -> tuple[WorkspacePath, os.stat_result | None]:
-        """The same, and what stands there; None if nothing does. Raises: OutsideWorkspace."""
+        """Resolves `path` and returns its stat; None if nothing is there. Raises: OutsideWorkspace."""
         parts = lexical_parts(path, self.root)
         found = self._stat_without_links(WorkspacePath(parts))
         if found is not None and not stat.S_ISLNK(found.st_mode):
-            return WorkspacePath(parts), found  # no link on the way, as nearly always
+            return WorkspacePath(parts), found  # no link on the way, the usual case
         place = self.entry(path)
         place = self._follow(place.parts) if self._is_link(place) else place
         return place, self.stat(place)
 
     def entry(self, path: str) -> WorkspacePath:
-        """The entry that `path` names: links followed on the way, not at its end. Raises: OutsideWorkspace."""
+        """Returns the entry that `path` names: follows links on the way, but not at its end. Raises: OutsideWorkspace."""
         parts = lexical_parts(path, self.root)
         if not parts:
             return WorkspacePath(())
         try:
             with self.folder(WorkspacePath(parts[:-1])):
-                return WorkspacePath(parts)  # no link on the way, as nearly always
+                return WorkspacePath(parts)  # no link on the way, the usual case
         except ToolFault:
             return self._follow(parts[:-1]).child(parts[-1])
 
     def folder(self, place: WorkspacePath, *, flags: int = _O_PATH) -> "_OpenFolder":
-        """A descriptor of the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
+        """Opens the folder at `place`. Raises: OutsideWorkspace, FileMissing, WrongKind, StateChanged."""
         return _OpenFolder(self, place, flags)
 
     @contextmanager
     def regular_file(
         self, place: WorkspacePath, *, seen: os.stat_result | None = None
     ) -> Iterator[tuple[int, os.stat_result]]:
-        """A descriptor to read the regular file at `place`, and its stat. Raises: as `folder`.
+        """Opens the regular file at `place` for reading; returns the descriptor and its stat. Raises: as `folder`.
 
-        It is looked at before it is opened, for opening a device can already have an effect; `seen` is what whoever has just done so saw.
+        It checks the file before opening it, because opening a device can have an effect; `seen` is the stat of a caller that has just
+        checked.
         """
         if seen is not None and self._use_openat2 and len(place.parts) > 1:
             require_regular(seen, place)
@@ -103,7 +104,7 @@ class Jail:
             os.close(fd)
 
     def stat(self, place: WorkspacePath) -> os.stat_result | None:
-        """The entry itself, links not followed; None if there is none. Raises: OutsideWorkspace."""
+        """Returns the stat of the entry itself, without following links; None if there is none. Raises: OutsideWorkspace."""
         if place.is_root:
             return os.fstat(self.fd)
         try:
@@ -113,12 +114,15 @@ class Jail:
             return None
 
     def names(self, place: WorkspacePath) -> list[str]:
-        """What is in the folder at `place`, sorted. Raises: as `folder`."""
+        """Lists the folder at `place`, sorted. Raises: as `folder`."""
         with self.folder(place, flags=os.O_RDONLY) as fd, translate_os_errors(place.path), os.scandir(fd) as entries:
             return sorted(entry.name for entry in entries)
 
     def make_folders(self, place: WorkspacePath) -> None:
-        """Makes the folder at `place` and those above it. Raises: WrongKind if one of them is no folder; ToolFault if they are too deep."""
+        """Creates the folder at `place` and those above it.
+
+        Raises: WrongKind if one of them is not a folder; ToolFault if they are too deep.
+        """
         if len(place.parts) > DEEPEST:
             raise ToolFault(f"'{shown(place.path, 60)}' is more than {DEEPEST} folders deep. Use fewer.")
         for depth in range(1, len(place.parts) + 1):
@@ -131,22 +135,22 @@ class Jail:
                     give_to_owner_of(parent, step.name)
                     os.fsync(parent)
                 except FileExistsError:
-                    pass  # someone else was quicker; the next step finds out what it is
+                    pass  # another process created it; the next step finds out what it is
 
     def _stat_without_links(self, place: WorkspacePath) -> os.stat_result | None:
         try:
             return self.stat(place)
         except (OutsideWorkspace, ToolFault):
-            return None  # a link on the way, or something that whoever follows it will tell
+            return None  # a link on the way, or an error that following the path reports
 
     def open_folder(self, parts: tuple[str, ...], flags: int) -> int:
-        """For `folder`, which closes it again. Raises: OSError."""
+        """Used by `folder`, which closes it again. Raises: OSError."""
         if self._use_openat2:
             return openat2(self.fd, "/".join(parts) or ".", flags | _FOLDER, _RESOLVE)
         return self._walk(parts, flags)
 
     def _walk(self, parts: tuple[str, ...], flags: int) -> int:
-        """Component by component, no link followed: the same promise where openat2 is missing, at a system call each."""
+        """Opens component by component without following links: the same guarantee where openat2 is missing, with one system call each."""
         fd = os.open(".", (flags if not parts else _O_PATH) | _FOLDER, dir_fd=self.fd)
         for number, part in enumerate(parts, start=1):
             wanted = flags if number == len(parts) else _O_PATH
@@ -166,7 +170,7 @@ class Jail:
         return found is not None and stat.S_ISLNK(found.st_mode)
 
     def _follow(self, parts: tuple[str, ...]) -> WorkspacePath:
-        """Resolves links by name. Whatever this says is only a name: opening it follows no link."""
+        """Resolves links by name. The result is only a name: opening it follows no link."""
         done: list[str] = []
         todo = list(reversed(parts))
         links = 0
@@ -183,7 +187,7 @@ class Jail:
                 continue
             links += 1
             if links > _MOST_LINKS:
-                raise OutsideWorkspace(f"'{shown('/'.join(parts))}' goes round in circles of symbolic links.")
+                raise OutsideWorkspace(f"'{shown('/'.join(parts))}' contains a loop of symbolic links.")
             if target.startswith("/"):
                 done, target = [], self._inside(target)
             todo.extend(reversed([step for step in target.split("/") if step not in ("", ".")]))
@@ -194,7 +198,7 @@ class Jail:
             with self.folder(place.parent) as parent, translate_os_errors(place.path):
                 return os.readlink(place.name, dir_fd=parent)
         except ToolFault:
-            return None  # no link there; if it is missing altogether, whoever opens it says so
+            return None  # not a link; if it is missing, opening it reports that
 
     def _inside(self, target: str) -> str:
         if target != self.root and not target.startswith(self.root.rstrip("/") + "/"):
@@ -203,7 +207,7 @@ class Jail:
 
 
 def working_folder(fd: int, root: str, place: WorkspacePath) -> str:
-    """A path for a child's working folder that leads to this very descriptor, where the system has such paths."""
+    """Returns a path for a child's working folder that leads to exactly this descriptor, where the system supports it."""
     held = Path(f"/proc/self/fd/{fd}")
     return str(held) if held.is_dir() else str(Path(root, *place.parts))
 
@@ -236,18 +240,18 @@ def kind_of(mode: int) -> str:
 
 
 def give_to_owner_of(folder: int, name: str) -> None:
-    """A server that runs as root leaves new entries to the folder's owner, who could not touch them otherwise."""
+    """Gives new entries to the folder's owner when the server runs as root; otherwise the owner could not change them."""
     if os.geteuid() != 0:
         return
     owner = os.fstat(folder)
     os.chown(name, owner.st_uid, owner.st_gid, dir_fd=folder, follow_symlinks=False)
 
 
-# Classes, not generators: every look at a file passes through several of these, and a generator costs more than the look.
+# Classes, not generators: every file access uses several of these, and a generator costs more than the access.
 
 
 class translate_os_errors:
-    """Turns what the system answers about `path` into an error that says who should act next."""
+    """Turns a system error about `path` into an error that says who should act next."""
 
     __slots__ = ("_path",)
 
@@ -275,7 +279,7 @@ class _OpenFolder:
 
     def __enter__(self) -> int:
         if not self._place.parts and self._flags == _O_PATH:
-            return self._jail.fd  # held open anyhow
+            return self._jail.fd  # held open anyway
         try:
             self._fd = self._jail.open_folder(self._place.parts, self._flags)
         except OSError as error:
@@ -294,7 +298,7 @@ def _kind_error(error: OSError, path: str) -> Exception:
         case errno.EXDEV:
             return _leads_out(path)
         case errno.ELOOP:
-            return StateChanged(f"'{path}' leads through a symbolic link that was not there a moment ago. Look again.")
+            return StateChanged(f"'{path}' leads through a symbolic link that did not exist before. Check it again.")
         case errno.ENOENT:
             return FileMissing(f"There is no '{path}' in the workspace.")
         case errno.ENOTDIR:

@@ -1,7 +1,7 @@
-"""Landlock: what the kernel lets a single thread do to files, whatever the code on it tries. No policy here, and no threads.
+"""Landlock: limits what a single thread may do to files, enforced by the kernel. Contains no policy and no threads.
 
-A domain is for ever, and whatever a thread starts inherits it. Reading is not limited here (that is the jail's), and
-Landlock knows nothing of chmod, chown, utime and setxattr.
+A domain is permanent, and child threads and processes inherit it. It does not limit reading (the jail does that), and Landlock does not
+cover chmod, chown, utime and setxattr.
 """
 
 import ctypes
@@ -20,12 +20,12 @@ _ASK_VERSION = 1
 _PATH_BENEATH = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _NET_TCP = 0b11  # bind and connect
-# Abstract unix sockets. Not signals: the garbage collector may run a finalizer on any thread, and one may have a child to end.
+# Abstract unix sockets. Not signals: the garbage collector may run a finalizer on any thread, and one may need to end a child.
 _SCOPED = 0b01
 
 
 class Access(IntFlag):
-    """What a domain takes away everywhere, and may give back beneath a folder. Numbers are the kernel's."""
+    """Rights that a domain removes everywhere, and may give back beneath a folder. The numbers are the kernel's."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
@@ -39,7 +39,7 @@ class Access(IntFlag):
     MAKE_BLOCK = 1 << 11
     MAKE_SYM = 1 << 12
     REFER = 1 << 13  # link or rename into another folder; ABI 2, and never allowed before
-    TRUNCATE = 1 << 14  # ABI 3; before it, nothing holds truncate()
+    TRUNCATE = 1 << 14  # ABI 3; before it, truncate() is not limited
     IOCTL_DEV = 1 << 15  # ABI 5
 
 
@@ -58,14 +58,14 @@ class _PathBeneathAttr(ctypes.Structure):
 
 @cache
 def landlock_abi() -> int:
-    """0 means that there is none: another system, a kernel before 5.13, or one where it is switched off."""
+    """Returns 0 if there is none: another system, a kernel before 5.13, or one where it is switched off."""
     if sys.platform != "linux":
         return 0
     return max(0, int(_libc().syscall(_long(_CREATE_RULESET), None, _long(0), _long(_ASK_VERSION))))
 
 
 def handled(abi: int) -> Access:
-    """All that can be taken away by a kernel of this ABI."""
+    """Returns all rights that a kernel of this ABI can remove."""
     known = reduce(or_, Access)
     for access, since in _SINCE:
         if abi < since:
@@ -74,13 +74,13 @@ def handled(abi: int) -> Access:
 
 
 class Ruleset:
-    """Everything is taken away but `allowed` beneath `folder`. Later threads can be put under it for as long as it is held."""
+    """Removes every right except `allowed` beneath `folder`. Threads can be restricted by it as long as it is held."""
 
     def __init__(self, allowed: Access, folder: int, *, abi: int | None = None) -> None:
         """`folder` is a descriptor and is not needed afterwards. Raises: OSError."""
         abi = landlock_abi() if abi is None else abi
         attributes = _RulesetAttr(fs=handled(abi), net=_NET_TCP if abi >= 4 else 0, scoped=_SCOPED if abi >= 6 else 0)
-        # A kernel that knows fewer fields wants the rest to be zero, and they are.
+        # A kernel that knows fewer fields requires the rest to be zero, and they are.
         self._fd = _call(_CREATE_RULESET, ctypes.byref(attributes), _long(ctypes.sizeof(attributes)), _long(0))
         weakref.finalize(self, os.close, self._fd)
         if allowed & handled(abi):
@@ -88,16 +88,16 @@ class Ruleset:
             _call(_ADD_RULE, _long(self._fd), _long(_PATH_BENEATH), ctypes.byref(rule), _long(0))
 
     def restrict_this_thread(self) -> None:
-        """For ever. Raises: OSError."""
+        """Restricts the calling thread permanently. Raises: OSError."""
         _restrict_by(self._fd)
 
 
 def write_only_in(places: Iterable[str], *, apart_from: str) -> bool:
-    """From now on this thread, and whatever it starts, opens nothing for writing but in these files and folders: no pipe or device
-    either, which a read-only mount lets pass. False where the kernel has no Landlock. Raises: OSError.
+    """Restricts this thread and its children to open only these files and folders for writing: also no pipe or device,
+    which a read-only mount would allow. Returns False where the kernel has no Landlock. Raises: OSError.
 
-    Of a folder that `apart_from` lies in, a new one inside takes the place, and TMPDIR names it. This needs the standard library
-    alone, so that it can be run where nothing of ours may be imported yet.
+    If a folder contains `apart_from`, a new folder inside it is used instead, and TMPDIR names it. Uses only the standard library, so that
+    it can run before anything of ours may be imported.
     """
     abi = landlock_abi()
     if not abi:
@@ -116,7 +116,7 @@ def _apart(place: str, other: str) -> str:
     if not f"{other}/".startswith(f"{place}/"):
         return place
     inside = f"{place}/scratch-{os.urandom(8).hex()}"
-    os.mkdir(inside, 0o700)  # noqa: PTH102  # pathlib would be the dearest import here
+    os.mkdir(inside, 0o700)  # noqa: PTH102  # noqa: PTH102  # pathlib would be the most expensive import here
     os.environ["TMPDIR"] = inside
     return inside
 

@@ -1,7 +1,7 @@
-"""The threads that file tools work on: held by the kernel to what the role may do, in that workspace alone.
+"""The threads that file tools work on: the kernel limits them to what the role may do, in one workspace.
 
-Work given to them makes leaf system calls only: no threads and no processes, which would be held as well, for ever. The threads
-themselves are started by whoever gives the work, who is never held. Where Landlock is missing they are plain threads.
+Their work makes leaf system calls only: no threads and no processes, which would inherit the limits permanently. The caller, who is never
+restricted, starts the threads. Where Landlock is missing they are plain threads.
 """
 
 import os
@@ -27,7 +27,7 @@ _WRITERS = 2  # threads for each workspace; its lease lets one write at a time
 _MOST_POOLS = 16
 _NO_FOLDER = -1
 _REFER_SINCE = 2
-# A file is replaced by a new one that is renamed over it, so writing takes making and removing along.
+# A file is replaced by a new one that is renamed over it, so writing requires creating and removing.
 _NEEDED = {
     Permission.WRITE_FILES: Access.WRITE_FILE | Access.TRUNCATE | Access.MAKE_REG | Access.REMOVE_FILE,
     Permission.CREATE_FILES: Access.MAKE_REG | Access.MAKE_DIR | Access.REFER,
@@ -37,21 +37,21 @@ _PoolKey = tuple[Access, int, int]
 
 
 async def reading(work: Callable[[], T]) -> T:
-    """Runs `work` where nothing on the machine can be changed. For every tool's looking, whatever the role may do."""
-    with _refusals_told():
+    """Runs `work` on a thread that can change nothing on the machine. For reads of every tool, whatever the role may do."""
+    with _report_refusals():
         return await _pools().readers().run(work)
 
 
 async def changing(folder: Folder, permissions: frozenset[Permission], work: Callable[[], T]) -> T:
-    """Runs `work` to its end where only what the permissions need can be done, and only beneath the folder."""
-    with _refusals_told():
+    """Runs `work` to its end on a thread that can do only what the permissions need, and only beneath the folder."""
+    with _report_refusals():
         return await run_uncancellable(work, _pools().writers(folder, access_for(permissions)))
 
 
 async def creating(folder: Folder, permissions: frozenset[Permission], place: WorkspacePath, data: bytes) -> None:
-    """A new file with its folders. Raises: FileExists.
+    """Creates a new file with its folders. Raises: FileExists.
 
-    Who may create but not write gets it open and without a name: it can be filled and named, and no other can be opened to write.
+    A role that may create but not write gets an open file without a name: it can fill and link that one, but open no other for writing.
     """
     only_creates = Permission.CREATE_FILES in permissions and Permission.WRITE_FILES not in permissions
     if not only_creates or not is_held(access_for(permissions)):
@@ -60,7 +60,7 @@ async def creating(folder: Folder, permissions: frozenset[Permission], place: Wo
 
 
 def access_for(permissions: frozenset[Permission]) -> Access:
-    """What file tools need of the kernel to do what these permissions allow. Its grain is coarser than ours."""
+    """Returns the kernel rights that file tools need for these permissions. They are coarser than our permissions."""
     access = NOTHING
     for permission, needed in _NEEDED.items():
         if permission in permissions:
@@ -69,21 +69,21 @@ def access_for(permissions: frozenset[Permission]) -> Access:
 
 
 def is_held(access: Access = NOTHING) -> bool:
-    """Whether this kernel can hold a thread to just that."""
+    """Tells whether this kernel can limit a thread to these rights."""
     return landlock_abi() >= (_REFER_SINCE if Access.REFER in access else 1) and _can_restrict()
 
 
 def _create_without_writing(
     folder: Folder, permissions: frozenset[Permission], place: WorkspacePath, data: bytes
 ) -> None:
-    with folder.nameless(place) as nameless, _refusals_told():
-        # Where the file system has no nameless files, the kernel holds this one call to the workspace only.
+    with folder.nameless(place) as nameless, _report_refusals():
+        # Where the file system has no nameless files, the kernel limits this call to the workspace only.
         access = access_for(permissions if nameless is not None else permissions | {Permission.WRITE_FILES})
         _pools().writers(folder, access).submit(lambda: folder.create(place, data, nameless=nameless)).result()
 
 
 class _Pools:
-    """One for reading, and for writing one per workspace and access. One that is no longer known ends with its last work."""
+    """One pool for reading, and for writing one per workspace and access. A forgotten pool ends with its last work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -94,11 +94,11 @@ class _Pools:
     def readers(self) -> ReaderThreads:
         with self._lock:
             if self._readers is None:
-                self._readers = ReaderThreads(_READERS, _holding(NOTHING, _NO_FOLDER))
+                self._readers = ReaderThreads(_READERS, _restriction(NOTHING, _NO_FOLDER))
             return self._readers
 
     def _nothing(self) -> ThreadPoolExecutor:
-        """For a change by someone who may change nothing."""
+        """Returns the pool for a change by a role that may change nothing."""
         with self._lock:
             if self._idle is None:
                 self._idle = _pool("nothing", 1, NOTHING, _NO_FOLDER)
@@ -109,7 +109,7 @@ class _Pools:
             return self._nothing()
         with folder.jail.folder(WorkspacePath(())) as root, self._lock:
             found = os.fstat(root)
-            # The ruleset keeps the folder's inode, so no other folder can come by these numbers.
+            # The ruleset holds the folder's inode, so no other folder can get these numbers.
             key = (access, found.st_dev, found.st_ino)
             if key not in self._writers:
                 self._writers[key] = _pool("changing", _WRITERS, access, root)
@@ -130,31 +130,31 @@ def _pools() -> _Pools:
 
 
 def _pool(name: str, threads: int, access: Access, folder: int) -> ThreadPoolExecutor:
-    """Its threads are started by `submit`, in the thread that calls it; one domain each, as the 17th on top would fail."""
-    return ThreadPoolExecutor(threads, thread_name_prefix=f"anycowork-{name}", initializer=_holding(access, folder))
+    """Creates a pool. `submit` starts its threads in the calling thread, each with one domain; stacking 17 would fail."""
+    return ThreadPoolExecutor(threads, thread_name_prefix=f"anycowork-{name}", initializer=_restriction(access, folder))
 
 
-def _holding(access: Access, folder: int) -> Callable[[], None] | None:
-    """What a thread does first, to be held from then on; None where nothing can hold it."""
+def _restriction(access: Access, folder: int) -> Callable[[], None] | None:
+    """Returns what a thread does first to restrict itself; None where that is not possible."""
     try:
         return Ruleset(access, folder).restrict_this_thread if is_held(access) else None
     except OSError as error:
-        raise ToolFault(f"The kernel did not make the rules for a file tool's threads: {error.strerror}.") from None
+        raise ToolFault(f"The kernel did not accept the rules for a file tool's threads: {error.strerror}.") from None
 
 
 @contextmanager
-def _refusals_told() -> Iterator[None]:
-    """A thread that could not be held does no work at all; the next call tries with new ones."""
+def _report_refusals() -> Iterator[None]:
+    """Reports a thread that could not be restricted: it does no work at all; the next call tries with new threads."""
     try:
         yield
     except BrokenExecutor:
         _pools().forget()
-        raise ToolFault("The kernel refused to hold the thread of this file tool, so nothing was done.") from None
+        raise ToolFault("The kernel refused to restrict the thread of this file tool, so nothing was done.") from None
 
 
 @cache
 def _can_restrict() -> bool:
-    """Tried once, on a thread that ends with it: a filter of a container may forbid what the kernel could do."""
+    """Tries once, on a thread that ends afterwards: a container's filter may forbid what the kernel could do."""
     refused: list[OSError] = []
 
     def attempt() -> None:

@@ -1,4 +1,4 @@
-"""One file of the pack: a row of entries, each a checked header (hash, size) and its content. Plain reading and writing, no policy."""
+"""Reads and writes one file of the pack: a sequence of entries, each a checked header (hash, size) and its content. Contains no policy."""
 
 import errno
 import hashlib
@@ -31,7 +31,7 @@ def header(digest: str, size: int) -> bytes:
 
 
 def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, PackEntry]]:
-    """Those whose header is whole and whose content is all there, up to the first that is not."""
+    """Yields entries with a complete header and content, up to the first incomplete one."""
     at = 0
     while len(raw := os.pread(fd, HEADER_BYTES, at)) == HEADER_BYTES:
         magic, digest, size, check = _CHECKED.unpack(raw)
@@ -43,7 +43,7 @@ def entries_in(fd: int, file: str, total: int) -> Iterator[tuple[str, PackEntry]
 
 
 def anything_after(fd: int, end: int) -> bool:
-    """Whether entries may stand behind the one that could not be read at `end`: then it was damaged, not torn by a crash."""
+    """Tells whether entries may follow the unreadable one at `end`: then it was damaged, not torn by a crash."""
     at, tail = end + 1, b""
     while chunk := os.pread(fd, CHUNK, at):
         if _MAGIC in tail + chunk:
@@ -62,7 +62,7 @@ def intact(fd: int, digest: str, entry: PackEntry) -> bool:
 
 
 def copy_to_entry(source: int, target: Path, most: int) -> tuple[str, int]:
-    """Content first, its header last: a file without a whole header holds nothing. Raises: OSError."""
+    """Writes the content first and its header last: a file without a complete header holds nothing. Raises: OSError."""
     check, size = hashlib.sha256(), 0
     with opened(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as fd:
         while chunk := os.read(source, CHUNK):

@@ -1,4 +1,4 @@
-"""What a path that a model wrote means, decided without touching the disk. Opening it is the jail's affair."""
+"""Interprets a path that a model wrote, without touching the disk. The jail opens it."""
 
 import unicodedata
 from pathlib import PurePosixPath
@@ -9,12 +9,12 @@ from anycowork.domain.values import value
 
 LONGEST_PATH = 4096
 LONGEST_NAME = 255
-DEEPEST = 200  # folders above one another that tools make, and that are looked through as a whole
+DEEPEST = 200  # nested folders that tools create, and that are scanned as a whole
 
 
 @value
 class WorkspacePath:
-    """A path inside the workspace with every symbolic link on its way resolved: the name that rules, records and the kernel see alike."""
+    """A path inside the workspace with every symbolic link resolved: the same name for rules, records and the kernel."""
 
     parts: tuple[str, ...]
 
@@ -46,9 +46,9 @@ class WorkspacePath:
 
 
 def lexical_parts(path: str, root: str) -> tuple[str, ...]:
-    """The components of `path` from the workspace's root, `.` and `..` folded away.
+    """Returns the components of `path` from the workspace's root, with `.` and `..` resolved.
 
-    Raises: OutsideWorkspace if it is no usable path or its words alone already lead out.
+    Raises: OutsideWorkspace if it is not a usable path or its text alone already leads out.
     """
     _require_usable(path)
     pure = PurePosixPath(path)
@@ -65,19 +65,17 @@ def lexical_parts(path: str, root: str) -> tuple[str, ...]:
         elif parts:
             parts.pop()
         else:
-            raise OutsideWorkspace(
-                f"'{shown(path)}' climbs out of the workspace with '..'. Only paths inside it can be used."
-            )
+            raise OutsideWorkspace(f"'{shown(path)}' leaves the workspace with '..'. Only paths inside it can be used.")
     return tuple(parts)
 
 
 def is_git_control(parts: tuple[str, ...]) -> bool:
-    """Whether the path is a `.git` or lies in one, under any spelling that some file system takes for `.git`."""
+    """Tells whether the path is a `.git` or inside one, in any spelling that some file system treats as `.git`."""
     return any(folds_to_git(part) for part in parts)
 
 
 def shown(path: str, longest: int = 200) -> str:
-    """The path as a message may show it: no control characters, no lone surrogates, no endless text."""
+    """Returns the path as a message may show it: no control characters, no lone surrogates, bounded length."""
     if len(path) <= longest and path.isprintable():
         return path
     safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in path)
@@ -91,15 +89,15 @@ def _require_usable(path: str) -> None:
         size = len(path.encode())
         longest = max(len(part.encode()) for part in path.split("/"))
     except UnicodeEncodeError:
-        raise OutsideWorkspace(f"'{shown(path)}' is not valid Unicode text and cannot name a file here.") from None
+        raise OutsideWorkspace(f"'{shown(path)}' is not valid Unicode text and cannot be a file name here.") from None
     if size > LONGEST_PATH or longest > LONGEST_NAME:
         raise OutsideWorkspace(
             f"'{shown(path, 60)}' is too long: a path has at most {LONGEST_PATH} bytes and a name in it {LONGEST_NAME}."
         )
     if any(unicodedata.category(c) == "Cc" for c in path):
-        raise OutsideWorkspace(f"'{shown(path)}' holds control characters, which no path here may have.")
+        raise OutsideWorkspace(f"'{shown(path)}' contains control characters, which are not allowed in paths.")
 
 
 def folds_to_git(name: str) -> bool:
-    """Under any spelling that some file system takes for `.git`; NTFS knows it as `git~1` too."""
+    """Tells whether some file system treats this spelling as `.git`; NTFS also knows it as `git~1`."""
     return fold_name(name) in (".git", "git~1")

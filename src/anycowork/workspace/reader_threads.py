@@ -1,5 +1,5 @@
-"""Threads that look at files. A queue and a future hand work over for less than half of what an executor takes for it,
-which is more than most looks at a file cost. What may be done on these threads is `holding.py`'s affair."""
+"""Threads that read files. A queue and a future pass work on at less than half the cost of an executor, which is
+more than most file reads cost. `landlock_threads.py` decides what these threads may do."""
 
 import asyncio
 import contextvars
@@ -16,7 +16,7 @@ X = TypeVar("X")
 
 
 class ReaderThreads:
-    """So many threads, started by whoever makes this. `first` is done on each before any work; they end with this object."""
+    """Starts this many threads in the calling thread. Each runs `first` before any work; they end with this object."""
 
     def __init__(self, threads: int, first: Callable[[], None] | None) -> None:
         self._jobs: SimpleQueue[_ReadJob[object] | None] = SimpleQueue()
@@ -26,7 +26,7 @@ class ReaderThreads:
         weakref.finalize(self, _end, self._jobs, threads)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Raises: what `work` raises; BrokenExecutor, with nothing done, if `first` failed on the thread that took it."""
+        """Raises: what `work` raises; BrokenExecutor, with nothing done, if `first` failed on the thread."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self._jobs.put(_ReadJob(work, contextvars.copy_context(), loop, answer))  # type: ignore[arg-type]  # T is the same in all of it
@@ -46,19 +46,19 @@ class _ReadJob(Generic[T]):
         except BaseException as error:  # noqa: BLE001 — it belongs to the one who waits, and this thread must live
             self.fail(error)
         else:
-            self._tell(self.answer.set_result, value)
+            self._report(self.answer.set_result, value)
 
     def fail(self, error: BaseException) -> None:
-        self._tell(self.answer.set_exception, error)
+        self._report(self.answer.set_exception, error)
 
-    def _tell(self, settle: Callable[[X], None], outcome: X) -> None:
+    def _report(self, settle: Callable[[X], None], outcome: X) -> None:
         try:
-            self.loop.call_soon_threadsafe(_unless_given_up, self.answer, settle, outcome)
+            self.loop.call_soon_threadsafe(_settle_unless_cancelled, self.answer, settle, outcome)
         except RuntimeError:
-            pass  # the event loop has ended, and all who waited with it
+            pass  # the event loop has ended, and all waiting tasks with it
 
 
-def _unless_given_up(answer: "asyncio.Future[T]", settle: Callable[[X], None], outcome: X) -> None:
+def _settle_unless_cancelled(answer: "asyncio.Future[T]", settle: Callable[[X], None], outcome: X) -> None:
     if not answer.done():
         settle(outcome)
 
@@ -69,8 +69,8 @@ def _serve(jobs: "SimpleQueue[_ReadJob[object] | None]", first: Callable[[], Non
         if ready:
             job.do()
         else:
-            job.fail(BrokenExecutor("the thread could not be made ready"))
-        del job  # while it waits for the next one, the thread keeps nothing of this one
+            job.fail(BrokenExecutor("the thread could not be prepared"))
+        del job  # so that the thread keeps nothing of this job while it waits for the next one
 
 
 def _done(first: Callable[[], None]) -> bool:

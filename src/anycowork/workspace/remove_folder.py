@@ -1,4 +1,4 @@
-"""Removing a whole folder, however deep a program has made it and whatever modes it gave to what is in it. Follows no links."""
+"""Removes a whole folder, however deep a program has made it and whatever modes its entries have. Follows no links."""
 
 import os
 import secrets
@@ -9,36 +9,36 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_folder(name: str, parent: int | None = None, *, ignoring: tuple[type[OSError], ...] = ()) -> None:
-    """Each folder inside is first moved up, so that none is ever more than one level down: neither the stack nor descriptors nor the
-    longest path set a limit to that. What meets an error to be ignored is left there. Raises: OSError.
+    """Moves each folder inside up first, so that none is more than one level deep: neither the stack, the number of descriptors nor the
+    longest path limit the depth. Leaves entries whose error is in `ignoring`. Raises: OSError.
     """
     with suppress(*ignoring):
-        _take_rights(name, parent)
+        _grant_access(name, parent)
         with _opened(name, parent) as top:
-            waiting = _emptied_of_files(top, ignoring)
+            waiting = _remove_files(top, ignoring)
             while waiting:
-                waiting += _flattened(waiting.pop(), top, ignoring)
+                waiting += _flatten(waiting.pop(), top, ignoring)
         os.rmdir(name, dir_fd=parent)
 
 
-def _flattened(name: str, top: int, ignoring: tuple[type[OSError], ...]) -> list[str]:
-    """What was inside and stands beside it now; it is gone itself."""
+def _flatten(name: str, top: int, ignoring: tuple[type[OSError], ...]) -> list[str]:
+    """Removes the folder and returns the names of its subfolders, which are now beside it."""
     moved: list[str] = []
     with suppress(*ignoring):
-        _take_rights(name, top)
+        _grant_access(name, top)
         with _opened(name, top) as folder:
-            for inner in _emptied_of_files(folder, ignoring):
+            for inner in _remove_files(folder, ignoring):
                 new_name = f".{secrets.token_hex(8)}"
                 with suppress(*ignoring):
-                    _take_rights(inner, folder)  # a folder that is moved is written to: it learns where it lies
+                    _grant_access(inner, folder)  # moving a folder writes to it: its `..` entry changes
                     os.rename(inner, new_name, src_dir_fd=folder, dst_dir_fd=top)
                     moved.append(new_name)
         os.rmdir(name, dir_fd=top)
     return moved
 
 
-def _emptied_of_files(folder: int, ignoring: tuple[type[OSError], ...]) -> list[str]:
-    """The folders that are left in it."""
+def _remove_files(folder: int, ignoring: tuple[type[OSError], ...]) -> list[str]:
+    """Removes the files and returns the names of the remaining folders."""
     folders: list[str] = []
     others: list[str] = []
     with os.scandir(folder) as entries:
@@ -50,8 +50,8 @@ def _emptied_of_files(folder: int, ignoring: tuple[type[OSError], ...]) -> list[
     return folders
 
 
-def _take_rights(name: str, parent: int | None) -> None:
-    """A folder may be closed to its owner; root needs no rights."""
+def _grant_access(name: str, parent: int | None) -> None:
+    """Gives the owner access to a folder that denies it; root needs none."""
     if os.geteuid() != 0:
         os.chmod(name, 0o700, dir_fd=parent)
 

@@ -1,7 +1,7 @@
-"""Which folders git takes for a repository, whatever they are called: it reads orders from the `config` of such a folder.
+"""Decides which folders git treats as a repository, whatever their name: git follows the `config` of such a folder.
 
-Git looks for `HEAD`, `objects` and `refs` in a folder, or for `HEAD` and a `commondir` that says where the others are. Here a folder
-counts by these names alone, whatever stands behind them: what git would refuse today may be what it accepts after one more change.
+Git looks for `HEAD`, `objects` and `refs` in a folder, or for `HEAD` and a `commondir` that names the place of the others. Here the names
+alone count, whatever they contain: what git refuses today it may accept after one more change.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,13 +16,13 @@ Parts = tuple[str, ...]
 
 
 def is_repository(names: Iterable[str]) -> bool:
-    """Whether git may take a folder with these entries for a repository."""
+    """Tells whether git may treat a folder with these entries as a repository."""
     found = REPOSITORY_NAMES.intersection(map(fold_name, names))
     return "head" in found and ("commondir" in found or {"objects", "refs"} <= found)
 
 
 def repository_around(parts: Parts, names_in: Callable[[Parts], Iterable[str]]) -> Parts | None:
-    """The outermost folder on the way to `parts` that is a repository, or becomes one once `parts` exists. `.git` is not looked at."""
+    """Returns the outermost folder above `parts` that is a repository, or becomes one once `parts` exists. Ignores `.git`."""
     for at in range(len(parts)):
         if folds_to_git(parts[at]):
             return None

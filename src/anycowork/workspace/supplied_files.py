@@ -1,4 +1,4 @@
-"""Files that a folder supplies to the house itself (definitions, not work): read through the jail, through no link, and bounded."""
+"""Reads files that a folder supplies to the server (definitions, not work): through the jail, through no link, and bounded."""
 
 import os
 import re
@@ -13,13 +13,11 @@ from anycowork.workspace.paths import WorkspacePath, shown
 MOST_FILES = 200
 MOST_BYTES = 64 * 1024
 _MOST_KNOWN = 2 * MOST_FILES
-_SETTLED = (
-    2_000_000_000  # nanoseconds: what was changed so lately may be changed again within one tick of the file's clock
-)
+_SETTLED = 2_000_000_000  # nanoseconds: a file changed so recently may change again within one tick of the file's clock
 _State = tuple[str, int, int, int, int, int]  # path, device, inode, size, and when it was last changed
 _known: dict[_State, SuppliedFile] = {}
-# What a model reads and a person does not see: controls, marks of direction, tags, selectors, fillers. The joiners and selectors of
-# emoji and scripts are left alone unless many stand together, as they do only to carry something.
+# Characters that a model reads and a person does not see: controls, direction marks, tags, selectors, fillers. The joiners and
+# selectors of emoji and scripts are left alone unless many stand together, as they do only to hide something.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -28,9 +26,9 @@ _UNSEEN = re.compile(
 
 
 def supplied_files(root: str, folder: str, suffix: str) -> list[SuppliedFile]:
-    """Those in this very folder with this ending, sorted by name; empty if there is no such folder. Blocking.
+    """Returns the files in this folder with this suffix, sorted by name; empty if there is no such folder. Blocking.
 
-    None of them is trusted by being there: whoever asks says which are.
+    Their presence does not make them trusted: the caller decides which are.
     """
     try:
         jail = Jail(root)
@@ -50,7 +48,7 @@ def supplied_files(root: str, folder: str, suffix: str) -> list[SuppliedFile]:
 
 
 def supplied_file(root: str, name: str) -> SuppliedFile | None:
-    """The one of this name in the folder itself; None if there is none. Blocking."""
+    """Returns the file of this name in the folder itself; None if there is none. Blocking."""
     try:
         jail = Jail(root)
         place = WorkspacePath((name,))
@@ -62,7 +60,7 @@ def supplied_file(root: str, name: str) -> SuppliedFile | None:
 
 
 def with_the_unseen_written_out(text: str) -> str:
-    """So that a model is given what a person was shown, and nothing more."""
+    """Replaces invisible characters by visible codes, so that a model gets what a person was shown, and nothing more."""
     return _UNSEEN.sub(lambda found: "".join(f"[U+{ord(letter):04X}]" for letter in found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""The Linux system calls that the standard library lacks: openat2, renameat2 and syncfs. No policy here."""
+"""The Linux system calls that the standard library lacks: openat2, renameat2 and syncfs. Contains no policy."""
 
 import ctypes
 import errno
@@ -14,7 +14,7 @@ RESOLVE_BENEATH = 0x08
 _OPENAT2 = 437  # the same number on every architecture we run on
 _RENAMEAT2 = {"x86_64": 316, "aarch64": 276, "arm64": 276}
 _RENAME_NOREPLACE = 1
-_TRIES = 1000  # EAGAIN means that something was renamed during the walk; an attacker must not keep us here for ever
+_TRIES = 1000  # EAGAIN means that something was renamed during the walk; an attacker must not keep us here forever
 
 
 class _OpenHow(ctypes.Structure):
@@ -23,7 +23,7 @@ class _OpenHow(ctypes.Structure):
 
 @cache
 def has_openat2() -> bool:
-    """False on other systems, on kernels before 5.6, and under seccomp filters that do not know the call."""
+    """Returns False on other systems, on kernels before 5.6, and under seccomp filters that do not know the call."""
     if sys.platform != "linux":
         return False
     try:
@@ -34,7 +34,7 @@ def has_openat2() -> bool:
 
 
 def openat2(dir_fd: int, path: str, flags: int, resolve: int) -> int:
-    """Raises: OSError; EXDEV if the path leaves `dir_fd`, ELOOP if a link was met that `resolve` forbids."""
+    """Raises: OSError; EXDEV if the path leaves `dir_fd`, ELOOP if there is a link that `resolve` forbids."""
     how, size = _how(flags, resolve)
     for _ in range(_TRIES):
         fd = _syscall(_OPENAT2, dir_fd, os.fsencode(path), how, size)
@@ -47,13 +47,13 @@ def openat2(dir_fd: int, path: str, flags: int, resolve: int) -> int:
 
 @cache
 def _how(flags: int, resolve: int) -> tuple[object, int]:
-    """Made once for each way to open: the kernel only reads it."""
+    """Cached for each way to open: the kernel only reads it."""
     how = _OpenHow(flags=flags, mode=0, resolve=resolve)
     return ctypes.byref(how), ctypes.sizeof(how)
 
 
 def rename_without_replacing(source: str, source_fd: int, target: str, target_fd: int) -> None:
-    """Raises: FileExistsError if the target is there; OSError with ENOSYS or EINVAL where the system cannot do this."""
+    """Raises: FileExistsError if the target exists; OSError with ENOSYS or EINVAL where the system cannot do this."""
     number = _RENAMEAT2.get(platform.machine()) if sys.platform == "linux" else None
     if number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -63,7 +63,7 @@ def rename_without_replacing(source: str, source_fd: int, target: str, target_fd
 
 
 def sync_file_system(fd: int) -> None:
-    """Makes everything on the file system of `fd` durable: one call where single ones would be thousands. Raises: OSError."""
+    """Makes everything on the file system of `fd` durable: one call instead of thousands. Raises: OSError."""
     if sys.platform != "linux":
         os.sync()
     elif _libc().syncfs(fd) != 0:

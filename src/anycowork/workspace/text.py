@@ -1,4 +1,4 @@
-"""Bytes as text and back, losing nothing: byte order mark, line ends and the missing last newline are kept. Pure."""
+"""Converts bytes to text and back without loss: keeps byte order mark, line ends and a missing last newline. Pure."""
 
 import codecs
 
@@ -7,19 +7,19 @@ from anycowork.domain.values import value
 
 @value
 class Text:
-    """`body` has its line ends as they were and no byte order mark."""
+    """`body` has its original line ends and no byte order mark."""
 
     body: str
     bom: bool = False
 
     @property
     def newline(self) -> str:
-        """The line end that most lines have; a new line gets it."""
+        """Returns the most frequent line end; a new line gets it."""
         windows = self.body.count("\r\n")
         return "\r\n" if windows > self.body.count("\n") - windows else "\n"
 
     def with_body(self, body: str) -> "Text":
-        """The same file with another body. A byte order mark in it is the file's own, never a second one."""
+        """Returns the same file with another body. A byte order mark in the body counts as the file's own, never as a second one."""
         return Text(body=body.removeprefix("\ufeff"), bom=self.bom)
 
     def encoded(self) -> bytes:
@@ -27,7 +27,7 @@ class Text:
 
 
 def decode(data: bytes) -> Text | None:
-    """None if these bytes are not UTF-8 text."""
+    """Returns None if these bytes are not UTF-8 text."""
     if b"\0" in data:
         return None
     try:
@@ -38,13 +38,13 @@ def decode(data: bytes) -> Text | None:
 
 
 def lines_of(body: str) -> list[str]:
-    """The lines with their ends. Only a line feed ends a line here, as in diffs and editors: not a form feed, not U+2028."""
+    """Splits into lines with their ends. Only a line feed ends a line, as in diffs and editors: not a form feed, not U+2028."""
     *whole, last = body.split("\n")
     return [f"{line}\n" for line in whole] + ([last] if last else [])
 
 
 def with_line_ends(body: str, newline: str) -> str:
-    """Written with plain line feeds by someone who could not see the file's own line ends; anything else is taken as meant."""
+    """Converts plain line feeds, whose author could not see the file's line ends; any other line ends are kept as written."""
     if newline == "\n" or "\r\n" in body:
         return body
     return body.replace("\n", newline)

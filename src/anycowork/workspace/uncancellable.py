@@ -1,4 +1,4 @@
-"""Blocking work that must not be left half-way: it runs in a thread, and whoever is cancelled meanwhile waits for its end."""
+"""Runs blocking work that must not stop half-way: in a thread; a cancelled caller waits for its end."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 async def run_uncancellable(work: Callable[[], T], executor: Executor | None = None) -> T:
-    """Runs a change in a thread (the loop's own, unless told).
+    """Runs a change in a thread (of the loop's default executor, unless given).
 
-    A cancellation is passed on, but only once the change is over: the lease outlives the writing.
+    A cancellation is delivered only when the change is over, so the lease outlives the writing.
     """
     future = asyncio.get_running_loop().run_in_executor(executor, work)
     try:
@@ -23,5 +23,5 @@ async def run_uncancellable(work: Callable[[], T], executor: Executor | None = N
             except asyncio.CancelledError:
                 continue
         if not future.cancelled():
-            future.exception()  # seen; the cancellation is what the caller hears
+            future.exception()  # retrieved; the caller gets the cancellation
         raise

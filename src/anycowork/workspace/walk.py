@@ -1,4 +1,4 @@
-"""Walking a workspace's folders: in a stable order, within bounds, leaving out what git ignores. Follows no links."""
+"""Walks a workspace's folders in a stable order, within limits, without what git ignores. Follows no links."""
 
 import os
 import stat
@@ -29,9 +29,9 @@ class WalkEntry:
 
 @dataclass(slots=True)
 class FolderWalk:
-    """Breadth first, so that a bound cuts the depths and not the top. `cut` says afterwards whether a bound was met.
+    """Walks breadth first, so that a limit cuts the depths and not the top. `cut` tells afterwards whether a limit was reached.
 
-    `depth` 1 is the folder's own entries. `leave_out` names folders that are never entered nor told.
+    `depth` 1 is the folder's own entries. Folders named in `leave_out` are neither entered nor listed.
     """
 
     jail: Jail
@@ -43,7 +43,7 @@ class FolderWalk:
     cut: bool = False
 
     def entries(self, start: WorkspacePath) -> Iterator[WalkEntry]:
-        """Raises: FileMissing or WrongKind if `start` is no folder. Folders deeper down that cannot be read are passed over."""
+        """Raises: FileMissing or WrongKind if `start` is not a folder. Skips deeper folders that cannot be read."""
         ends = time.monotonic() + self.seconds
         waiting = deque([(start, self.rules_for(start))])
         told = 0
@@ -66,7 +66,7 @@ class FolderWalk:
                     waiting.append((entry.place, rules))
 
     def rules_for(self, start: WorkspacePath) -> Ignores:
-        """The ignore rules of the folders above `start`; none of them if `start` is itself ignored: someone asked for it by name."""
+        """Returns the ignore rules of the folders above `start`; none if `start` itself is ignored, because the caller named it explicitly."""
         rules = Ignores()
         for depth in range(len(start.parts)):
             rules = self._with_own_rules(WorkspacePath(start.parts[:depth]), rules, None)
@@ -80,7 +80,7 @@ class FolderWalk:
                 try:
                     found = os.stat(name, dir_fd=fd, follow_symlinks=False)
                 except OSError:
-                    continue  # gone since it was listed
+                    continue  # deleted since it was listed
                 entry = WalkEntry(folder.child(name), kind_of(found.st_mode), found.st_size)
                 if name in self.leave_out and entry.is_folder:
                     continue

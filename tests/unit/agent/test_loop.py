@@ -269,7 +269,7 @@ async def test_a_call_inside_prose_is_asked_unless_it_only_reads(tmp_path: Path)
         assert (await chat.send("go"))["state"] == "awaiting_approval"
         assert [r["status"] for r in await chat.results()] == ["ok"]
         approval = (await chat.approvals())[0]
-        assert approval["risk"] == "high" and any("quoted" in reason for reason in approval["reasons"])
+        assert approval["risk"] == "high" and any("quotation" in reason for reason in approval["reasons"])
 
 
 @proves("LOOP-9")

@@ -201,4 +201,4 @@ async def test_in_a_context_too_small_for_schemas_the_tools_are_told_as_text_and
             assert "tools" not in request and weight(request) < 2_048 * 3 // 4
             assert all(name in request["messages"][0]["content"] for name in EVERY_TOOL)
         shown = (await guest.ask("GET", "/providers"))["providers"][0]
-        assert "told as text" in shown["hint"] and "2,048" in shown["hint"]
+        assert "described as text" in shown["hint"] and "2,048" in shown["hint"]

@@ -90,7 +90,7 @@ async def test_a_small_model_that_answers_before_doing_what_was_asked_can_only_d
         await chat.decide()
         assert (await chat.last())["content"] == "Created and ran it."
     assert [len(tools_allowed(request)) for request in model.requests][2] == 1
-    assert model.requests[2]["messages"][-1]["content"].endswith("Asked was: Run a.py.")
+    assert model.requests[2]["messages"][-1]["content"].endswith("The request was: Run a.py.")
 
 
 async def test_a_small_model_looks_before_its_first_answer_but_may_return_a_greeting(tmp_path: Path) -> None:

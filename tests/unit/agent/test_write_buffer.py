@@ -122,7 +122,7 @@ async def test_a_stop_finds_a_read_that_nobody_was_told_of_yet(tmp_path: Path, m
 async def _listening(guest: LiveServer) -> tuple[LiveChat, Endless]:
     tool, toolbox = Endless(), guest.house.scheduler._agent.toolrunner._toolbox
     assert isinstance(toolbox, ToolRegistry)
-    toolbox.put_beside([tool])
+    toolbox.set_third_party([tool])
     chat = await guest.chat()
     await chat.send("Listen.", until="sent")
     return chat, tool

@@ -71,8 +71,8 @@ async def test_what_does_not_fit_is_a_422(client, wanted):
         ("/context", {"title": ""}, "'title' should have at least 1 character."),
         ("/context", {"title": 5}, "'title' should be a valid string."),
         ("/context/x/approvals", {"decisions": []}, "'decisions' should have at least 1 item."),
-        ("/v1/system-prompts", {"name": " ", "content": "x"}, "'name' must say something."),
-        ("/context/x/messages", {"content": " "}, "'content' must say something."),
+        ("/v1/system-prompts", {"name": " ", "content": "x"}, "'name' must not be empty."),
+        ("/context/x/messages", {"content": " "}, "'content' must not be empty."),
         (
             "/context/x/plans",
             {"plan": {"goal": "g", "steps": [{"action": 5}]}},

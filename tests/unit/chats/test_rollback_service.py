@@ -166,13 +166,15 @@ async def test_one_call_is_undone_and_later_independent_work_stays(tmp_path: Pat
 
 
 @proves("SNAP-2")
-async def test_going_back_also_takes_back_what_another_chat_did_since(tmp_path: Path) -> None:
+async def test_restore_names_what_another_chat_did_since_and_takes_it_back_when_told(tmp_path: Path) -> None:
     async with live_server(tmp_path, files={"a.txt": "1\n"}) as guest:
         chat, other = await guest.chat(), await guest.chat()
         await do(chat, call("update_file", path="a.txt", edits=[{"find": "1", "replace": "2"}]))
         await do(other, call("create_file", path="b.txt", content="other"))
         after = (await snapshots(chat))[1]
-        await restore(chat, after["id"])
+        refused = await restore(chat, after["id"], expect=409)
+        assert refused["error"]["code"] == "restore_conflict" and "b.txt" in refused["error"]["message"]
+        await restore(chat, after["id"], overwrite=["b.txt"])
         assert tree(guest.workspace) == {"a.txt": b"2\n"}
         theirs = (await snapshots(other))[0]
         assert (await restore(chat, theirs["id"], expect=404))["error"]["code"] == "snapshot_not_found"

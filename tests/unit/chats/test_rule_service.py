@@ -97,7 +97,7 @@ async def test_a_decision_may_bring_its_own_rule_if_it_matches(tmp_path: Path) -
             ({"resource": "/src/*", "effect": "deny"}, "add such a rule at /rules"),
             ({"resource": "/src/*", "tool": "delete_file"}, "does not match"),
             ({"resource": "/src/*", "workspace": "/elsewhere"}, "a different workspace"),
-            ({"resource": "/src/*", "context_id": "x"}, "another chat"),
+            ({"resource": "/src/*", "context_id": "x"}, "different chat"),
             ({"resource": "/src/../*"}, "'..'"),
         ):
             refused = await decide(guest, chat, "allow_always", expect=422, rule=rule)
@@ -223,7 +223,7 @@ async def test_explain_names_the_rule_that_decides_and_runs_nothing(tmp_path: Pa
         assert (await explain("read_file", path="a.txt"))["effect"] == "allow"
         assert (await explain("read_file", path="../x"))["effect"] == "deny"
         failing = await explain("create_file", path="a.txt", content="")
-        assert failing["effect"] == "ask" and "would fail" in failing["why"]
+        assert failing["effect"] == "ask" and "would currently fail" in failing["why"]
         command = await explain("execute_command", command="git status; rm -rf .")
         assert command["effect"] == "ask"
         assert not (guest.workspace / "src").exists() and await chat.approvals() == []

@@ -82,12 +82,12 @@ def test_the_version_is_said_in_one_line(tmp_path: Path, words: tuple[str, ...])
         (("run", "x", "--no-such-flag"), "no-such-flag"),
         (("run", "x", "--timeout", "soon"), "--timeout"),
         (("run", "x", "--max-cost", "-1"), "max-cost"),
-        (("run", "x", "--workspace", "missing"), "missing is no folder"),
+        (("run", "x", "--workspace", "missing"), "missing is not a folder"),
         (("run", "x", "--approved-plan", "missing.json"), "cannot be read"),
         (("run", "--approved-plan", "missing.json"), "cannot be read"),
         (("run", "--approved-plan", "broken.json"), "not JSON"),
         (("run", "--approved-plan", "other.json"), "no valid plan"),
-        (("run", "--approved-plan", "plan.json", "--role", "planner"), "carried out by the actor"),
+        (("run", "--approved-plan", "plan.json", "--role", "planner"), "The actor executes an approved plan"),
         (("serve", "--data-dir", ""), "Was a variable not set?"),
         (("run", "x", "--workspace", " "), "Was a variable not set?"),
         (("serve", "--port", "99999"), "'port' (from --port)"),
@@ -184,7 +184,7 @@ def test_what_belongs_to_somebody_else_is_named_in_one_sentence(tmp_path: Path) 
         "from pathlib import Path\nfrom anycowork.domain.errors import AnyCoworkError\n"
         "os.setgroups([]); os.setgid(12345); os.setuid(12345)\n"
         "closed = Path(sys.argv[1])\n"
-        "looks = [lambda: anycowork.cli.doctor._require_sight(closed), lambda: anycowork.cli.run_request._require_folder(closed / 'x'),\n"
+        "looks = [lambda: anycowork.cli.doctor._require_readable(closed), lambda: anycowork.cli.run_request._require_folder(closed / 'x'),\n"
         "         lambda: w.check_root(closed, home=Path('/h'), data_dir=Path('/d'))]\n"
         "for look in looks:\n"
         "    try: look()\n"
@@ -194,7 +194,7 @@ def test_what_belongs_to_somebody_else_is_named_in_one_sentence(tmp_path: Path) 
     done = subprocess.run(
         words, env={**os.environ, "PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.count("look into") == 3 and done.stderr == ""
+    assert done.stdout.count("cannot read") == 3 and done.stderr == ""
 
 
 @proves("CLI-3", "TOOL-2")
@@ -339,4 +339,4 @@ def test_importing_beside_a_running_server_is_refused(tmp_path: Path) -> None:
     with lock_data_folder(tmp_path / "data"):
         done = anycowork_cli("import", "old.jsonl", cwd=tmp_path)
     assert done.returncode == 1
-    assert "already works on the data folder" in done.stderr
+    assert "already uses the data folder" in done.stderr

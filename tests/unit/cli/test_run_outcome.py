@@ -91,16 +91,16 @@ PROVIDERS = (ProviderEntry(name="p", prices={"a/m": PriceEntry(input=1, output=1
 @proves("CLI-1")
 def test_a_run_ends_when_it_has_cost_more_than_allowed() -> None:
     spending = RunCost(0.01, PROVIDERS)
-    assert spending.take(usage("p/a/m", prompt=2000, completion=500, cached=1000)) is None
+    assert spending.add(usage("p/a/m", prompt=2000, completion=500, cached=1000)) is None
     assert spending.spent == pytest.approx(0.001 + 0.0001 + 0.005)
-    assert "--max-cost" in (spending.take(usage("p/a/m", prompt=0, completion=500)) or "")
+    assert "--max-cost" in (spending.add(usage("p/a/m", prompt=0, completion=500)) or "")
 
 
 @proves("CLI-1")
 def test_a_price_that_is_not_known_counts_as_the_dearest() -> None:
     spending = RunCost(1.0, PROVIDERS)
-    assert spending.take(usage("p/other", prompt=2000, completion=1000)) is None
-    assert "price of p/other is not known" in (spending.take(usage("p/other", prompt=1000, completion=0)) or "")
-    assert RunCost(0.0, PROVIDERS).take(usage("p/other", 1, 0)) is not None
-    assert RunCost(None, PROVIDERS).take(usage("p/other", 1, 1)) is None
-    assert RunCost(0.0, PROVIDERS).take(usage("guide/guide", 9, 9)) is None
+    assert spending.add(usage("p/other", prompt=2000, completion=1000)) is None
+    assert "price of p/other is not known" in (spending.add(usage("p/other", prompt=1000, completion=0)) or "")
+    assert RunCost(0.0, PROVIDERS).add(usage("p/other", 1, 0)) is not None
+    assert RunCost(None, PROVIDERS).add(usage("p/other", 1, 1)) is None
+    assert RunCost(0.0, PROVIDERS).add(usage("guide/guide", 9, 9)) is None

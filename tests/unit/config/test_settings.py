@@ -148,9 +148,9 @@ def test_what_is_nearly_a_setting_is_told_with_the_one_that_was_meant(tmp_path: 
     (tmp_path / "config.toml").write_text("port = 1\nmax_stepz = 3\nqqq = 1\n")
     environ = {"ANYCOWORK_PROT": "1", "ANYCOWORK_PORT": "1", "ANYCOWORK_SOMETHING_ELSE": "x", "PATH": "x"}
     first, second, third = unused_variables(tmp_path, environ)
-    assert first.endswith("line 2: 'max_stepz' is no setting, so it does nothing. Did you mean 'max_steps'?")
-    assert second.endswith("line 3: 'qqq' is no setting, so it does nothing.")
-    assert third == "The variable ANYCOWORK_PROT is no setting, so it does nothing. Did you mean ANYCOWORK_PORT?"
+    assert first.endswith("line 2: 'max_stepz' is not a setting, so it has no effect. Did you mean 'max_steps'?")
+    assert second.endswith("line 3: 'qqq' is not a setting, so it has no effect.")
+    assert third == "The variable ANYCOWORK_PROT is not a setting, so it has no effect. Did you mean ANYCOWORK_PORT?"
 
 
 @proves("SEC-1")
@@ -216,7 +216,7 @@ def test_a_setting_that_is_fixed_for_the_life_of_the_house_is_not_saved(tmp_path
 
 
 def test_a_setting_that_does_not_exist_is_called_none(tmp_path: Path) -> None:
-    with pytest.raises(BadSettings, match=r"'max_stepz' is no setting\. Changeable are: .*max_steps"):
+    with pytest.raises(BadSettings, match=r"'max_stepz' is not a setting\. These can be changed: .*max_steps"):
         save_settings(tmp_path, {"max_stepz": 3})
 
 

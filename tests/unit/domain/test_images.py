@@ -54,7 +54,7 @@ def test_an_image_that_promises_too_many_pixels_is_refused_unread(width, height)
 def test_one_that_is_too_heavy_and_too_many_are_refused():
     with pytest.raises(TooLarge):
         image_size(png(after=b"\x00" * MAX_BYTES), claimed="image/png")
-    with pytest.raises(Invalid, match="takes 8 images"):
+    with pytest.raises(Invalid, match="at most 8 images"):
         recognise([GivenImage(png(), "image/png")] * (MAX_IMAGES + 1))
 
 

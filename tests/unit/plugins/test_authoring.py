@@ -85,7 +85,7 @@ def positional(given: int, /) -> None: ...
     ("function", "says"),
     [
         (unannotated, "'given' has no annotation; write one, or give a schema"),
-        (foreign, "'given' says nothing in JSON"),
+        (foreign, "'given' has no JSON equivalent"),
         (anything, "given by name"),
         (positional, "given by name"),
     ],

@@ -41,20 +41,20 @@ def test_the_environment_names_a_provider(environment: dict[str, str], found: li
 async def test_a_running_local_server_becomes_the_default_and_goes_when_it_is_gone(house: ProviderRegistry):
     async with ScriptedModel(models=["nomic-embed-text", "llama3.2"]) as model:
         watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
-        await watcher.look()
+        await watcher.refresh()
         provider, name = house.find(None)
         assert (provider.name, name) == ("ollama", "llama3.2")
         assert house.find("ollama/nomic-embed-text")[1] == "nomic-embed-text"
-    await watcher.look()
+    await watcher.refresh()
     assert house.find(None)[0].name == "guide"
 
 
 async def test_a_look_that_finds_nothing_new_keeps_the_client(house: ProviderRegistry):
     async with ScriptedModel(models=["m"]) as model:
         watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0)
-        await watcher.look()
+        await watcher.refresh()
         before = house.find("ollama/m")[0]
-        await watcher.look()
+        await watcher.refresh()
         assert house.find("ollama/m")[0] is before
 
 
@@ -62,7 +62,7 @@ async def test_a_found_server_does_not_push_aside_what_a_person_configured():
     mine = ProviderConfig("ollama", base_url="http://127.0.0.1:9/v1", models=("mine",))
     house = ProviderRegistry([mine], environment={})
     async with ScriptedModel(models=["theirs"]) as model:
-        await LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)]).look()
+        await LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)]).refresh()
     assert house.get("ollama") == mine
     await house.aclose()
 
@@ -70,7 +70,9 @@ async def test_a_found_server_does_not_push_aside_what_a_person_configured():
 async def test_something_else_on_the_port_is_no_provider(house: ProviderRegistry):
     async with ScriptedModel(models=[]) as model:
         not_there = model.base_url.removesuffix("/v1") + "/other"
-        await LocalServerWatcher(house, servers=[LocalServer("a", model.base_url), LocalServer("b", not_there)]).look()
+        await LocalServerWatcher(
+            house, servers=[LocalServer("a", model.base_url), LocalServer("b", not_there)]
+        ).refresh()
     assert [entry["name"] for entry in house.describe()] == ["guide"]
 
 
@@ -84,7 +86,7 @@ async def test_looking_goes_on_until_it_is_stopped(house: ProviderRegistry):
 
     async with asyncio.timeout(5), ScriptedModel(models=["m"]) as model, asyncio.TaskGroup() as tasks:
         watcher = LocalServerWatcher(house, servers=[LocalServer("ollama", model.base_url)], within=5.0, sleep=sleep)
-        watching = tasks.create_task(watcher.keep_looking())
+        watching = tasks.create_task(watcher.watch())
         await rounds.acquire()
         assert house.find(None)[0].name == "ollama"
         watching.cancel()

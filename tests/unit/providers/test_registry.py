@@ -105,7 +105,7 @@ def test_the_description_shows_state_and_way_out_and_no_secret():
         "default": True,
         "status": "not tested",
         "has_key": True,
-        "hint": "Nothing was asked of it yet. Test it, or choose a model of it as acme/<model>.",
+        "hint": "Not used yet. Test it, or choose one of its models as acme/<model>.",
     }
     assert (home["default"], guide["default"], guide["base_url"]) == (False, False, None)
     assert "OPENAI_API_KEY" in str(guide["hint"])

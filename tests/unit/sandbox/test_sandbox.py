@@ -163,7 +163,7 @@ def test_what_bubblewrap_tells_is_understood_however_it_is_cut() -> None:
         for piece in (b'{ "child-pid": 1', b', "net-namespace": 7 }\n{ "exit-', b'code": 0 }\n'):
             assert not status.began
             os.write(status.write_end, piece)
-            status._take()
+            status._read_status()
         assert status.began and status._process == 1 and status._network == 7
 
 

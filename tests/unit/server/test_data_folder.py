@@ -127,7 +127,7 @@ def test_what_the_daemon_writes_is_readable_by_the_owner_alone(tmp_path: Path) -
 def test_a_folder_that_others_use_is_not_taken_and_not_closed_to_them(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir(mode=0o755)
     (tmp_path / "shared" / "letter.txt").write_text("x")
-    with pytest.raises(StorageFault, match=r"holds other things.*--data-dir"), lock_data_folder(tmp_path / "shared"):
+    with pytest.raises(StorageFault, match=r"contains other files.*--data-dir"), lock_data_folder(tmp_path / "shared"):
         pass
     assert stat.S_IMODE((tmp_path / "shared").stat().st_mode) == 0o755
 
@@ -144,7 +144,7 @@ def test_a_folder_that_was_prepared_by_hand_is_taken_and_closed(tmp_path: Path, 
 def test_a_file_where_the_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     with (
-        pytest.raises(StorageFault, match="data cannot be made: a file stands in its place"),
+        pytest.raises(StorageFault, match="data cannot be created: there is a file of that name"),
         lock_data_folder(tmp_path / "data"),
     ):
         pass

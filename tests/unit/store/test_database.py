@@ -66,7 +66,7 @@ def test_a_database_of_a_newer_release_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_text("shopping list: " + "milk " * 500)
-    with pytest.raises(StorageFault, match="is no database"):
+    with pytest.raises(StorageFault, match="is damaged or not a database"):
         open_store(tmp_path / "a.db", CLOCK, lambda record: None)
     assert (tmp_path / "a.db").read_text().startswith("shopping list")
 

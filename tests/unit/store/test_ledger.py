@@ -84,7 +84,7 @@ async def test_a_write_that_fails_is_tried_again(tmp_path: Path, caplog: pytest.
             await database.ledger.totals()
         locking.execute("ROLLBACK")
         locking.close()
-        assert "tried again" in caplog.text
+        assert "trying again" in caplog.text
         assert (await database.ledger.totals())["k1"].prompt == 5
 
 

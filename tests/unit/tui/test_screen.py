@@ -40,7 +40,7 @@ async def test_a_call_that_asks_is_shown_with_its_diff_and_allowed_by_a_key(tmp_
     replies = [call("create_file", path="hello.txt", content="hi there\n"), "Done."]
     async with at_a_terminal(tmp_path, replies=replies) as person:
         await person.say("Greet")
-        await person.sees("May the agent do this?", "create_file", "hello.txt", "+hi there", "waits for your word")
+        await person.sees("May the agent do this?", "create_file", "hello.txt", "+hi there", "waits for your approval")
         assert not (person.workspace / "hello.txt").exists()
         await person.press("y")
         await person.sees("Done.", "ready")
@@ -158,7 +158,7 @@ async def test_changes_are_taken_back_to_a_chosen_moment(tmp_path: Path) -> None
         await person.press("y")
         await person.sees("Done.")
         await person.pilot.press("ctrl+g")
-        await person.sees("Go back to the moment")
+        await person.sees("Restore the files as of")
         await person.pilot.press("enter")
         await person.sees("1 removed: hello.txt")
         await person.pilot.press("enter")

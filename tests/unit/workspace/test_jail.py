@@ -53,7 +53,7 @@ def test_links_that_lead_out_are_refused(jail: Jail, target: str) -> None:
 def test_links_in_a_circle_are_refused(jail: Jail) -> None:
     link(jail, "one", "two")
     link(jail, "two", "one")
-    with pytest.raises(OutsideWorkspace, match="circles"):
+    with pytest.raises(OutsideWorkspace, match="loop"):
         read(jail, "one")
 
 

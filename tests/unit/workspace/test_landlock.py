@@ -177,7 +177,7 @@ async def test_a_thread_that_cannot_be_held_does_nothing_and_the_next_call_tries
     target = Path(folder.root, "new")
     with monkeypatch.context() as broken:
         broken.setattr("anycowork.workspace.landlock._RESTRICT_SELF", 100_000)  # a call that no kernel knows
-        with pytest.raises(ToolFault, match="refused to hold"):
+        with pytest.raises(ToolFault, match="refused to restrict"):
             await changing(folder, ALL, target.touch)
     assert not target.exists()
     await changing(folder, ALL, target.touch)

@@ -45,7 +45,7 @@ class NoProvider(RequestFault):
 
 
 class Gateway:
-    """Takes the passthrough's paths; everything else goes on to the app. `requests` counts them by who asked."""
+    """Handles the passthrough's paths; passes everything else to the app. `requests` counts requests by principal."""
 
     def __init__(
         self, app: ASGIApp, upstreams: UpstreamsPort, meter: Meter, *, max_bytes: int, requests: Counter[str]
@@ -85,7 +85,7 @@ class Gateway:
             await _while_listened_to(receive, _forward(line, sent, send, metered))
 
     async def _read_plain(self, scope: Scope, body: bytes) -> bytes:
-        """What a packed body holds, for a look; nearly all come as they are. Raises: UnknownEncoding, TooLarge."""
+        """Return the decoded body for inspection; most bodies are not encoded. Raises: UnknownEncoding, TooLarge."""
         encodings = header(scope, b"content-encoding")
         return await asyncio.to_thread(decompressed, body, encodings, max_bytes=self._max_bytes) if encodings else body
 
@@ -150,7 +150,7 @@ async def _forward(line: UpstreamPort, sent: _Sent, send: Send, metered: Metered
 
 
 async def _pass_back(answer: LiveAnswerPort, send: Send, without: UsageEventFilter | None) -> None:
-    """Each piece when it comes. An answer that breaks off is left unfinished, so that the client sees it break off too."""
+    """Forward each piece as it arrives. A broken response is left unfinished, so that the client notices it too."""
     headers = towards_client(answer.headers)
     if not dict(headers).get(b"content-type", b"").lower().startswith(EVENTS):
         without = None
@@ -173,7 +173,7 @@ def _no_provider() -> UpstreamPort:
     )
 
 
-# --- until the client leaves
+# --- client disconnects
 
 UNWATCHED = 0.05
 

@@ -1,4 +1,4 @@
-"""A packed body (`Content-Encoding`), opened to be read here alone: what is sent on are the bytes that came."""
+"""Decodes a body with `Content-Encoding` for inspection only: the original bytes are forwarded."""
 
 import zlib
 

@@ -1,4 +1,4 @@
-"""Holds client keys to their limits: something is set aside before a request goes on, and settled when its answer has passed.
+"""Enforces the limits of client keys: reserves the expected use before a request is forwarded, and settles it after the answer.
 
 All of it happens in memory, in one step of the event loop, so that requests side by side cannot both take the last token.
 """
@@ -23,7 +23,7 @@ _WITHOUT_COMPLETION = "/v1/embeddings"
 
 
 class MeteredRequest(msgspec.Struct):
-    """What is read of a request: who should answer, and how much at most."""
+    """The parts of a request that are inspected: the model, and the limits of the answer."""
 
     model: str | None = None
     max_tokens: int | None = None
@@ -42,7 +42,7 @@ _ADDRESS = msgspec.json.Decoder(_Addressed)
 
 
 def read_metered_request(body: bytes) -> MeteredRequest:
-    """Fields that are not what they should be count as not given: the provider says what is wrong with such a body."""
+    """Ignore fields of a wrong type: the provider will report what is wrong with such a body."""
     try:
         return _WISH.decode(body)
     except RecursionError:
@@ -59,7 +59,7 @@ def _model_named_in(body: bytes) -> str | None:
 
 
 def expected_usage(path: str, wish: MeteredRequest, size: int) -> Expected:
-    """From the body's size and the bounds it names. A negative bound is none."""
+    """Estimate the use from the body's size and its limits. A negative limit is ignored."""
     prompt = -(-size // BYTES_PER_TOKEN)
     if path == _WITHOUT_COMPLETION:
         return Expected(prompt, 0, bounded=True)
@@ -71,7 +71,7 @@ def expected_usage(path: str, wish: MeteredRequest, size: int) -> Expected:
 
 
 class Metered:
-    """One request's reservation. Settled once; left alone, it counts in full, as an estimate."""
+    """One request's reservation. It is settled once; if it never is, it counts in full, as an estimate."""
 
     def __init__(self, reservation: Reservation) -> None:
         self.expected = reservation.granted
@@ -90,7 +90,7 @@ class Meter:
         self._accounts: dict[str, Account] = {}
 
     async def account(self, principal: Principal) -> Account | None:
-        """None for whoever is not counted."""
+        """Return the account; None for principals that are not metered."""
         if principal.kind is not PrincipalKind.CLIENT_KEY:
             return None
         known = self._accounts.get(principal.id)
@@ -103,7 +103,7 @@ class Meter:
     def reserved(
         self, account: Account | None, expected: Expected, price: Price | None, *, name: str
     ) -> Iterator[Metered | None]:
-        """Sets aside what is expected; at the end, whatever happened, counts what was used. Raises: KeyLimitReached."""
+        """Reserve the expected use; at the end, in any case, count the actual use. Raises: KeyLimitReached."""
         if account is None:
             yield None
             return
@@ -120,7 +120,7 @@ class Meter:
             self._ledger.changed(given.day)
 
 
-# --- what a refused program is told
+# --- messages for refused requests
 
 
 def _refusal(excess: Excess, name: str, now: str) -> KeyLimitReached:

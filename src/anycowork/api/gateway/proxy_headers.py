@@ -1,4 +1,4 @@
-"""Which headers cross the gateway, each way. Pure. What belongs to one connection, or to one side's trust, stays on its side."""
+"""Filters the headers that pass the gateway in each direction. Pure. Hop-by-hop headers and credentials are not forwarded."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Takes out of a stream what a client did not ask for: the event that only tells what the answer used."""
+"""Removes the usage event from a stream if the client did not ask for it."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which hosts and origins may speak to this server: no DNS rebinding, no request forged by another site. Pure."""
+"""Checks the host and origin of requests, against DNS rebinding and cross-site request forgery. Pure."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class ForeignOrigin(NotAllowed):
 
 @value
 class AllowedHosts:
-    """`names` are the host names this server answers to; beyond loopback any literal address is one too, for no name can be rebound to it."""
+    """`names` are the allowed host names. Beyond loopback any literal address is allowed too, because it cannot be rebound."""
 
     names: frozenset[str]
     literals: bool
@@ -43,7 +43,7 @@ class AllowedHosts:
         _check_origin(scope, header(scope, b"host") or "", by_cookie=by_cookie)
 
     def check_host(self, scope: Scope) -> None:
-        """Raises: WrongHost, also for a request that names two: who else reads it may believe the other."""
+        """Raises: WrongHost, also for a request with two hosts, which another server could interpret differently."""
         if sum(name == b"host" for name, _ in scope["headers"]) > 1:
             raise WrongHost("This request names two hosts. Send one Host header.")
         name = _name_of(header(scope, b"host") or "")
@@ -67,7 +67,7 @@ def _check_origin(scope: Scope, host: str, *, by_cookie: bool) -> None:
 
 
 def _name_of(host: str) -> str:
-    """Without the port: `[::1]:8484` → `::1`. What cannot be read matches nothing."""
+    """Return the host without the port: `[::1]:8484` → `::1`. An invalid host matches nothing."""
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:

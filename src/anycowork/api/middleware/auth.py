@@ -39,12 +39,12 @@ def new_client_key() -> str:
 
 
 def key_hash(key: str) -> str:
-    """What is stored of a client key. Keys are long and random, so a plain digest is enough."""
+    """Return the digest that is stored for a client key. Keys are long and random, so a plain digest is enough."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 class Credentials:
-    """Which words let someone in. The token itself is not kept: only digests, compared in constant time."""
+    """Checks tokens and client keys. Only digests are kept, and they are compared in constant time."""
 
     def __init__(self, token: str, keys: ClientKeysPort) -> None:
         self._digest = _digest(token)
@@ -60,7 +60,7 @@ class Credentials:
 
 
 class AuthMiddleware:
-    """Bare ASGI. Puts the Principal into the scope, or answers that there is none."""
+    """Authenticates requests: puts the Principal into the scope, or refuses the request."""
 
     def __init__(
         self,
@@ -126,12 +126,12 @@ class AuthMiddleware:
     async def _refuse(self, scope: Asked) -> NoReturn:
         await self._slowdown.after_wrong(_peer(scope))
         raise Unauthenticated(
-            "This token is not the right one. The server's data folder has it; 'anycowork doctor' says where."
+            "This token is wrong. The right one is in the server's data folder; 'anycowork doctor' shows where."
         )
 
 
 def session_cookie(name: str, value: str, scope: Asked) -> str:
-    """Lasts as long as a session does."""
+    """Return a cookie that lasts as long as a session."""
     secure = "; Secure" if scope.get("scheme") == "https" else ""
     return f"{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={_COOKIE_SECONDS}{secure}"
 
@@ -142,7 +142,7 @@ def expired_cookie(name: str, scope: Asked) -> str:
 
 
 def _brings_a_code(scope: Asked) -> bool:
-    """Signing in without the token: the route itself asks for a one-time code."""
+    """Whether the request signs in without the token: the route itself requires a one-time code."""
     return bool(scope["path"] == SESSION and scope["method"] == "POST" and header(scope, b"authorization") is None)
 
 
@@ -161,20 +161,20 @@ def _keep_to_passthrough(principal: Principal, path: str) -> None:
 
 
 def _way_out(path: str) -> str:
-    """Who set up a program in a hurry gave it the base URL without its /v1, or with two of them."""
+    """Suggest a fix for a base URL without /v1, or with two of them."""
     meant = "/".join(["", "v1", *(word for word in path.split("/") if word not in ("", "v1"))])
     if meant in PASSTHROUGH_PATHS:
-        return "Let the program's base URL end with /v1."
-    return "What else there is needs the server's token."
+        return "Make the program's base URL end with /v1."
+    return "Other paths need the server's token."
 
 
-# --- what each route says it needs
+# --- scopes that routes require
 
 
 def needs(
     scope: Scope,
 ) -> Callable[[Request], Coroutine[Any, Any, Principal]]:  # Any: what a coroutine yields is asyncio's affair
-    """A dependency that gives the route its Principal, and refuses one that lacks the scope."""
+    """Return a dependency that provides the Principal, and refuses one without the scope."""
 
     async def principal_of(request: Request) -> Principal:
         return principal_in(request.scope, scope)
@@ -210,7 +210,7 @@ def _bearer(scope: Asked) -> str | None:
 
 
 def cookie_in(scope: Asked, name: str) -> str | None:
-    """Not by `http.cookies`: it gives up at the first odd cookie, and other servers on this host set what they like."""
+    """Parse cookies without `http.cookies`, which stops at the first invalid one: other servers on this host may set any cookie."""
     for pair in (header(scope, b"cookie") or "").split(";"):
         key, _, value = pair.strip().partition("=")
         if key == name:

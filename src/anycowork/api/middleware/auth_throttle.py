@@ -1,4 +1,4 @@
-"""Guessing a token gets slower with every wrong try of the same peer. Nobody else waits, and a right token never does."""
+"""Slows down token guessing: each wrong token of a peer takes longer. Other peers and correct tokens never wait."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ class _Tries:
 
 
 class AuthThrottle:
-    """Delays double from the shortest to the longest; a peer that keeps quiet for a while starts anew.
+    """Delays double from the shortest to the longest; a peer without failures for a while starts again.
 
     A right token in between changes nothing: on one machine the guesser and the owner are the same peer.
     """
@@ -34,7 +34,7 @@ class AuthThrottle:
         self._tries: OrderedDict[str, _Tries] = OrderedDict()
 
     async def after_wrong(self, peer: str) -> None:
-        """Counts at once, so that tries side by side gain nothing; then waits."""
+        """Count the failure at once, so that parallel attempts gain nothing; then wait."""
         await self._sleep(self._count(peer))
 
     def _count(self, peer: str) -> float:

@@ -1,4 +1,4 @@
-"""A request's body, read whole before anyone trusts it: bounded in size, depth and time, and valid JSON where it says so."""
+"""Reads and validates the request body: limited in size, depth and time, and valid JSON if it claims to be."""
 
 import asyncio
 
@@ -29,13 +29,13 @@ class TooSlow(RequestFault):
 
 
 class ClientGone(RequestFault):
-    """Nobody is left to read the answer."""
+    """The client disconnected."""
 
     code = "client_gone"
 
 
 class BodyLimit:
-    """Leaves the body in the scope for those behind (`body_of`), and hands it to the app as if it just arrived."""
+    """Reads the body, stores it in the scope (`body_of`), and passes it on to the app."""
 
     def __init__(self, app: ASGIApp, *, max_bytes: int) -> None:
         self._app = app
@@ -53,7 +53,7 @@ class BodyLimit:
 
 
 async def read_body(scope: Scope, receive: Receive, *, max_bytes: int) -> bytes:
-    """The body as it came, whatever it says. Raises: TooLarge, TooSlow, ClientGone."""
+    """Read the raw body. Raises: TooLarge, TooSlow, ClientGone."""
     declared = header(scope, b"content-length") or "0"
     if not declared.isdecimal() or int(declared) > max_bytes:
         scope[_UNREAD] = header(scope, b"expect") is None  # who asks first has sent nothing yet
@@ -112,7 +112,7 @@ async def _forget_the_rest(receive: Receive) -> None:
             while (await receive()).get("more_body", False):
                 pass
     except TimeoutError:
-        return  # the connection is closed now, whoever still sends
+        return  # the connection is closed now, even if the client is still sending
 
 
 def body_of(scope: Scope) -> bytes:

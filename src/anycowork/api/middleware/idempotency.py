@@ -1,4 +1,5 @@
-"""`Idempotency-Key`: a request sent twice is done once, and answered twice alike. The key is durable before the effect, the answer after."""
+"""Implements `Idempotency-Key`: a repeated request is executed once and gets the same response. The key is durable before the
+effect, the response after it."""
 
 import asyncio
 import hashlib
@@ -65,7 +66,7 @@ class IdempotencyMiddleware:
                     await twin.wait()
         except TimeoutError:
             raise KeyInFlight(
-                "A request with this Idempotency-Key is being worked on. Ask again in a moment.",
+                "A request with this Idempotency-Key is still running. Try again shortly.",
                 param="Idempotency-Key",
             ) from None
 
@@ -88,12 +89,12 @@ class IdempotencyMiddleware:
             elif kept.status < 500:
                 await self._receipts.abandon(*mark)
         except StorageFault:
-            # The effect is true even if its receipt is not: the caller gets the answer, a later repeat is told to look.
+            # The request took effect even if its response could not be stored: the caller gets it, and a repeat is told to check.
             log.warning("the answer to an Idempotency-Key could not be stored")
 
 
 class _Kept:
-    """Holds an answer back until it is on the disk."""
+    """Holds a response back until it is stored."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -131,13 +132,13 @@ def _same_answer(earlier: RememberedAnswer, path: str, body_hash: str) -> tuple[
     """Raises: KeyReused, KeyUnknown."""
     if (earlier.path, earlier.body_hash) != (path, body_hash):
         raise KeyReused(
-            "This Idempotency-Key was used for another request. Take a new key for a new request.",
+            "This Idempotency-Key was used for another request. Use a new key for a new request.",
             param="Idempotency-Key",
         )
     if earlier.status is None or earlier.response is None:
         raise KeyUnknown(
-            "A request with this Idempotency-Key was begun, but the server ended or failed before it was answered. "
-            "Look whether it took effect, then send it with a new key if not.",
+            "A request with this Idempotency-Key was started, but the server stopped or failed before it was answered. "
+            "Check whether it took effect; if not, send it again with a new key.",
             param="Idempotency-Key",
         )
     return earlier.status, earlier.response

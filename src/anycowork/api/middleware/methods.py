@@ -1,4 +1,4 @@
-"""Which methods a path takes: HEAD wherever GET is, and an `Allow` that names all of them. Event streams are no part of this."""
+"""Handles HEAD like GET, and builds the `Allow` header of a path. Event streams are not included."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The headers that every answer carries, and the count of answers. A browser is told to trust nothing but our own page."""
+"""Adds security headers to every response and counts the responses. Browsers may load only our own page."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Approvals: what waits for a person's decision, and the decision. Nothing but an explicit act is one."""
+"""Routes for approvals: list pending approvals, and decide them explicitly."""
 
 from collections.abc import Sequence
 from typing import Annotated

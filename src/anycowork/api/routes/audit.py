@@ -1,4 +1,4 @@
-"""What was done: plan against actual, and the audit log, a hash chain as lines of JSON that can be verified anywhere."""
+"""Routes for the plan audit, and for the audit log: a hash chain as JSON lines that can be verified anywhere."""
 
 from collections.abc import AsyncIterator
 

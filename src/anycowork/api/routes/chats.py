@@ -1,4 +1,4 @@
-"""Chats: opened, listed, looked at, changed, stopped, removed."""
+"""Routes for chats: open, list, show, change, stop, remove."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how much has it done. The first two are open to probes; the numbers need the token."""
+"""Routes for liveness, readiness and metrics. The first two are open to probes; the metrics need the token."""
 
 from fastapi import Request, Response
 

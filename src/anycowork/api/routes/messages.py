@@ -1,4 +1,4 @@
-"""Messages: sent, and read back in pages whose stored bytes are passed on as they are."""
+"""Routes for messages: send them, and read them in pages whose stored bytes are returned unchanged."""
 
 from base64 import b64decode
 from typing import Annotated, Literal
@@ -46,7 +46,7 @@ class NewMessage(Boundary):
     @classmethod
     def _says_something(cls, content: str) -> str:
         if not content.strip():
-            raise ValueError("must say something")
+            raise ValueError("must not be empty")
         return content
 
 

@@ -1,4 +1,4 @@
-"""Providers: who can answer, who does, and how a person connects, tests, changes and removes one. Keys go in and never come out."""
+"""Routes for model providers: list, connect, test, change and remove them. Keys can be set but never read."""
 
 from typing import Annotated, Literal
 

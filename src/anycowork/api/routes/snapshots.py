@@ -1,4 +1,4 @@
-"""Snapshots: listed, shown as a difference, and gone back to. Only a person goes back."""
+"""Routes for snapshots: list them, show differences, restore. Only a person may restore."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What takes room on the server's disk, and which of it has a bound."""
+"""Route for disk usage: what uses space on the server's disk, and which parts are limited."""
 
 from fastapi import Response
 

@@ -1,4 +1,4 @@
-"""Workflows: listed, grouped, looked at, and run in a chat. What may be run depends on the chat's folder and role."""
+"""Routes for workflows: list, group, show, and run them in a chat. What may run depends on the chat's folder and role."""
 
 from typing import Annotated
 
@@ -36,7 +36,7 @@ async def list_workflows(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
     """Without a chat or a folder: as in the folder that a new chat gets. `faults` tells which files give no workflow, and why."""
-    found = await _look(services, context_id, workspace)
+    found = await _catalog(services, context_id, workspace)
     shown = [one.to_json() for one in found.listed]
     return json_response(200, {"workflows": shown, "faults": [fault.to_json() for fault in found.faults]})
 
@@ -45,7 +45,7 @@ async def list_workflows(
 async def list_categories(
     principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
-    found = (await _look(services, context_id, workspace)).by_category()
+    found = (await _catalog(services, context_id, workspace)).by_category()
     categories = [{"name": name, "workflows": [one.to_json() for one in listed]} for name, listed in found.items()]
     return json_response(200, {"categories": categories})
 
@@ -55,7 +55,7 @@ async def show_workflow(
     name: str, principal: Reader, services: ServicesDep, context_id: OfChat = None, workspace: OfFolder = None
 ) -> Response:
     """With the file's whole text: what a person reads before trusting it."""
-    found = (await _look(services, context_id, workspace)).find(name)
+    found = (await _catalog(services, context_id, workspace)).find(name)
     return json_response(200, {**found.to_json(), "content": found.file.text or ""})
 
 
@@ -81,7 +81,7 @@ def unfitting(fault: UnfittingParameters) -> Response:
     return json_response(fault.status, {**error_response(fault).to_json(), "faults": listed})
 
 
-async def _look(services: Services, context_id: str | None, workspace: str | None) -> WorkflowCatalog:
+async def _catalog(services: Services, context_id: str | None, workspace: str | None) -> WorkflowCatalog:
     """Raises: NotFound, BadWorkspace."""
     if context_id is not None:
         return await services.workflows.catalog((await require_chat(services.store, context_id)).workspace)

@@ -1,5 +1,5 @@
-"""Anthropic's models through its official SDK, which is loaded when first asked. The SDK retries before the first chunk;
-after it nothing is retried. What its refusals mean to a person is said as for every other provider."""
+"""Calls Anthropic's models through its official SDK, which is loaded on first use. The SDK retries before the first chunk;
+after it nothing is retried. Its errors are explained as for every other provider."""
 
 import asyncio
 import ssl
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
         Usage,
     )
 
-LONGEST_ANSWER = 8_192  # tokens; the API wants a limit named
+LONGEST_ANSWER = 8_192  # tokens; the API requires a limit
 _FINISHED = {"max_tokens": "length", "end_turn": "stop", "stop_sequence": "stop"}
 
 
 class AnthropicProvider:
-    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, `has_answered` whether
-    one ever succeeded, for whoever shows its state."""
+    """Implements the `Provider` port. `last_fault` is how the latest request ended, `has_answered` whether
+    one ever succeeded, for displays of its state."""
 
     def __init__(self, upstream: Upstream, *, timeouts: Timeouts | None = None, tries: int = 4) -> None:
         self.name = upstream.name
@@ -46,14 +46,14 @@ class AnthropicProvider:
         self._upstream = upstream
         self._timeouts = timeouts or Timeouts()
         self._tries = tries
-        self._clients: dict[str, AsyncAnthropic] = {}  # by key: a new key is a new client
+        self._clients: dict[str, AsyncAnthropic] = {}  # by key: a new key gets a new client
         self._auto: str | None = None
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Text and reasoning as they come, then the usage, then `Finished`. Raises: ProviderFault."""
+        """Yields text and reasoning as they arrive, then the usage, then `Finished`. Raises: ProviderFault."""
         try:
             model = await self._model_for(request.model)
-            async with self._faults_named(model), await self._asked(request, model) as stream:
+            async with self._translate_faults(model), await self._asked(request, model) as stream:
                 async for chunk in self._chunks(stream):
                     yield chunk
         except ProviderFault as fault:
@@ -62,8 +62,8 @@ class AnthropicProvider:
         self.last_fault, self.has_answered = None, True
 
     async def models(self) -> list[str]:
-        """What the account may use, newest first. Raises: ProviderFault."""
-        async with self._faults_named(AUTO), asyncio.timeout(self._timeouts.connect):
+        """Lists the models of the account, newest first. Raises: ProviderFault."""
+        async with self._translate_faults(AUTO), asyncio.timeout(self._timeouts.connect):
             return [model.id for model in (await self._sdk().models.list(limit=100)).data]
 
     async def aclose(self) -> None:
@@ -71,7 +71,7 @@ class AnthropicProvider:
             await client.close()
 
     async def _model_for(self, asked: str) -> str:
-        """`auto` is settled by asking once what there is. Raises: ProviderFault."""
+        """Resolves `auto` by listing the models once. Raises: ProviderFault."""
         if asked != AUTO:
             return asked
         if self._auto is None:
@@ -96,13 +96,16 @@ class AnthropicProvider:
                 timeout=limits,
                 max_retries=self._tries - 1,
                 open_telemetry=False,
-                # A redirect would carry the conversation to a place that no one named.
+                # A redirect could send the conversation to a server that nobody configured.
                 http_client=DefaultAsyncHttpxClient(follow_redirects=False, timeout=limits, verify=self._trust()),
             )
         return self._clients[key]
 
     def _trust(self) -> ssl.SSLContext | bool:
-        """Who may vouch for it, as the SDK's client takes it. Proxies it reads from the environment itself. Raises: Untrusted."""
+        """Returns the trusted certificates in the form the SDK's client accepts.
+
+        The client reads proxies from the environment. Raises: Untrusted.
+        """
         if self._upstream.ca_file is None:
             return True
         try:
@@ -119,7 +122,7 @@ class AnthropicProvider:
             system=_system(request) or omit,
             messages=_messages(request),
             tools=_tools(request) or omit,
-            cache_control={"type": "ephemeral"},  # up to the last message; the next request begins with the same bytes
+            cache_control={"type": "ephemeral"},  # up to the last message; the next request starts with the same bytes
             stream=True,
         )
 
@@ -131,7 +134,7 @@ class AnthropicProvider:
                 event = await anext(events, None)
             if event is None:
                 raise BrokenStream(f"{self.name} ended its answer without finishing it. Ask again.")
-            tally.take(event)
+            tally.add(event)
             _collect(calls, event)
             for chunk in _said(event):
                 yield chunk
@@ -145,15 +148,15 @@ class AnthropicProvider:
         yield Finished(_FINISHED.get(finish or "", finish))
 
     @asynccontextmanager
-    async def _faults_named(self, model: str) -> AsyncIterator[None]:
-        """Every way the SDK can fail, as ours. Raises: ProviderFault."""
+    async def _translate_faults(self, model: str) -> AsyncIterator[None]:
+        """Translates every failure of the SDK into ours. Raises: ProviderFault."""
         import anthropic
         import httpx2
 
         try:
             yield
         except anthropic.APIStatusError as error:
-            if error.status_code < 300:  # an error that came inside the stream
+            if error.status_code < 300:  # an error inside the stream
                 words = self._upstream.quoted(error.message)
                 raise BrokenStream(f"{self.name} failed while answering. It says: {words}") from None
             raise self._upstream.fault(error.status_code, error.response.content, model=model) from None
@@ -165,7 +168,7 @@ class AnthropicProvider:
             raise BrokenStream(f"{self.name} fell silent for {self._timeouts.idle:g} s. Ask again.") from None
         except (anthropic.AnthropicError, ValueError) as error:
             words = self._upstream.quoted(str(error))
-            raise BrokenStream(f"{self.name} sent what cannot be read ({words}). Check its base URL.") from None
+            raise BrokenStream(f"{self.name} sent an unreadable answer ({words}). Check its base URL.") from None
 
     def _lost(self, error: Exception) -> ProviderFault:
         import anthropic
@@ -176,12 +179,12 @@ class AnthropicProvider:
 
 
 class _Tally:
-    """The tokens as the stream tells of them: those in at its beginning, those out at its end, each number the newest."""
+    """Collects the token counts from the stream: input at its start, output at its end; newer numbers replace older ones."""
 
     def __init__(self) -> None:
         self._fresh = self._cached = self._written = self._out = self._thought = 0
 
-    def take(self, event: "RawMessageStreamEvent") -> None:
+    def add(self, event: "RawMessageStreamEvent") -> None:
         usage: Usage | MessageDeltaUsage
         if event.type == "message_start":
             usage = event.message.usage

@@ -1,1 +1,1 @@
-"""The guide: the embedded default that follows plain requests without a language model, and says so."""
+"""The guide: the built-in default that follows plain requests without a language model, and says so."""

@@ -1,4 +1,4 @@
-"""How one wish is carried out: the calls it takes, in order, and what is told of it afterwards. Pure; see `moves`."""
+"""Carries out one intent: the calls it takes, in order, and a summary afterwards. Pure; see `moves`."""
 
 import re
 from collections.abc import Generator
@@ -26,82 +26,82 @@ Act = Generator[Move, Heard, ResultSummary]
 _CUT = re.compile(r"\n\[cut \d+ of \d+ bytes; ")
 
 
-def act(wish: Intent, *, approved: bool) -> Act:
-    """`approved`: a person has agreed to this very step, so a deletion is not asked about a second time."""
-    match wish:
+def act(intent: Intent, *, approved: bool) -> Act:
+    """`approved`: a person has approved this step, so a deletion is not confirmed a second time."""
+    match intent:
         case ListFilesIntent():
-            outcome = yield from do("list_directory", {"path": wish.path})
-            return done(wish, f"These are the files in `{wish.path}`", outcome, show=True)
+            outcome = yield from do("list_directory", {"path": intent.path})
+            return done(intent, f"These are the files in `{intent.path}`", outcome, show=True)
         case ReadFileIntent() | ReviewFileIntent():
-            outcome = yield from do("read_file", {"path": wish.path})
-            return done(wish, f"This is `{wish.path}`", outcome, show=True)
+            outcome = yield from do("read_file", {"path": intent.path})
+            return done(intent, f"This is `{intent.path}`", outcome, show=True)
         case SearchIntent():
-            outcome = yield from do("search_code", _search(wish))
-            return done(wish, f"This is what I found for `{wish.text}`", outcome, show=True)
+            outcome = yield from do("search_code", _search(intent))
+            return done(intent, f"This is what I found for `{intent.text}`", outcome, show=True)
         case CreateFileIntent():
-            outcome = yield from do("create_file", {"path": wish.path, "content": wish.content})
-            return done(wish, f"Created `{wish.path}`", outcome)
+            outcome = yield from do("create_file", {"path": intent.path, "content": intent.content})
+            return done(intent, f"Created `{intent.path}`", outcome)
         case ReplaceTextIntent():
-            return (yield from _replace(wish))
+            return (yield from _replace(intent))
         case AppendLineIntent():
-            return (yield from _append(wish))
+            return (yield from _append(intent))
         case DeleteFileIntent():
-            return (yield from _delete(wish, approved=approved))
+            return (yield from _delete(intent, approved=approved))
         case MoveFileIntent():
-            outcome = yield from do("move_file", {"path": wish.path, "to": wish.to})
-            return done(wish, f"Moved `{wish.path}` to `{wish.to}`", outcome)
+            outcome = yield from do("move_file", {"path": intent.path, "to": intent.to})
+            return done(intent, f"Moved `{intent.path}` to `{intent.to}`", outcome)
         case RunCommandIntent():
-            return ran(wish, (yield from do("execute_command", {"command": wish.command})))
+            return ran(intent, (yield from do("execute_command", {"command": intent.command})))
         case _:
-            assert_never(wish)
+            assert_never(intent)
 
 
 def do(tool: str, parameters: Json) -> Generator[Move, Heard, CallOutcome]:
-    """One call, and what came back."""
+    """Makes one call and returns its outcome."""
     heard = yield GuideCall(tool, parameters)
     assert isinstance(heard, CallOutcome)  # `moves.next_words` answers a call with nothing else
     return heard
 
 
 def ask(question: GuideQuestion) -> Generator[Move, Heard, str]:
-    """One question, and the value that was chosen."""
+    """Asks one question and returns the chosen value."""
     heard = yield question
     assert isinstance(heard, AnsweredQuestion)  # `moves.next_words` answers a question with nothing else
     return question.chosen(heard.words)
 
 
-def _search(wish: SearchIntent) -> Json:
-    return {"query": wish.text} if wish.path is None else {"query": wish.text, "path": wish.path}
+def _search(intent: SearchIntent) -> Json:
+    return {"query": intent.text} if intent.path is None else {"query": intent.text, "path": intent.path}
 
 
-def _replace(wish: ReplaceTextIntent) -> Act:
-    seen = yield from do("read_file", {"path": wish.path})
-    what = f"Replaced `{wish.old}` with `{wish.new}` in `{wish.path}`"
+def _replace(intent: ReplaceTextIntent) -> Act:
+    seen = yield from do("read_file", {"path": intent.path})
+    what = f"Replaced `{intent.old}` with `{intent.new}` in `{intent.path}`"
     if not seen.ok:
-        return done(wish, what, seen)
-    times = seen.text.count(wish.old)
+        return done(intent, what, seen)
+    times = seen.text.count(intent.old)
     if times == 0:
         return ResultSummary(
-            False, f"Not done: `{wish.old}` does not occur in `{wish.path}`, as far as I was shown it."
+            False, f"Not done: `{intent.old}` does not occur in `{intent.path}`, as far as I was shown it."
         )
     if times == 1 or _CUT.search(seen.text):
-        return done(wish, what, (yield from _edit(wish.path, wish.old, wish.new)))
-    # An edit must fit one place; for several the whole file is written, which was read a moment ago.
-    content = seen.text.replace(wish.old, wish.new)
-    outcome = yield from do("update_file", {"path": wish.path, "content": content})
-    return done(wish, f"{what}, {times} times", outcome)
+        return done(intent, what, (yield from _edit(intent.path, intent.old, intent.new)))
+    # An edit must match exactly one place; for several, the whole file is rewritten, which was read just before.
+    content = seen.text.replace(intent.old, intent.new)
+    outcome = yield from do("update_file", {"path": intent.path, "content": content})
+    return done(intent, f"{what}, {times} times", outcome)
 
 
-def _append(wish: AppendLineIntent) -> Act:
-    seen = yield from do("read_file", {"path": wish.path})
-    what = f"Appended `{wish.line}` to `{wish.path}`"
+def _append(intent: AppendLineIntent) -> Act:
+    seen = yield from do("read_file", {"path": intent.path})
+    what = f"Appended `{intent.line}` to `{intent.path}`"
     if not seen.ok:
-        return done(wish, what, seen)
+        return done(intent, what, seen)
     if not seen.text:
-        return done(wish, what, (yield from do("update_file", {"path": wish.path, "content": f"{wish.line}\n"})))
+        return done(intent, what, (yield from do("update_file", {"path": intent.path, "content": f"{intent.line}\n"})))
     end = _unique_end(seen.text)
     joint = "" if end.endswith("\n") else "\n"
-    return done(wish, what, (yield from _edit(wish.path, end, f"{end}{joint}{wish.line}\n")))
+    return done(intent, what, (yield from _edit(intent.path, end, f"{end}{joint}{intent.line}\n")))
 
 
 def _edit(path: str, find: str, replace: str) -> Generator[Move, Heard, CallOutcome]:
@@ -109,7 +109,7 @@ def _edit(path: str, find: str, replace: str) -> Generator[Move, Heard, CallOutc
 
 
 def _unique_end(text: str) -> str:
-    """The fewest last lines that stand nowhere else in the text."""
+    """Returns the fewest last lines that occur nowhere else in the text."""
     lines = text.splitlines(keepends=True)
     end = ""
     for line in reversed(lines):
@@ -119,16 +119,16 @@ def _unique_end(text: str) -> str:
     return end
 
 
-def _delete(wish: DeleteFileIntent, *, approved: bool) -> Act:
+def _delete(intent: DeleteFileIntent, *, approved: bool) -> Act:
     if not approved:
         question = GuideQuestion(
-            question=f"Delete `{wish.path}`?",
+            question=f"Delete `{intent.path}`?",
             context="You asked for it; deleting is always asked about. Nothing has been deleted yet.",
             choices=(
-                GuideChoice("delete", "Delete it", f"{wish.path} is removed from the workspace"),
+                GuideChoice("delete", "Delete it", f"{intent.path} is removed from the workspace"),
                 GuideChoice("keep", "Keep it", "Nothing is changed"),
             ),
         )
         if (yield from ask(question)) == "keep":
-            return ResultSummary(True, f"Kept `{wish.path}`, as you answered", answered=True)
-    return done(wish, f"Deleted `{wish.path}`", (yield from do("delete_file", {"path": wish.path})))
+            return ResultSummary(True, f"Kept `{intent.path}`, as you answered", answered=True)
+    return done(intent, f"Deleted `{intent.path}`", (yield from do("delete_file", {"path": intent.path})))

@@ -1,6 +1,6 @@
-"""What the guide makes of the messages it is shown: the role, the request in force, and what has come of it so far. Pure.
+"""Reads the role, the current request and its progress from the messages. Pure.
 
-A result's text is data to the end of its message, whatever stands in it; a paragraph in square brackets is a note of the house.
+A result's text is data up to the end of its message, whatever it says; a paragraph in square brackets is a note from the server.
 """
 
 import json
@@ -18,7 +18,7 @@ from anycowork.providers.guide.request_parser import understand
 
 @value
 class CallOutcome:
-    """A call that was made and what came back."""
+    """A call that was made, and its result."""
 
     tool: str
     status: str
@@ -32,7 +32,7 @@ class CallOutcome:
 
 @value
 class AnsweredQuestion:
-    """What the person said to a question."""
+    """The person's answer to a question."""
 
     words: str
 
@@ -61,7 +61,7 @@ def read_conversation(messages: Sequence[PromptMessage]) -> GuideConversation:
 
 
 _ROLE = re.compile(r"operating in ([A-Z][A-Z0-9_ -]*?) role")
-_RESULT = re.compile(r"Result of (\S+) \((\w+)\)(?::[ \t]*|\. [^\n]*)\n?")  # after a dot: a remark of the house
+_RESULT = re.compile(r"Result of (\S+) \((\w+)\)(?::[ \t]*|\. [^\n]*)\n?")  # after a dot: a remark from the server
 _NOTE = re.compile(r"\s*\[[^\[\]\n]*\]\s*(?:\n\n|\Z)")
 _FILES = re.compile(r"\[Files in the workspace:\n.*?\]\n\n", re.DOTALL)
 
@@ -73,8 +73,8 @@ def _role(messages: Sequence[PromptMessage]) -> str:
 
 
 def _words(message: PromptMessage) -> str:
-    """What the person said, without the house's notes before it. The list of files stands right before the turn's own request:
-    what comes earlier in the same message belongs to a turn that did not get as far as an answer."""
+    """Returns the person's text without the server's notes before it. The list of files comes right before the turn's request:
+    earlier text in the same message belongs to a turn that did not get an answer."""
     text, at = message.content, 0
     if files := _FILES.search(text):
         at = files.end()
@@ -84,7 +84,7 @@ def _words(message: PromptMessage) -> str:
 
 
 def _request_at(spoken: Sequence[PromptMessage]) -> int | None:
-    """Where the request in force stands: the newest words of the person that are not the answer to a question."""
+    """Returns the index of the current request: the person's newest text that is not the answer to a question."""
     mine = [
         at
         for at, message in enumerate(spoken)
@@ -100,7 +100,7 @@ def _is_answer(spoken: Sequence[PromptMessage], at: int) -> bool:
     if at == 0 or not any(found.get("type") == "question" for found in _objects(spoken[at - 1].content)):
         return False
     request = understand(_words(spoken[at]))
-    return not request.wishes and not request.planned
+    return not request.intents and not request.planned
 
 
 def _heard(messages: Sequence[PromptMessage]) -> Iterator[Heard]:
@@ -115,7 +115,7 @@ def _heard(messages: Sequence[PromptMessage]) -> Iterator[Heard]:
 
 
 def _parameters(calls: list[Json], tool: str) -> Json | None:
-    """Of the oldest call of this tool that has no result yet."""
+    """Returns the parameters of the oldest call of this tool that has no result yet."""
     for position, call in enumerate(calls):
         if call["tool"] == tool:
             del calls[: position + 1]
@@ -125,7 +125,7 @@ def _parameters(calls: list[Json], tool: str) -> Json | None:
 
 
 def _objects(text: str) -> Iterator[Json]:
-    """The JSON objects that stand in an assistant's message, one after the other."""
+    """Yields the JSON objects in an assistant's message, one after the other."""
     decoder, start = json.JSONDecoder(), text.find("{")
     while start >= 0:
         try:
@@ -138,7 +138,7 @@ def _objects(text: str) -> Iterator[Json]:
 
 
 def fenced_json(text: str) -> JsonValue:
-    """The first fenced block of JSON in a text; None if there is none."""
+    """Returns the first fenced block of JSON in a text; None if there is none."""
     at = text.find("```json")
     while at >= 0:
         start = text.find("\n", at)

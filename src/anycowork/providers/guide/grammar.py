@@ -1,6 +1,6 @@
-"""One clause in, its wishes out: the sentences the guide knows, as patterns over text whose quotations are masked. Pure.
+"""Parses one clause into intents: the sentences the guide knows, as patterns over text whose quotations are masked. Pure.
 
-Whatever would change something must name its file unmistakably: quoted, with a dot or slash, or after the word "file".
+An intent that changes something must name its file unmistakably: quoted, with a dot or slash, or after the word "file".
 """
 
 import re
@@ -25,27 +25,27 @@ from anycowork.providers.guide.quotes import MARK, Quotes
 MAX_CLAUSE = 2_000
 
 
-def wishes_in(clause: str, quotes: Quotes) -> list[Intent]:
-    """What the first fitting sentence says; empty if none fits."""
+def intents_in(clause: str, quotes: Quotes) -> list[Intent]:
+    """Returns the intents of the first sentence that matches; empty if none does."""
     if len(clause) > MAX_CLAUSE:
         return []
-    for sentence, wishes in _SENTENCES:
+    for sentence, intents in _SENTENCES:
         found = _compiled(sentence).fullmatch(clause)
         if found is None:
             continue
         try:
-            return wishes(_Words(found, quotes))
+            return intents(_Words(found, quotes))
         except _Unlikely:
             continue
     return []
 
 
 class _Unlikely(Exception):
-    """The words fit the sentence, but do not name what it needs."""
+    """The words match the sentence, but do not name what it needs."""
 
 
 class _Words:
-    """The named parts of a clause, with what was quoted put back."""
+    """The named parts of a clause, with the quotations put back."""
 
     def __init__(self, found: re.Match[str], quotes: Quotes) -> None:
         self._parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
@@ -59,7 +59,7 @@ class _Words:
         return self._quotes.open(part)
 
     def any_path(self, name: str = "path") -> str:
-        """Empty if none was named."""
+        """Returns an empty string if no path was named."""
         part = self._parts[name]
         path = self._quotes.open(part)
         return path if self.quoted(name) or path in (".", "..") else path.rstrip(".,")
@@ -73,7 +73,7 @@ class _Words:
         return path
 
     def files(self, name: str = "paths") -> list[str]:
-        """Several, all of which must be unmistakable."""
+        """Returns several files, all of which must be unmistakable."""
         parts = re.split(_AND, self._parts[name])
         if not all(re.search(rf"[./]|^[A-Z]{{3}}|file$|{MARK}", part) for part in parts):
             raise _Unlikely
@@ -83,7 +83,7 @@ class _Words:
         return self._quotes.is_quoted(self._parts[name])
 
 
-# --- the parts that sentences are made of
+# --- the building blocks of sentences
 
 _WORD = rf"(?:{MARK}|[^\s,;:?!*|<>&$(){{}}\"'`{MARK[1:-1]}]+)"
 _SOME = rf"(?:{MARK}|.+?)"
@@ -99,7 +99,7 @@ _WITH = (
 
 
 def _file(name: str = "path", kinds: str = "file|script") -> str:
-    """A file as people name it: `notes.txt`, "the file notes", "a new text file called notes"."""
+    """Matches a file as people name it: `notes.txt`, "the file notes", "a new text file called notes"."""
     said = rf"(?P<{name}_said>(?:{kinds})(?:\s+(?:called|named))?|called|named)"
     return rf"{_THE}(?:(?:new|text|empty|whole|contents?\s+of)\s+)*{_THE}(?:{said}\s+)?(?P<{name}>{_WORD})"
 
@@ -108,7 +108,7 @@ _FILES = rf"{_THE}(?:files?\s+)?(?P<paths>{_WORD}(?:{_AND}{_WORD})*)"
 _IN_FILE = rf"\s+in\s+{_file()}"
 
 
-# --- what each sentence means
+# --- the meaning of each sentence
 
 
 def _list(words: _Words) -> list[Intent]:
@@ -169,7 +169,7 @@ def _move(words: _Words) -> list[Intent]:
 
 def _run(words: _Words) -> list[Intent]:
     command = words.text("command")
-    # "run the tests" names no command: guessing one would not be following.
+    # "run the tests" names no command, and the guide does not guess one.
     vague = not words.quoted("command") and re.match(r"(?:the|a|an|my|all|it|this|that|some)\b", command, re.I)
     if vague or not command.strip():
         raise _Unlikely
@@ -182,7 +182,7 @@ def _sentence(*parts: str) -> str:
 
 @cache
 def _compiled(sentence: str) -> re.Pattern[str]:
-    """When it is first listened for: all of them at import would slow every start."""
+    """Compiles a pattern on first use: compiling all of them at import would slow every start."""
     return re.compile(sentence, re.IGNORECASE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""What a person may wish of the guide, and how the guide says each wish back: `understand` reads every phrase made here. Pure."""
+"""The intents that the guide knows, and their phrases: `understand` can read every phrase made here. Pure."""
 
 import re
 from typing import assert_never
@@ -74,41 +74,41 @@ Intent = (
 )
 
 
-def phrase(wish: Intent) -> str:
-    """The wish in plain words, quoted so that reading it again gives the same wish."""
-    match wish:
+def phrase(intent: Intent) -> str:
+    """Returns the intent in plain words, quoted so that parsing the phrase gives the same intent."""
+    match intent:
         case ListFilesIntent():
-            return f"List the files in {quoted(wish.path)}"
+            return f"List the files in {quoted(intent.path)}"
         case ReadFileIntent():
-            return f"Read {quoted(wish.path)}"
+            return f"Read {quoted(intent.path)}"
         case ReviewFileIntent():
-            return f"Review {quoted(wish.path)}"
+            return f"Review {quoted(intent.path)}"
         case SearchIntent():
-            place = f" in {quoted(wish.path)}" if wish.path else ""
-            return f"Search for {quoted(wish.text)}{place}"
+            place = f" in {quoted(intent.path)}" if intent.path else ""
+            return f"Search for {quoted(intent.text)}{place}"
         case CreateFileIntent(content=""):
-            return f"Create the empty file {quoted(wish.path)}"
+            return f"Create the empty file {quoted(intent.path)}"
         case CreateFileIntent():
-            return f"Create {quoted(wish.path)} with {quoted(wish.content.removesuffix(NEWLINE))}"
+            return f"Create {quoted(intent.path)} with {quoted(intent.content.removesuffix(NEWLINE))}"
         case ReplaceTextIntent():
-            return f"Replace {quoted(wish.old)} with {quoted(wish.new)} in {quoted(wish.path)}"
+            return f"Replace {quoted(intent.old)} with {quoted(intent.new)} in {quoted(intent.path)}"
         case AppendLineIntent():
-            return f"Append {quoted(wish.line)} to {quoted(wish.path)}"
+            return f"Append {quoted(intent.line)} to {quoted(intent.path)}"
         case DeleteFileIntent():
-            return f"Delete {quoted(wish.path)}"
+            return f"Delete {quoted(intent.path)}"
         case MoveFileIntent():
-            return f"Move {quoted(wish.path)} to {quoted(wish.to)}"
+            return f"Move {quoted(intent.path)} to {quoted(intent.to)}"
         case RunCommandIntent():
-            return f"Run {quoted(wish.command)}"
+            return f"Run {quoted(intent.command)}"
         case _:
-            assert_never(wish)
+            assert_never(intent)
 
 
 NEWLINE = "\n"
 
 
 def quoted(text: str) -> str:
-    """In backticks where they do, in a fence where they do not."""
+    """Quotes with backticks where possible, otherwise with a fence."""
     if text and "`" not in text and NEWLINE not in text:
         return f"`{text}`"
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
@@ -116,14 +116,14 @@ def quoted(text: str) -> str:
     return f"{fence}{NEWLINE}{text}{NEWLINE}{fence}"
 
 
-def paths_of(wish: Intent) -> tuple[str, ...]:
-    """The files that this wish changes."""
-    match wish:
+def paths_of(intent: Intent) -> tuple[str, ...]:
+    """Returns the files that this intent changes."""
+    match intent:
         case CreateFileIntent() | ReplaceTextIntent() | AppendLineIntent() | DeleteFileIntent():
-            return (wish.path,)
+            return (intent.path,)
         case MoveFileIntent():
-            return (wish.path, wish.to)
+            return (intent.path, intent.to)
         case ListFilesIntent() | ReadFileIntent() | ReviewFileIntent() | SearchIntent() | RunCommandIntent():
             return ()
         case _:
-            assert_never(wish)
+            assert_never(intent)

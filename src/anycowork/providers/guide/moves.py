@@ -1,7 +1,7 @@
-"""What the guide may say besides words: a call, or a question. And the replay that finds out which is due. Pure.
+"""The guide's moves besides text: a call or a question. And the replay that finds the next move. Pure.
 
-A script is a generator that yields moves and is told what came of each. The guide keeps no state between requests:
-it runs the script from the beginning each time, feeds it what was heard so far, and says the first move that has no outcome yet.
+A script is a generator that yields moves and receives the outcome of each. The guide keeps no state between requests: it runs the script
+from the start each time, feeds it the outcomes so far, and sends the first move that has no outcome yet.
 """
 
 import json
@@ -56,7 +56,7 @@ class GuideQuestion:
         )
 
     def chosen(self, words: str) -> str:
-        """The value of the choice that these words name by value or label; the default if they name none, or several."""
+        """Returns the value of the choice that these words name by value or label; the default if they name none, or several."""
         lowered = words.lower()
         named = [c.value for c in self.choices if c.value.lower() in lowered or c.label.lower() in lowered]
         return named[0] if len(named) == 1 else self.choices[-1].value
@@ -64,7 +64,7 @@ class GuideQuestion:
 
 @value
 class Document:
-    """A plan or a review: a reply that is JSON and nothing else."""
+    """A plan or a review: a reply that is only JSON."""
 
     content: Json = field(hash=False)
 
@@ -77,7 +77,7 @@ Script = Generator[Move, Heard, str | Document]
 
 
 def next_words(script: Script, heard: Sequence[Heard]) -> str:
-    """What is to be said now: the script's first move that has no outcome yet, or its last words."""
+    """Returns the next reply: the script's first move that has no outcome yet, or its final text."""
     waiting = deque(heard)
     try:
         move = next(script)
@@ -89,12 +89,12 @@ def next_words(script: Script, heard: Sequence[Heard]) -> str:
 
 
 def inert(words: str) -> str:
-    """The words with every JSON object in them broken visibly: what a file or a person said must not come back as a call of ours."""
+    """Breaks every JSON object in the text visibly, so that text from a file or a person is not read as a call by the guide."""
     return re.sub(r"\{(?=\s*\")", "{…", words)
 
 
 def _outcome(move: Move, waiting: deque[Heard]) -> Heard | None:
-    """The next thing heard that belongs to this move; what belongs to none of ours is passed over."""
+    """Returns the next outcome that belongs to this move; skips outcomes of other calls."""
     while waiting:
         heard = waiting.popleft()
         match move:

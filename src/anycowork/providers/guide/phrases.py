@@ -1,4 +1,4 @@
-"""The guide's words: what it is, what it can do, and what came of a wish. Pure; nothing here claims more than a result showed."""
+"""The guide's texts: what it is, what it can do, and the outcome of an intent. Pure; no text claims more than a result showed."""
 
 import re
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ SHOWN_CHARACTERS = 2_000
 
 WHO = "I am the guide, not a language model: I follow plain requests word for word, and I understand nothing else."
 CONNECT = (
-    "To have a real model answer here, set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than OpenAI's) and start again, "
-    "or start Ollama, LM Studio or llama.cpp on this machine: they are found by themselves."
+    "To have a real model answer here, set OPENAI_API_KEY (and OPENAI_BASE_URL for a server other than OpenAI's) and restart, "
+    "or start Ollama, LM Studio or llama.cpp on this machine: they are found automatically."
 )
 _EXAMPLES = {
     "planner": (
@@ -40,7 +40,7 @@ _NEXT = {
 
 @value
 class ResultSummary:
-    """What came of one wish, in words. `answered`: the person said no, which is an answer and not a failure to be mended."""
+    """The outcome of one intent, in words. `answered`: the person said no, which is an answer and not a failure."""
 
     ok: bool
     words: str
@@ -59,8 +59,8 @@ def not_understood(role: str, unclear: Sequence[str]) -> str:
     )
 
 
-def not_for_this_role(role: str, wishes: Sequence[Intent]) -> str:
-    listed = "\n".join(f"- {phrase(wish)}" for wish in wishes)
+def not_for_this_role(role: str, intents: Sequence[Intent]) -> str:
+    listed = "\n".join(f"- {phrase(intent)}" for intent in intents)
     return (
         f"As {role.capitalize()} I may not do this:\n\n{listed}\n\n"
         "Switch to Actor to have it done, or to Planner to see a plan first."
@@ -71,29 +71,31 @@ def examples(role: str) -> str:
     return "\n".join(f"- {example}" for example in _EXAMPLES.get(role, _EXAMPLES["actor"]))
 
 
-def done(wish: Intent, what: str, outcome: CallOutcome, *, show: bool = False) -> ResultSummary:
-    """`what` was done, in the past tense, and is said only if the result says ok."""
+def done(intent: Intent, what: str, outcome: CallOutcome, *, show: bool = False) -> ResultSummary:
+    """`what` was done, in the past tense; it is reported only if the result is ok."""
     if outcome.ok:
         return ResultSummary(True, f"{what}{_block(outcome.text) if show else ''}")
-    return ResultSummary(False, f"Not done: {phrase(wish)}. {_reason(outcome)}", answered=outcome.status == "denied")
+    return ResultSummary(False, f"Not done: {phrase(intent)}. {_reason(outcome)}", answered=outcome.status == "denied")
 
 
-def ran(wish: RunCommandIntent, outcome: CallOutcome) -> ResultSummary:
+def ran(intent: RunCommandIntent, outcome: CallOutcome) -> ResultSummary:
     code = exit_code(outcome.text)
     ending = f"exit code {code}" if code is not None else outcome.status
     if outcome.status in ("ok", "error"):
-        return ResultSummary(outcome.ok and code in (None, 0), f"Ran `{wish.command}`: {ending}{_block(outcome.text)}")
-    return done(wish, f"Ran `{wish.command}`", outcome)
+        return ResultSummary(
+            outcome.ok and code in (None, 0), f"Ran `{intent.command}`: {ending}{_block(outcome.text)}"
+        )
+    return done(intent, f"Ran `{intent.command}`", outcome)
 
 
 def exit_code(text: str) -> int | None:
-    """The exit code that a command's result names."""
+    """Returns the exit code that a command's result names."""
     found = re.search(r"\bexit(?:ed)?(?:\s+with)?(?:[ _](?:code|status))?\W{1,3}(-?\d{1,9})\b", text, re.IGNORECASE)
     return int(found[1]) if found else None
 
 
 def summary(told: Sequence[ResultSummary], left: Sequence[str]) -> str:
-    """What was done, what was not, and what was left undone because of it."""
+    """Summarises what was done, what failed, and what was left undone because of it."""
     if len(told) == 1 and not left:
         return told[0].words
     lines = [f"{number}. {one.words}" for number, one in enumerate(told, 1)]
@@ -123,7 +125,7 @@ def _short(text: str) -> str:
 
 
 def _block(text: str) -> str:
-    """Bounded, and fenced so that nothing in it is taken for our own words."""
+    """Bounded, and fenced so that nothing in it is taken for the guide's own text."""
     lines = text.strip("\n").splitlines()
     shown = "\n".join(lines[:SHOWN_LINES])[:SHOWN_CHARACTERS]
     if not shown.strip():

@@ -1,4 +1,4 @@
-"""The guide's plans: looking first, then writing down the wishes as steps that a person can judge, edit and approve. Pure."""
+"""Makes and executes the guide's plans: reads first, then writes the intents as steps that a person can review, edit and approve. Pure."""
 
 import re
 from collections.abc import Generator, Mapping, Sequence
@@ -33,16 +33,16 @@ from anycowork.providers.guide.request_parser import understand
 _SOON = "a few seconds"
 
 
-def propose(goal: str, wishes: Sequence[Intent]) -> Script:
-    """Looks around, reads what is to be changed, and answers with a plan."""
+def propose(goal: str, intents: Sequence[Intent]) -> Script:
+    """Lists files, reads those that are to be changed, and answers with a plan."""
     listing = yield from do("list_directory", {"path": "."})
     seen: dict[str, CallOutcome] = {}
     for path in dict.fromkeys(
-        wish.path for wish in wishes if isinstance(wish, ReplaceTextIntent | AppendLineIntent | ReadFileIntent)
+        intent.path for intent in intents if isinstance(intent, ReplaceTextIntent | AppendLineIntent | ReadFileIntent)
     ):
         seen[path] = yield from do("read_file", {"path": path})
-    steps: list[JsonValue] = [_step(number, wish) for number, wish in enumerate(wishes, 1)]
-    risks: list[JsonValue] = [risk for wish in wishes if (risk := _risk(wish, listing, seen))]
+    steps: list[JsonValue] = [_step(number, intent) for number, intent in enumerate(intents, 1)]
+    risks: list[JsonValue] = [risk for intent in intents if (risk := _risk(intent, listing, seen))]
     return Document(
         {
             "type": "plan",
@@ -56,12 +56,12 @@ def propose(goal: str, wishes: Sequence[Intent]) -> Script:
     )
 
 
-def carry_out(plan: Plan) -> Script:
-    """The approved steps in an order that their dependencies allow. A step that fails is asked about, never passed over."""
+def execute(plan: Plan) -> Script:
+    """Executes the approved steps in dependency order. If a step fails, it asks the person; it never skips one silently."""
     told: list[ResultSummary] = []
     order = _in_order(plan)
     for position, step in enumerate(order):
-        one = yield from _carry_out_step(step)
+        one = yield from _execute_step(step)
         told.append(one)
         if one.ok:
             continue
@@ -71,13 +71,13 @@ def carry_out(plan: Plan) -> Script:
     return summary(told, [])
 
 
-def _carry_out_step(step: PlanStep) -> Generator[Move, Heard, ResultSummary]:
-    wishes = _wishes_of(step)
-    if not wishes:
+def _execute_step(step: PlanStep) -> Generator[Move, Heard, ResultSummary]:
+    intents = _intents_of(step)
+    if not intents:
         return ResultSummary(False, f"Not done: I do not understand the step “{step.action}”.")
     parts: list[ResultSummary] = []
-    for wish in wishes:
-        one = yield from act(wish, approved=True)
+    for intent in intents:
+        one = yield from act(intent, approved=True)
         parts.append(one)
         if not one.ok:
             break
@@ -88,12 +88,12 @@ def _carry_out_step(step: PlanStep) -> Generator[Move, Heard, ResultSummary]:
     )
 
 
-def _wishes_of(step: PlanStep) -> tuple[Intent, ...]:
-    """The action is the truth, as a person may have edited it; a step in other words still names its commands."""
+def _intents_of(step: PlanStep) -> tuple[Intent, ...]:
+    """Parses the action, which a person may have edited; if it cannot be parsed, the step's commands still count."""
     request = understand(step.action)
-    wishes = request.wishes if not request.unclear else tuple(RunCommandIntent(command) for command in step.commands)
-    check = (RunCommandIntent(step.check),) if step.check and wishes else ()
-    return (*wishes, *check)
+    intents = request.intents if not request.unclear else tuple(RunCommandIntent(command) for command in step.commands)
+    check = (RunCommandIntent(step.check),) if step.check and intents else ()
+    return (*intents, *check)
 
 
 def _in_order(plan: Plan) -> list[PlanStep]:
@@ -116,28 +116,28 @@ def _go_on(step: PlanStep, told: ResultSummary) -> GuideQuestion:
     )
 
 
-# --- one wish as a step
+# --- one intent as a step
 
 
-def _step(number: int, wish: Intent) -> Json:
-    reason, needed = _why(wish)
-    commands: list[JsonValue] = [wish.command] if isinstance(wish, RunCommandIntent) else []
+def _step(number: int, intent: Intent) -> Json:
+    reason, needed = _why(intent)
+    commands: list[JsonValue] = [intent.command] if isinstance(intent, RunCommandIntent) else []
     return {
         "id": str(number),
         "step_number": number,
-        "action": phrase(wish),
+        "action": phrase(intent),
         "reason": reason,
         "tools_needed": list[JsonValue](needed),
         "estimated_time": _SOON if not commands else "as long as the command takes",
         "dependencies": [str(number - 1)] if number > 1 else [],
-        "paths": list[JsonValue](paths_of(wish)),
+        "paths": list[JsonValue](paths_of(intent)),
         "commands": commands,
     }
 
 
-def _why(wish: Intent) -> tuple[str, tuple[str, ...]]:
-    """The reason, and the permissions that it takes."""
-    match wish:
+def _why(intent: Intent) -> tuple[str, tuple[str, ...]]:
+    """Returns the reason, and the permissions that it needs."""
+    match intent:
         case ListFilesIntent() | ReadFileIntent() | ReviewFileIntent() | SearchIntent():
             return "You asked to see it.", ("read_files",)
         case CreateFileIntent():
@@ -151,23 +151,23 @@ def _why(wish: Intent) -> tuple[str, tuple[str, ...]]:
         case RunCommandIntent():
             return "You asked to run it.", ("execute_commands",)
         case _:
-            assert_never(wish)
+            assert_never(intent)
 
 
-def _risk(wish: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome]) -> str | None:
-    match wish:
-        case CreateFileIntent() if listing.ok and _listed(wish.path, listing.text):
-            return f"{wish.path} exists already: creating it will be refused."
-        case MoveFileIntent() if listing.ok and _listed(wish.to, listing.text):
-            return f"{wish.to} exists already: nothing is overwritten, so the move will be refused."
-        case ReplaceTextIntent() if seen[wish.path].ok and wish.old not in seen[wish.path].text:
-            return f"“{wish.old}” does not occur in {wish.path}, as far as I was shown it."
-        case ReplaceTextIntent() | AppendLineIntent() | ReadFileIntent() if not seen[wish.path].ok:
-            return f"{wish.path} could not be read: {' '.join(seen[wish.path].text.split())[:200]}"
+def _risk(intent: Intent, listing: CallOutcome, seen: Mapping[str, CallOutcome]) -> str | None:
+    match intent:
+        case CreateFileIntent() if listing.ok and _listed(intent.path, listing.text):
+            return f"{intent.path} exists already: creating it will be refused."
+        case MoveFileIntent() if listing.ok and _listed(intent.to, listing.text):
+            return f"{intent.to} exists already: nothing is overwritten, so the move will be refused."
+        case ReplaceTextIntent() if seen[intent.path].ok and intent.old not in seen[intent.path].text:
+            return f"“{intent.old}” does not occur in {intent.path}, as far as I was shown it."
+        case ReplaceTextIntent() | AppendLineIntent() | ReadFileIntent() if not seen[intent.path].ok:
+            return f"{intent.path} could not be read: {' '.join(seen[intent.path].text.split())[:200]}"
         case DeleteFileIntent():
-            return f"{wish.path} will be gone from the workspace."
+            return f"{intent.path} will be gone from the workspace."
         case RunCommandIntent():
-            return f"I do not know what `{wish.command}` does; read it before you approve."
+            return f"I do not know what `{intent.command}` does; read it before you approve."
         case _:
             return None
 

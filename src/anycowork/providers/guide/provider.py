@@ -1,4 +1,4 @@
-"""The guide as a `Provider`: it reads the conversation, says the next thing, and streams it like any model. No network, no state."""
+"""The guide as a `Provider`: reads the conversation, chooses the next reply, and streams it like a model. No network, no state."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -13,16 +13,16 @@ _PIECE = 24  # characters
 
 
 class Guide:
-    """The embedded default. Its usage is an estimate by size, and costs nothing."""
+    """The built-in default provider. Its usage is estimated by size, and costs nothing."""
 
     name = GUIDE
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Never fails: what it does not understand it says."""
+        """Never fails: it says so if it does not understand."""
         words = reply(read_conversation(request.messages))
         for start in range(0, len(words), _PIECE):
             yield TextChunk(words[start : start + _PIECE])
-            await asyncio.sleep(0)  # others get their turn between two pieces, as they would with a model
+            await asyncio.sleep(0)  # lets other tasks run between two chunks, as with a real model
         yield UsageChunk(prompt=sum(_tokens(said.content) for said in request.messages), completion=_tokens(words))
         yield Finished("stop")
 

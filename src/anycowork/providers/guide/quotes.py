@@ -1,8 +1,8 @@
-"""Quoted text is taken out of a request before it is read, so that no word inside quotes is ever taken for an order. Pure."""
+"""Takes quoted text out of a request before it is parsed, so that no word inside quotes is read as an instruction. Pure."""
 
 import re
 
-# One private character stands for one quotation; a request cannot contain it by itself.
+# One private-use character replaces one quotation; a request cannot contain it.
 _FIRST, _LAST = 0xE000, 0xF8FF
 MARK = "[\ue000-\uf8ff]"
 _QUOTED = re.compile(
@@ -13,14 +13,14 @@ _QUOTED = re.compile(
     r"|(?<!\w)'(?P<single>[^'\n]*)'(?!\w)",
     re.DOTALL,
 )
-# "create notes.txt with:" and then lines: everything below is the content, not further wishes.
+# "create notes.txt with:" and then lines: everything below is the content, not further requests.
 _REST_IS_CONTENT = re.compile(
     r"\b(?:with|containing|contains|content|contents|says|saying|text)\s*:[ \t]*\n(?P<rest>.+)", re.S | re.I
 )
 
 
 class Quotes:
-    """`masked` is the text with a mark for each quotation; `open` puts the words back."""
+    """`masked` is the text with a mark for each quotation; `open` puts the text back."""
 
     def __init__(self, text: str) -> None:
         self._kept: list[str] = []
@@ -32,7 +32,7 @@ class Quotes:
         self.masked = masked
 
     def open(self, part: str) -> str:
-        """What these words stand for, without the quotation marks."""
+        """Returns the text with its quotations put back, without the quotation marks."""
         return re.sub(MARK, lambda found: self._kept[ord(found[0]) - _FIRST], part)
 
     def is_quoted(self, part: str) -> bool:

@@ -1,50 +1,50 @@
-"""Plain English in, wishes out. Pure, and careful: what is not clearly one of the known wishes is not understood at all."""
+"""Parses plain English into intents. Pure, and careful: what is not clearly one of the known intents is reported as unclear."""
 
 import re
 
 from anycowork.domain.values import value
-from anycowork.providers.guide.grammar import wishes_in
+from anycowork.providers.guide.grammar import intents_in
 from anycowork.providers.guide.intents import Intent
 from anycowork.providers.guide.quotes import MARK, Quotes
 
-LONGEST_TEXT = 50_000  # characters, with what is quoted in it
-MAX_REQUEST = 4_000  # characters besides quotations: a longer text is no plain request, and patterns take their time
+LONGEST_TEXT = 50_000  # characters, quotations included
+MAX_REQUEST = 4_000  # characters without quotations: a longer text is not a plain request, and matching it takes time
 MAX_CLAUSES = 30
 
 
 @value
 class Request:
-    """`planned`: a plan was asked for. `unclear`: the parts that were not understood, in the person's own words."""
+    """`planned`: the person asked for a plan. `unclear`: the parts that were not understood, as the person wrote them."""
 
-    wishes: tuple[Intent, ...] = ()
+    intents: tuple[Intent, ...] = ()
     unclear: tuple[str, ...] = ()
     planned: bool = False
     help: bool = False
 
 
 def understand(text: str) -> Request:
-    """Every wish in this text, in order. Never raises."""
+    """Returns every intent in this text, in order. Never raises."""
     if len(text) > LONGEST_TEXT:
         return Request(unclear=(f"{text[:MAX_REQUEST]} …",))
     quotes = Quotes(text)
     if len(quotes.masked) > MAX_REQUEST:
         return Request(unclear=(text,))
-    body = _without_manners(quotes.masked)
+    body = _strip_politeness(quotes.masked)
     planned = _PLAN.match(body)
     if planned:
         body = body[planned.end() :]
-    clauses = [clause for part in _JOINTS.split(body) if (clause := _without_manners(part))]
+    clauses = [clause for part in _JOINTS.split(body) if (clause := _strip_politeness(part))]
     if not clauses or all(_HELP.fullmatch(clause) for clause in clauses):
         return Request(help=True, planned=bool(planned))
-    wishes: list[Intent] = []
+    intents: list[Intent] = []
     unclear: list[str] = []
     for clause in clauses[:MAX_CLAUSES]:
-        found = wishes_in(clause, quotes)
-        wishes += found
+        found = intents_in(clause, quotes)
+        intents += found
         if not found:
             unclear.append(quotes.open(clause))
     unclear += [quotes.open(clause) for clause in clauses[MAX_CLAUSES:]]
-    return Request(tuple(wishes), tuple(unclear), planned=bool(planned))
+    return Request(tuple(intents), tuple(unclear), planned=bool(planned))
 
 
 # --- from a text to its clauses
@@ -70,8 +70,8 @@ _HELP = re.compile(
 )
 
 
-def _without_manners(text: str) -> str:
-    """Without 'please', 'can you', list bullets, and the full stop."""
+def _strip_politeness(text: str) -> str:
+    """Removes 'please', 'can you', list bullets, and the full stop."""
     text = text.strip()
     while polite := _MANNERS.match(text):
         text = text[polite.end() :].strip()

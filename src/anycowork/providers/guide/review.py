@@ -1,4 +1,4 @@
-"""What can be said of a file without understanding it: leftovers, long lines, mixed indentation, a missing last newline. Pure."""
+"""Reports what can be found in a file without understanding it: leftovers, long lines, mixed indentation, no final newline. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
 
 def findings(path: str, text: str) -> list[Json]:
-    """At most fifty, in the order of the lines."""
+    """Returns at most fifty findings, in the order of the lines."""
     found = [*_by_line(path, text), *_of_the_whole(path, text)]
     return found[:MAX_FINDINGS]
 

@@ -1,4 +1,4 @@
-"""What the guide does with a conversation, by role. Pure: the same messages give the same words."""
+"""Chooses what the guide does with a conversation, by role. Pure: the same messages give the same reply."""
 
 from collections.abc import Sequence
 
@@ -25,12 +25,12 @@ from anycowork.providers.guide.phrases import (
     not_understood,
     summary,
 )
-from anycowork.providers.guide.plans import carry_out, propose
+from anycowork.providers.guide.plans import execute, propose
 from anycowork.providers.guide.request_parser import Request, understand
 from anycowork.providers.guide.review import findings
 
 _PLANNING = (Role.PLANNER, Role.COMMANDER)
-# What a role carries out itself, besides looking; a role that is not named here does everything it is asked.
+# What a role carries out itself, besides reading; a role that is not listed here does everything it is asked.
 _BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
     Role.PLANNER: (),
     Role.COMMANDER: (),
@@ -41,17 +41,17 @@ _BESIDES_LOOKING: dict[str, tuple[type, ...]] = {
 
 
 def reply(conversation: GuideConversation) -> str:
-    """What the guide says now: words, or one JSON object. Never raises."""
+    """Returns the guide's next reply: text, or one JSON object. Never raises."""
     script = _script(conversation)
     return inert(script) if isinstance(script, str) else next_words(script, conversation.heard)
 
 
 def _script(conversation: GuideConversation) -> Script | str:
-    """What is to be carried out, or what is simply to be said."""
+    """Returns the script to execute, or the text to send."""
     role = conversation.role
     plan = _approved_plan(conversation.request)
     if plan is not None and role not in _BESIDES_LOOKING:
-        return carry_out(plan)
+        return execute(plan)
     request = understand(conversation.request)
     if request.help:
         return introduction(role)
@@ -61,46 +61,46 @@ def _script(conversation: GuideConversation) -> Script | str:
 
 
 def _by_role(role: str, request: Request, words: str) -> Script | str:
-    looking = all(isinstance(wish, Looking) for wish in request.wishes)
+    looking = all(isinstance(intent, Looking) for intent in request.intents)
     if role in _PLANNING and (request.planned or not looking):
-        return propose(_goal(words), request.wishes)
+        return propose(_goal(words), request.intents)
     if (
         role == Role.REVIEWER
         and looking
-        and any(isinstance(wish, ReadFileIntent | ReviewFileIntent) for wish in request.wishes)
+        and any(isinstance(intent, ReadFileIntent | ReviewFileIntent) for intent in request.intents)
     ):
-        return _review(request.wishes)
+        return _review(request.intents)
     if request.planned:
-        return _plan_elsewhere(request.wishes)
+        return _plan_elsewhere(request.intents)
     own = _BESIDES_LOOKING.get(role)
-    foreign = [] if own is None else [wish for wish in request.wishes if not isinstance(wish, (*own, Looking))]
+    foreign = [] if own is None else [intent for intent in request.intents if not isinstance(intent, (*own, Looking))]
     if foreign:
         return not_for_this_role(role, foreign)
-    return _act_on(request.wishes)
+    return _act_on(request.intents)
 
 
-def _act_on(wishes: Sequence[Intent]) -> Script:
-    """One after the other, up to the first that does not work."""
+def _act_on(intents: Sequence[Intent]) -> Script:
+    """Executes intents one after the other, up to the first that fails."""
     told: list[ResultSummary] = []
-    for position, wish in enumerate(wishes):
-        one = yield from act(wish, approved=False)
+    for position, intent in enumerate(intents):
+        one = yield from act(intent, approved=False)
         told.append(one)
         if not one.ok:
-            return summary(told, [phrase(later) for later in wishes[position + 1 :]])
+            return summary(told, [phrase(later) for later in intents[position + 1 :]])
     return summary(told, [])
 
 
-def _review(wishes: Sequence[Intent]) -> Script:
+def _review(intents: Sequence[Intent]) -> Script:
     found: list[Json] = []
     paths: list[str] = []
-    for wish in wishes:
-        if not isinstance(wish, ReadFileIntent | ReviewFileIntent):
+    for intent in intents:
+        if not isinstance(intent, ReadFileIntent | ReviewFileIntent):
             continue
-        seen = yield from do("read_file", {"path": wish.path})
+        seen = yield from do("read_file", {"path": intent.path})
         if not seen.ok:
-            return done(wish, f"Reviewed `{wish.path}`", seen).words
-        paths.append(wish.path)
-        found += findings(wish.path, seen.text)
+            return done(intent, f"Reviewed `{intent.path}`", seen).words
+        paths.append(intent.path)
+        found += findings(intent.path, seen.text)
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to report"
     return Document(
         {
@@ -118,8 +118,8 @@ def _approved_plan(words: str) -> Plan | None:
     return read_plan(found) if isinstance(found, dict) else None
 
 
-def _plan_elsewhere(wishes: Sequence[Intent]) -> str:
-    steps = "\n".join(f"{number}. {phrase(wish)}" for number, wish in enumerate(wishes, 1))
+def _plan_elsewhere(intents: Sequence[Intent]) -> str:
+    steps = "\n".join(f"{number}. {phrase(intent)}" for number, intent in enumerate(intents, 1))
     return f"This is how I would go about it:\n\n{steps}\n\nSwitch to Planner and say it again for a plan that you can approve, or tell me to do it."
 
 

@@ -1,4 +1,4 @@
-"""Whom a provider's certificate may come from, and what it means to a person when it does not."""
+"""Builds the TLS trust of a provider, and explains to a person why a certificate is not trusted."""
 
 import ssl
 from functools import lru_cache
@@ -13,7 +13,7 @@ class BadAuthority(OSError):
 
 
 def context_for(ca_file: str | None) -> ssl.SSLContext:
-    """The authorities that this machine trusts, and those of the file besides, as it is now. Raises: BadAuthority."""
+    """Returns a context that trusts this machine's authorities and those in the file as it is now. Raises: BadAuthority."""
     try:
         return _context(ca_file, Path(ca_file).stat().st_mtime_ns if ca_file else 0)
     except ssl.SSLError as error:
@@ -31,23 +31,23 @@ def _context(ca_file: str | None, changed_at: int) -> ssl.SSLContext:
 
 
 def distrust(error: BaseException, ca_file: str | None) -> str | None:
-    """Why no safe connection came about, and the way out; None if that is not what is wrong."""
+    """Explains why no secure connection was possible, and what to do; None if something else is wrong."""
     cause = innermost(error)
     if isinstance(cause, BadAuthority):
         return str(cause)
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {cause.verify_message}. {_way_out(cause.verify_code, ca_file)}"
+        return f"its certificate is not trusted: {cause.verify_message}. {_advice(cause.verify_code, ca_file)}"
     if isinstance(cause, ssl.SSLError) and cause.reason in _PLAIN:
-        return "it does not speak TLS there. If it speaks plain HTTP, let its base_url begin with http://"
+        return "it does not use TLS there. If it uses plain HTTP, its base_url must begin with http://"
     return None
 
 
 def innermost(error: BaseException) -> BaseException:
-    """What the system said, under whatever a client wrapped around it: each has another way to."""
+    """Returns the system's own error from inside the client's wrappers; each client wraps it differently."""
     seen: list[BaseException] = []
     while error not in seen:
         seen.append(error)
-        # aiohttp's two names for it; httpx has it as the cause, and below that as the only argument
+        # aiohttp's two names for it; httpx has it as the cause, and inside that as the only argument
         held = (
             getattr(error, "certificate_error", None),
             getattr(error, "os_error", None),
@@ -58,13 +58,11 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _way_out(code: int, ca_file: str | None) -> str:
+def _advice(code: int, ca_file: str | None) -> str:
     if code in (_NOT_FOR_THIS_HOST, _NOT_FOR_THIS_ADDRESS):
-        return "Let its base_url name a host that the certificate is for"
+        return "Use a host in its base_url that the certificate is valid for"
     if code in (_EXPIRED, _NOT_YET):
-        return "Renew it there, or set this machine's clock"
+        return "Renew it on the server, or correct this machine's clock"
     if ca_file is not None:
-        return f"Check that ca_file ({ca_file}) holds the authority it comes from"
-    return (
-        "If it is your own, name the PEM file of its authority, or the certificate itself, as ca_file of the provider"
-    )
+        return f"Check that ca_file ({ca_file}) holds the authority that issued it"
+    return "If it is your own server, set the provider's ca_file to the PEM file of its authority, or of the certificate itself"

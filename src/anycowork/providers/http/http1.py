@@ -1,6 +1,6 @@
-"""HTTP/1.1 to a provider with as little as possible in between: bytes out, the head, then the body's bytes as they come.
+"""A minimal HTTP/1.1 client for providers: bytes out, the response head, then the body's bytes as they arrive.
 
-httptools reads the protocol; here are connections that are kept, time limits and backpressure. Nothing is decoded, followed or retried.
+httptools parses the protocol; this module adds kept connections, time limits and backpressure. It does not decode, redirect or retry.
 """
 
 import asyncio
@@ -23,45 +23,45 @@ class ConnectionBroken(Exception):
 
 
 class Http1Pool:
-    """Connections by where they lead, the last used first. Belongs to one event loop."""
+    """Keeps idle connections by target, the last used first. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._idle: dict[Target, list[Http1Connection]] = {}
 
-    async def take(self, target: Target, *, seconds: float) -> "Http1Connection":
-        """A kept connection, or a new one. Raises: TimeoutError, OSError."""
+    async def acquire(self, target: Target, *, seconds: float) -> "Http1Connection":
+        """Returns a kept connection, or a new one. Raises: TimeoutError, OSError."""
         kept = self._idle.get(target)
         while kept:
-            wire = kept.pop()
-            if wire.usable:
-                return wire
+            connection = kept.pop()
+            if connection.usable:
+                return connection
         async with asyncio.timeout(seconds):
             return await _connected(target)
 
-    def give_back(self, target: Target, wire: "Http1Connection") -> None:
-        """Kept for the next request if the last one ended cleanly; closed otherwise."""
-        if wire.rest(KEPT_SECONDS):
-            self._idle.setdefault(target, []).append(wire)
+    def release(self, target: Target, connection: "Http1Connection") -> None:
+        """Keeps the connection for the next request if the last one ended cleanly; closes it otherwise."""
+        if connection.rest(KEPT_SECONDS):
+            self._idle.setdefault(target, []).append(connection)
 
     def close(self) -> None:
-        for wire in [wire for kept in self._idle.values() for wire in kept]:
-            wire.abort()
+        for connection in [connection for kept in self._idle.values() for connection in kept]:
+            connection.abort()
         self._idle.clear()
 
 
 async def _connected(target: Target) -> "Http1Connection":
     loop = asyncio.get_running_loop()
-    wire, context = Http1Connection(loop), context_for(target.ca_file) if target.tls else None
+    connection, context = Http1Connection(loop), context_for(target.ca_file) if target.tls else None
     if target.proxy is not None and context is not None:
-        await through(target.proxy, target, wire, context)
+        await through(target.proxy, target, connection, context)
     else:
         place = target.proxy or target
-        await loop.create_connection(lambda: wire, place.host, place.port, ssl=context)
-    return wire
+        await loop.create_connection(lambda: connection, place.host, place.port, ssl=context)
+    return connection
 
 
 class Http1Connection(asyncio.Protocol):
-    """One connection, one exchange at a time: `ask`, then `read` until it returns nothing, then back to whoever keeps it."""
+    """One connection, one exchange at a time: `ask`, then `read` until it returns nothing, then back to the pool."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -76,18 +76,18 @@ class Http1Connection(asyncio.Protocol):
     def _begin(self, *, asking: bool) -> None:
         self.status = 0
         self.headers: list[HeaderPair] = []
-        self._asking, self._headed, self._done, self._reusable = asking, False, False, False
+        self._asking, self._head_complete, self._done, self._reusable = asking, False, False, False
         self._pieces: list[bytes] = []
         self._size = self._head_size = 0
         self._paused = self._spoiled = False
         self._fault: Exception | None = None
 
-    # --- asking
+    # --- sending a request
 
     async def ask(
         self, target: Target, method: str, path: str, headers: Sequence[HeaderPair], body: bytes, *, seconds: float
     ) -> None:
-        """Returns when the head is there: `status` and `headers`. Raises: Broken, TimeoutError, OSError."""
+        """Returns when `status` and `headers` have arrived. Raises: ConnectionBroken, TimeoutError, OSError."""
         head = [f"{method} {target.prefix}/{path} HTTP/1.1\r\nHost: ".encode("ascii"), target.host_header, b"\r\n"]
         if target.proxy is not None and not target.tls:
             head.append(target.proxy.header)
@@ -100,11 +100,11 @@ class Http1Connection(asyncio.Protocol):
         if self._closed or self._transport is None:
             raise ConnectionBroken("the connection is closed")
         self._transport.write(b"".join(head))
-        while not self._headed:
+        while not self._head_complete:
             await self._wait(seconds)
 
     async def read(self, *, seconds: float) -> bytes:
-        """What has come of the body since; empty at its end. Raises: Broken, TimeoutError, OSError."""
+        """Returns the body bytes received since the last call; empty at the end. Raises: ConnectionBroken, TimeoutError, OSError."""
         while not self._pieces:
             if self._done:
                 return b""
@@ -118,7 +118,7 @@ class Http1Connection(asyncio.Protocol):
         return piece
 
     async def _wait(self, seconds: float) -> None:
-        """Until something comes. This is done for every piece, so one timer stands for all waits: it looks whether the last is overdue."""
+        """Waits for data. Runs for every piece, so one timer serves all waits and checks whether the last one is overdue."""
         if self._fault is not None:
             raise self._fault
         self._waiting = self._loop.create_future()
@@ -132,26 +132,26 @@ class Http1Connection(asyncio.Protocol):
 
     def _set_timer(self, when: float) -> None:
         self._drop_timer()
-        self._timer = self._loop.call_at(when, self._look)
+        self._timer = self._loop.call_at(when, self._check_timer)
 
     def _drop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _look(self) -> None:
+    def _check_timer(self) -> None:
         self._timer = None
         if self._waiting is None and self._asking:
             return  # the next wait sets it again
         if self._loop.time() < self._deadline:
             self._set_timer(self._deadline)
             return
-        self._fail(TimeoutError())  # or it has rested for long enough
+        self._fail(TimeoutError())  # overdue, or idle for too long
 
     # --- between two exchanges
 
     def rest(self, seconds: float) -> bool:
-        """False if it cannot be used again; then it is closed."""
+        """Keeps the connection idle. Returns False, and closes it, if it cannot be used again."""
         if not (self._done and self._reusable) or self._spoiled or self._closed or self._fault is not None:
             self.abort()
             return False
@@ -171,14 +171,14 @@ class Http1Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # --- what the loop tells
+    # --- callbacks of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport  # type: ignore[assignment]  # TCP and TLS are both transports that write
+        self._transport = transport  # type: ignore[assignment]  # TCP and TLS transports can both write
 
     def data_received(self, data: bytes) -> None:
         if not self._asking or self._done:
-            self.abort()  # nobody asked for this
+            self.abort()  # unexpected data while idle
             return
         try:
             self._parser.feed_data(data)
@@ -190,27 +190,27 @@ class Http1Connection(asyncio.Protocol):
         self._drop_timer()
         if self._done or not self._asking:
             return
-        if error is None and self._headed and not self._measured():
-            self._done = True  # an answer without a length ends with its connection
+        if error is None and self._head_complete and not self._has_length():
+            self._done = True  # a response without a length ends with its connection
             self._wake()
             return
         self._fail(error if isinstance(error, OSError) else ConnectionBroken("it closed the connection"))
 
-    def _measured(self) -> bool:
+    def _has_length(self) -> bool:
         return any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
 
-    # --- what the parser tells
+    # --- callbacks of the parser
 
     def on_message_begin(self) -> None:
-        if self._done:  # a second answer to one request: it is nobody's, and so is the connection from here on
+        if self._done:  # a second response to one request: the connection is not usable any more
             self._spoiled = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_size += len(name) + len(value)
         if self._head_size > MAX_HEAD:
-            self._fail(ConnectionBroken("its headers never end"))
+            self._fail(ConnectionBroken("its headers are too long"))
             return
-        if not self._headed:  # what comes after the body are trailers
+        if not self._head_complete:  # headers after the body are trailers
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -218,7 +218,7 @@ class Http1Connection(asyncio.Protocol):
             return
         self.status = self._parser.get_status_code()
         if self.status >= 200:
-            self._headed = True
+            self._head_complete = True
             self._wake()
 
     def on_body(self, piece: bytes) -> None:
@@ -235,7 +235,7 @@ class Http1Connection(asyncio.Protocol):
         if self._spoiled:
             self._reusable = False
             return
-        if not self._headed:  # "continue", and the like: the answer is still to come
+        if not self._head_complete:  # an interim response such as 100 Continue: the final one follows
             self.headers.clear()
             return
         self._done, self._reusable = True, bool(self._parser.should_keep_alive())

@@ -1,4 +1,7 @@
-"""The connections that every provider shares: a client for what is read here, bare wires for what only passes. Closed by their owner."""
+"""The connections that all providers share: an HTTP client for our own requests, raw connections for the passthrough.
+
+Closed by their owner.
+"""
 
 import ssl
 from typing import TYPE_CHECKING, TypedDict
@@ -12,24 +15,24 @@ if TYPE_CHECKING:
 
 
 class HttpRoute(TypedDict):
-    """How the session goes to one provider, as it is told with each request."""
+    """Request arguments that route the session to one provider."""
 
     ssl: ssl.SSLContext | bool
     proxy: str | None
 
 
 class HttpPool:
-    """`session()` at first use, `aclose()` at the end; after that it opens anew, so a restart in place is possible."""
+    """Opens `session()` on first use; `aclose()` at the end. It opens again after that, so a restart in place is possible."""
 
     def __init__(self, session: "aiohttp.ClientSession | None" = None) -> None:
-        self.wires = Http1Pool()
+        self.connections = Http1Pool()
         self._session = session
 
     def session(self) -> "aiohttp.ClientSession":
-        import aiohttp  # heavy: 0.3 CPU seconds and 12 MB that a house without a provider never needs
+        import aiohttp  # heavy: 0.3 CPU seconds and 12 MB, not needed without a provider
 
         if self._session is None or self._session.closed:
-            # Time limits are set request by request: an answer may rightly take minutes.
+            # Each request sets its own time limits: an answer may rightly take minutes.
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30),
                 timeout=aiohttp.ClientTimeout(total=None),
@@ -37,8 +40,8 @@ class HttpPool:
             )
         return self._session
 
-    def way_to(self, upstream: Upstream) -> HttpRoute:
-        """Raises: ProviderFault if there is none."""
+    def route_to(self, upstream: Upstream) -> HttpRoute:
+        """Raises: ProviderFault if the provider cannot be reached this way."""
         target = upstream.target()
         try:
             return {"ssl": context_for(target.ca_file) if target.tls else True, "proxy": upstream.proxy}
@@ -46,6 +49,6 @@ class HttpPool:
             raise upstream.unreachable(error) from None
 
     async def aclose(self) -> None:
-        self.wires.close()
+        self.connections.close()
         if self._session is not None:
             await self._session.close()

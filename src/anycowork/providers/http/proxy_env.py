@@ -1,4 +1,4 @@
-"""By which way a provider is reached: where its base URL leads, and the proxy that the environment names for it. Pure."""
+"""Decides how a provider is reached: the target of its base URL, and the proxy that the environment names for it. Pure."""
 
 import base64
 from collections.abc import Mapping
@@ -14,12 +14,12 @@ _IN_PATHS = "/%:@!$&'()*+,;=~-._"
 
 
 class UnusableProxy(ValueError):
-    """This address, or that of its proxy, is none that can be gone to; the words say why, without any secret."""
+    """This address, or its proxy's, is not usable; the message says why, without secrets."""
 
 
 @value
 class ProxyServer:
-    """`header` is what it is told of who asks: a whole line, or nothing."""
+    """`header` is the proxy's authorization: a whole header line, or nothing."""
 
     host: str
     port: int
@@ -28,7 +28,10 @@ class ProxyServer:
 
 @value
 class Target:
-    """`prefix` is what stands before a request's own path. `proxy` is whom to connect to instead; `ca_file` vouches for the target."""
+    """`prefix` precedes a request's path.
+
+    `proxy` is the server to connect to instead; `ca_file` holds authorities trusted for the target.
+    """
 
     host: str
     port: int
@@ -56,14 +59,14 @@ def target_of(base_url: str, proxy_url: str | None = None, ca_file: str | None =
     host_header = shown if (port or usual) == usual else f"{shown}:{port}"
     path = quote(parts.path.rstrip("/"), safe=_IN_PATHS)
     proxy = _proxy(proxy_url) if proxy_url else None
-    # A proxy for plain HTTP is asked with the whole address; through one for TLS a tunnel leads, in which it sees nothing.
+    # An HTTP proxy gets the whole address in the request; for TLS it opens a tunnel and sees no content.
     prefix = f"http://{host_header}{path}" if proxy and not tls else path
     return Target(name, port or usual, tls, prefix, host_header.encode(), proxy, ca_file)
 
 
 def proxy_for(base_url: str, environment: Mapping[str, str]) -> str | None:
-    """What `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY` names for this address, unless `NO_PROXY` excepts it. This machine is never
-    asked for through another one."""
+    """Returns the value of `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY` for this address, unless `NO_PROXY` exempts it. Addresses of
+    this machine never use a proxy."""
     try:
         parts = urlsplit(base_url)
         host, port = parts.hostname or "", parts.port
@@ -72,7 +75,7 @@ def proxy_for(base_url: str, environment: Mapping[str, str]) -> str | None:
     if not host or is_loopback(host):
         return None
     named = _either(f"{parts.scheme}_proxy", environment) or _either("all_proxy", environment)
-    if not named or _excepted(host, port, _either("no_proxy", environment)):
+    if not named or _is_exempt(host, port, _either("no_proxy", environment)):
         return None
     return named if "://" in named else f"http://{named}"
 
@@ -81,12 +84,12 @@ def _either(name: str, environment: Mapping[str, str]) -> str:
     return (environment.get(name) or environment.get(name.upper()) or "").strip()
 
 
-def _excepted(host: str, port: int | None, exceptions: str) -> bool:
-    """By name with all names below it, by name and port, by address, or by network (`10.0.0.0/8`)."""
-    return any(_is_meant(host, port, word.lower()) for word in exceptions.replace(",", " ").split())
+def _is_exempt(host: str, port: int | None, exceptions: str) -> bool:
+    """Matches by name including subdomains, by name and port, by address, or by network (`10.0.0.0/8`)."""
+    return any(_matches(host, port, word.lower()) for word in exceptions.replace(",", " ").split())
 
 
-def _is_meant(host: str, port: int | None, word: str) -> bool:
+def _matches(host: str, port: int | None, word: str) -> bool:
     if word == "*":
         return True
     if network := _network(word.strip("[]")):
@@ -117,8 +120,8 @@ def _proxy(url: str) -> ProxyServer:
         raise UnusableProxy("the proxy that the environment names for it is not a web address") from None
     if parts.scheme != "http" or not parts.hostname:
         raise UnusableProxy(
-            f"the environment names a {parts.scheme} proxy for it, and only http:// ones are spoken with. "
-            "Set HTTPS_PROXY to one, or except this host in NO_PROXY"
+            f"the environment names a {parts.scheme} proxy for it. Only http:// proxies are supported. "
+            "Set HTTPS_PROXY to one, or add this host to NO_PROXY"
         )
     if parts.username is None:
         return ProxyServer(_in_ascii(parts.hostname), port)

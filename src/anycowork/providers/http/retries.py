@@ -1,4 +1,4 @@
-"""When to try again, and how long to wait before. Pure but for the dice, which are handed in."""
+"""Decides when to retry and how long to wait before. Pure but for the random source, which is passed in."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from anycowork.domain.values import value
 
 @value
 class Backoff:
-    """Seconds. Each wait doubles up to `cap`, a random half of it taken off so that clients do not come back all at once.
+    """Times in seconds. Each wait doubles up to `cap`, minus a random half, so that clients do not return all at once.
 
-    A server that names its own time is waited for, up to `patience`; past that it is not asked again.
+    If the server names a time, it is respected up to `patience`; beyond that there is no retry.
     """
 
     tries: int = 4
@@ -23,7 +23,7 @@ class Backoff:
     dice: Callable[[], float] = random.random
 
     def wait(self, attempt: int, retry_after: float | None) -> float | None:
-        """How long to wait after this attempt (the first is 1) has failed; None if it was the last."""
+        """Returns how long to wait after this attempt (the first is 1) has failed; None if it was the last."""
         if attempt >= self.tries:
             return None
         if retry_after is not None:
@@ -32,7 +32,7 @@ class Backoff:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to wait: as a number, or as a date measured against the server's own clock."""
+    """Returns the seconds that a server asks to wait: a number, or a date measured against the server's own clock."""
     for name, unit in (("Retry-After-Ms", 1000.0), ("Retry-After", 1.0)):
         try:
             return max(0.0, float(headers.get(name, "")) / unit)
@@ -51,7 +51,7 @@ def _date(text: str | None) -> datetime | None:
 
 
 class TryAgain(Exception):
-    """An attempt failed in a way that another may mend; `fault` is what is said if none does, `wait` what upstream asked for."""
+    """An attempt failed but a retry may succeed; `fault` is raised if none does, `wait` is what the server asked for."""
 
     def __init__(self, fault: ProviderFault, wait: float | None = None) -> None:
         super().__init__(fault.message)

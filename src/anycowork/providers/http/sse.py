@@ -1,4 +1,4 @@
-"""Server-sent events, read incrementally: bytes in whatever pieces they arrive, the `data` of whole events out. Pure."""
+"""Parses server-sent events incrementally: takes bytes in any pieces, returns the `data` of complete events. Pure."""
 
 import re
 
@@ -8,11 +8,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class EventTooLarge(ValueError):
-    """One event grew past any sensible size: the other side does not speak this protocol."""
+    """One event exceeded any sensible size: the other side does not speak this protocol."""
 
 
 class SseReader:
-    """Feed it bytes; it gives each event's data once the event is complete. Comments and other fields are dropped."""
+    """Returns each event's data once the event is complete. Drops comments and other fields."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
@@ -22,7 +22,7 @@ class SseReader:
         self._at_start = True
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The data of the events that this piece completes. Raises: EventTooLarge."""
+        """Returns the data of the events that this piece completes. Raises: EventTooLarge."""
         held_back = self._rest.endswith(b"\r")
         self._rest += piece
         self._skip_byte_order_mark()
@@ -30,18 +30,18 @@ class SseReader:
             self._check_size(len(self._rest))
             return []
         self._at_start = False
-        # A final CR may be the first half of a CRLF: it waits for the next byte.
+        # A final CR may be the first half of a CRLF, so it waits for the next byte.
         whole = len(self._rest) - self._rest.endswith(b"\r")
         *lines, last = _LINE_END.split(bytes(self._rest[:whole]))
         self._rest = bytearray(last) + self._rest[whole:]
         self._check_size(len(self._rest))
-        return [event for line in lines if (event := self._take(line)) is not None]
+        return [event for line in lines if (event := self._read_line(line)) is not None]
 
     def close(self) -> list[bytes]:
-        """What an ended stream left without its closing blank line: some servers forget it after `[DONE]`."""
+        """Returns an event that the stream left without its closing blank line: some servers forget it after `[DONE]`."""
         lines = [bytes(self._rest).removesuffix(b"\r"), b""] if self._rest else [b""]
         self._rest.clear()
-        return [event for line in lines if (event := self._take(line)) is not None]
+        return [event for line in lines if (event := self._read_line(line)) is not None]
 
     def _skip_byte_order_mark(self) -> None:
         if self._at_start and len(self._rest) >= len(_BOM):
@@ -49,8 +49,8 @@ class SseReader:
             if self._rest.startswith(_BOM):
                 del self._rest[: len(_BOM)]
 
-    def _take(self, line: bytes) -> bytes | None:
-        """A blank line ends the event; anything but a data field is of no interest here."""
+    def _read_line(self, line: bytes) -> bytes | None:
+        """Reads a line. A blank line ends the event; all fields but data are ignored."""
         if not line:
             event = b"\n".join(self._data) if self._data else None
             self._data, self._size = [], 0
@@ -58,7 +58,7 @@ class SseReader:
         name, _, value = line.partition(b":")
         if name == b"data":
             self._data.append(value.removeprefix(b" "))
-            self._size += len(value) + 1  # with its line end: many empty ones are large, too
+            self._size += len(value) + 1  # including its line end: many empty lines are large, too
             self._check_size(self._size)
         return None
 

@@ -1,4 +1,4 @@
-"""Through a proxy to a provider: asks for a tunnel, then speaks TLS inside it, so that the proxy sees neither key nor words."""
+"""Opens a tunnel through a proxy and uses TLS inside it, so that the proxy sees neither key nor content."""
 
 import asyncio
 import ssl
@@ -9,29 +9,29 @@ MAX_HEAD = 16 * 1024
 
 
 class ProxyRefused(ConnectionError):
-    """The proxy would not let us through; the words say what it answered."""
+    """The proxy refused the tunnel; the message contains its answer."""
 
 
 async def through(proxy: ProxyServer, target: Target, inside: asyncio.Protocol, context: ssl.SSLContext) -> None:
-    """Connects `inside` to the target. Whoever asks sets the time limit. Raises: OSError."""
+    """Connects `inside` to the target. The caller sets the time limit. Raises: OSError."""
     loop = asyncio.get_running_loop()
     try:
-        outside, asked = await loop.create_connection(lambda: _Asking(proxy, target), proxy.host, proxy.port)
+        outside, asked = await loop.create_connection(lambda: _TunnelRequest(proxy, target), proxy.host, proxy.port)
     except OSError as error:
         raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} cannot be reached: {error}") from None
     try:
         await asked.answered
         secured = await loop.start_tls(outside, inside, context, server_hostname=target.host)
-    except BaseException:  # also when nobody waits any more: the connection is nobody's
+    except BaseException:  # also on cancellation: nobody else closes the connection
         outside.abort()
         raise
-    if secured is None:  # closed meanwhile
+    if secured is None:  # closed in the meantime
         raise ProxyRefused(f"its proxy {proxy.host}:{proxy.port} closed the tunnel")
     inside.connection_made(secured)
 
 
-class _Asking(asyncio.Protocol):
-    """One CONNECT and the head of its answer. Nothing may follow that before TLS begins."""
+class _TunnelRequest(asyncio.Protocol):
+    """Sends one CONNECT and reads the head of its response. Nothing may follow that before TLS starts."""
 
     def __init__(self, proxy: ProxyServer, target: Target) -> None:
         self._proxy, self._target = proxy, target
@@ -48,7 +48,7 @@ class _Asking(asyncio.Protocol):
         self._head += data
         if b"\r\n\r\n" in self._head:
             words = self._head.split(b"\r\n", 1)[0].decode("latin-1").split(maxsplit=2)
-            status = words[1] if len(words) > 1 and words[0].startswith("HTTP/1.") else "something else than HTTP"
+            status = words[1] if len(words) > 1 and words[0].startswith("HTTP/1.") else "something other than HTTP"
             self._settle("" if status.startswith("2") and len(status) == 3 else f"answered {status}")
         elif len(self._head) > MAX_HEAD:
             self._settle("answered without an end")
@@ -62,6 +62,6 @@ class _Asking(asyncio.Protocol):
         if not fault:
             self.answered.set_result(None)
             return
-        help_ = ". It wants a name and a password: http://name:password@…" if fault.endswith("407") else ""
+        help_ = ". It requires a name and a password: http://name:password@…" if fault.endswith("407") else ""
         place = f"{self._proxy.host}:{self._proxy.port}"
         self.answered.set_exception(ProxyRefused(f"its proxy {place} {fault}{help_}"))

@@ -1,1 +1,1 @@
-"""The local model: which ones are known, how they come here, and the child process that runs one of them."""
+"""Local models: the catalogue, downloads, and the child process that runs one of them."""

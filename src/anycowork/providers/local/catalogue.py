@@ -1,4 +1,4 @@
-"""The models that can be fetched: each pinned by its hash, so that it does not matter who hands over the bytes."""
+"""The models that can be downloaded: each pinned by its hash, so that any source can be used."""
 
 from anycowork.domain.values import value
 
@@ -11,7 +11,7 @@ _QWEN_LIMITS = (
 
 @value
 class Mirror:
-    """The same file in pieces: part n (from 1) is the archive `package`+n, which holds one `data/partNN.bin` of `part_bytes`."""
+    """The same file in parts: part n (from 1) is the archive `package`+n, which holds one `data/partNN.bin` of `part_bytes`."""
 
     package: str
     version: str
@@ -20,7 +20,7 @@ class Mirror:
 
 @value
 class LocalModel:
-    """`memory_bytes` is what running it takes: the weights, a full context and the program itself."""
+    """`memory_bytes` is what running it needs: the weights, a full context and the program itself."""
 
     name: str
     title: str

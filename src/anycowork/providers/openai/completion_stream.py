@@ -1,4 +1,4 @@
-"""One accepted answer on its way in: bytes from a response become chunks, and every way a stream can fail gets its name."""
+"""Reads one accepted response: turns its bytes into chunks, and names every way a stream can fail."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -30,7 +30,7 @@ class Timeouts:
 
 
 class CompletionStream:
-    """Reads one response to its end. It is complete with `[DONE]` or a finish reason; with neither it broke off."""
+    """Reads one response to its end. It is complete with `[DONE]` or a finish reason; otherwise it broke off."""
 
     def __init__(self, response: "aiohttp.ClientResponse", upstream: Upstream, timeouts: Timeouts) -> None:
         self._response = response
@@ -83,7 +83,7 @@ class CompletionStream:
                 yield self._read(data)
 
     def _events(self, reader: SseReader, piece: bytes) -> list[bytes]:
-        """The events before `[DONE]`; what follows it is not part of the answer."""
+        """Returns the events before `[DONE]`; what follows is not part of the answer."""
         try:
             events = reader.feed(piece)
         except EventTooLarge as error:
@@ -93,7 +93,7 @@ class CompletionStream:
         return events[: marks.index(True)] if self._done else events
 
     async def _whole(self, first: bytes) -> CompletionDelta:
-        """A server that ignores `stream` answers with one JSON object."""
+        """Reads the single JSON object of a server that ignores `stream`."""
         body = bytearray(first)
         while piece := await self._piece(self._timeouts.idle):
             body += piece
@@ -113,8 +113,8 @@ class CompletionStream:
             raise self._broken("sent an event that is not JSON.") from None
 
     async def _piece(self, within: float) -> bytes:
-        """The next bytes; empty at the end."""
-        import aiohttp  # loaded long since: a response of it is being read
+        """Returns the next bytes; empty at the end."""
+        import aiohttp  # already loaded: one of its responses is being read
 
         try:
             async with asyncio.timeout(within):

@@ -1,4 +1,4 @@
-"""An answer that was held to a schema, turned back into what was meant: `{"answer": "words"}` becomes the words, as they stream."""
+"""Unwraps an answer that a schema constrained: `{"answer": "text"}` becomes the text, while it streams."""
 
 import json
 import re
@@ -10,12 +10,12 @@ from anycowork.domain.model import Chunk, TextChunk
 _OPENING = re.compile(r'\s*\{\s*"answer"\s*:\s*"')
 _BEGINS = re.compile(r'\s*(\{\s*("(a(n(s(w(e(r("\s*(:\s*)?)?)?)?)?)?)?)?)?)?')
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[^u])")
-_LONGEST_OPENING = 200  # characters: it is looked at again with every piece
+_LONGEST_OPENING = 200  # characters: checked again with every piece
 _HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 
 async def plain_words(chunks: AsyncIterator[Chunk]) -> AsyncGenerator[Chunk, None]:
-    """The same chunks; text is passed on unchanged unless the whole of it is an answer object."""
+    """Passes chunks on; text is unchanged unless the whole of it is an answer object."""
     unwrapping = Unwrapping()
     async for chunk in chunks:
         if not isinstance(chunk, TextChunk):
@@ -34,7 +34,7 @@ class _Stage(Enum):
 
 
 class Unwrapping:
-    """Fed piece by piece; gives out what can be told so far."""
+    """Takes pieces and returns the text that is certain so far."""
 
     def __init__(self) -> None:
         self._stage = _Stage.OPENING
@@ -53,7 +53,7 @@ class Unwrapping:
                 return ""
 
     def rest(self) -> str:
-        """What was held back and will not be decided any more."""
+        """Returns the text that was held back, at the end."""
         held, self._held = self._held, ""
         return "" if self._stage is _Stage.OVER else held
 
@@ -64,7 +64,7 @@ class Unwrapping:
             self._stage = _Stage.OTHER
 
     def _words(self) -> str:
-        """Everything up to the closing quote or to an escape that is not yet whole."""
+        """Returns everything up to the closing quote or to an incomplete escape."""
         said: list[str] = []
         at = 0
         while at < len(self._held):
@@ -88,7 +88,7 @@ class Unwrapping:
         return "".join(said)
 
     def _escape_at(self, at: int) -> str | None:
-        """One whole escape, a surrogate pair counting as one; None if more has to come."""
+        """Returns one complete escape (a surrogate pair counts as one); None if more must arrive."""
         found = _ESCAPE.match(self._held, at)
         if found is None:
             return None

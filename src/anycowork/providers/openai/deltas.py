@@ -1,4 +1,4 @@
-"""What one event of a chat completion says, read leniently: servers differ in every field that is not the text. Pure."""
+"""Parses one event of a chat completion leniently: servers differ in every field except the text. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class Unreadable(ValueError):
 
 @value
 class CallPiece:
-    """A piece of a native call: its name comes once, its arguments in as many pieces as the server likes."""
+    """A piece of a native call: its name comes once, its arguments in any number of pieces."""
 
     index: int
     name: str
@@ -27,7 +27,7 @@ class CallPiece:
 
 @value
 class CompletionDelta:
-    """One event: what is new, and what it says about the whole so far. `error` is upstream's own words for a failure mid-stream."""
+    """One event: what is new, and its data about the whole so far. `error` is the server's message for a failure mid-stream."""
 
     chunks: tuple[TextChunk | ReasoningChunk, ...] = ()
     calls: tuple[CallPiece, ...] = ()
@@ -42,12 +42,12 @@ def read_delta(data: bytes) -> CompletionDelta:
 
 
 def read_whole(data: bytes) -> CompletionDelta:
-    """The same for a server that ignores `stream` and answers at once. Raises: Unreadable."""
+    """Parses the response of a server that ignores `stream` and answers at once. Raises: Unreadable."""
     return _read(_object(data), "message")
 
 
 def error_words(data: bytes) -> str:
-    """Upstream's own words about an error, from any of the shapes that servers use; its bare text if it is not JSON."""
+    """Returns the server's message about an error, from any of the shapes that servers use; its bare text if it is not JSON."""
     try:
         return _words(_object(data)) or ""
     except Unreadable:
@@ -55,7 +55,7 @@ def error_words(data: bytes) -> str:
 
 
 def error_code(data: bytes) -> str:
-    """Upstream's stable word for an error, if it gives one."""
+    """Returns the server's code for an error, if it gives one."""
     try:
         error = _object(data).get("error")
     except Unreadable:
@@ -65,7 +65,7 @@ def error_code(data: bytes) -> str:
 
 
 def well_formed(text: str) -> str:
-    """The text with halves of surrogate pairs joined where they meet, and replaced where they stand alone."""
+    """Joins adjacent halves of surrogate pairs, and replaces single halves."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -98,7 +98,7 @@ def _read(event: Json, part: str) -> CompletionDelta:
 
 
 def _chunks(said: Json) -> Iterator[TextChunk | ReasoningChunk]:
-    # Some servers send the same reasoning under both names; once is enough.
+    # Some servers send the same reasoning under both names; one is enough.
     reasoning = next((t for name in ("reasoning_content", "reasoning") if (t := _text(said.get(name)))), "")
     if reasoning:
         yield ReasoningChunk(reasoning)
@@ -120,7 +120,7 @@ def _calls(found: JsonValue) -> Iterator[CallPiece]:
 
 
 def _part(piece: JsonValue) -> Iterator[TextChunk | ReasoningChunk]:
-    """One entry of a content list: `text`, or `thinking` with a list of its own."""
+    """Reads one entry of a content list: `text`, or `thinking` with a nested list."""
     if not isinstance(piece, dict):
         return
     if text := _text(piece.get("text")):
@@ -152,7 +152,7 @@ def _count(found: JsonValue, name: str) -> int:
 
 
 def _words(event: Json) -> str | None:
-    # An event that answers may carry other fields of these names; `error` alone always means one.
+    # A normal event may have other fields with these names; only `error` always means one.
     names = ("error",) if event.get("choices") else ("error", "detail", "message")
     for error in map(event.get, names):
         message = error.get("message") if isinstance(error, dict) else error

@@ -1,4 +1,4 @@
-"""Native function calling, to and from the strict form: what the agent reads and records is the same whichever way a model calls."""
+"""Converts native function calls to and from the strict form, so that the agent reads and records the same for every model."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,11 +11,11 @@ from anycowork.domain.model import LONGEST_REPLY, CallChunk, ContentPart, Prompt
 from anycowork.providers.images import openai_content
 from anycowork.providers.openai.deltas import well_formed
 
-MOST_CALLS = 100  # of one answer that are listened to
+MOST_CALLS = 100  # calls of one answer that are accepted
 
 
 def strict(tool: str, arguments: str) -> CallChunk:
-    """A native call in the strict form. Arguments that are no JSON stay as they came: the reader of the reply says what is wrong."""
+    """Converts a native call to the strict form. Arguments that are not JSON stay unchanged: the reply parser reports the error."""
     try:
         given = json.loads(arguments or "{}")
         return CallChunk(msgspec.json.encode({"tool": tool, "parameters": given, "terminate": False}).decode())
@@ -24,7 +24,10 @@ def strict(tool: str, arguments: str) -> CallChunk:
 
 
 class CallPieces:
-    """The calls of one streamed answer: each comes in pieces under its own number. Together they may be as long as a reply in words."""
+    """Collects the calls of one streamed answer: each arrives in pieces under its number.
+
+    Their total length is limited like a text reply.
+    """
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -49,14 +52,14 @@ class CallPieces:
 
 
 def answered_calls(messages: Sequence[PromptMessage]) -> frozenset[str]:
-    """The ids of the calls that are shown together with their results: only these can be shown as calls."""
+    """Returns the ids of calls that are shown together with their results: only these can be sent as calls."""
     parts = [part for said in messages for part in said.parts]
     made = {str(part.call["id"]) for part in parts if part.call and part.call.get("id")}
     return frozenset(made & {part.answers for part in parts if part.answers})
 
 
 def openai_messages(messages: Sequence[PromptMessage], image_bytes: Mapping[str, bytes]) -> list[Json]:
-    """As OpenAI's API has it: an assistant's `tool_calls`, each followed by a message of role `tool`."""
+    """Returns messages in OpenAI's format: an assistant's `tool_calls`, each followed by a message of role `tool`."""
     known = answered_calls(messages)
     return [shown for said in messages for shown in _openai(said, known, image_bytes)]
 
@@ -79,7 +82,7 @@ def _openai_call(call: Json) -> Json:
 
 
 def text_of(said: PromptMessage, known: frozenset[str]) -> str:
-    """What is left of it when calls and results are shown as such."""
+    """Returns the text that remains when calls and results are sent natively."""
     if not known or not said.parts:  # the system prompt has no parts
         return well_formed(said.content)
     return "\n\n".join(well_formed(part.text) for part in said.parts if not _shown_apart(part, known))

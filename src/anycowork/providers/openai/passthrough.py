@@ -1,6 +1,6 @@
-"""The way of a program's own request to a provider: bytes out, bytes back, nothing read and nothing retried.
+"""Forwards a client's request to a provider: bytes out, bytes back, without parsing or retrying.
 
-What a provider lists decides who is asked; what a request may carry is decided by the API that sends it.
+The providers' model lists decide who is asked; the API that sends a request decides what it may contain.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ LIST_SECONDS = 10.0
 
 
 class Passthrough:
-    """Finds the provider for a model by the upstream's own ids: those configured, and those it listed when it was last asked."""
+    """Finds the provider for a model by the upstream's ids: the configured ones, and those of its latest list."""
 
     def __init__(self, registry: ProviderRegistry, timeouts: Timeouts) -> None:
         self._registry = registry
@@ -32,21 +32,21 @@ class Passthrough:
         self._listed: dict[Upstream, frozenset[str]] = {}
 
     def find(self, model: str | None) -> "UpstreamLine | OnDemandLine | None":
-        """To the provider that lists this very id, else to the default one; None if there is none but the guide."""
+        """Returns the line to the provider that lists this id, else to the default one; None if there is only the guide."""
         there = self._registry.upstreams()
         for upstream, models in there:
             if model in models or model in self._listed.get(upstream, ()):
                 return self._line(upstream)
         if lent := self._registry.lent(model):
-            return OnDemandLine(*lent, self._registry.pool.wires)
+            return OnDemandLine(*lent, self._registry.pool.connections)
         return self._line(there[0][0]) if there else None
 
     def any_prices(self) -> bool:
         return any(upstream.prices for upstream, _ in self._registry.upstreams())
 
     async def models(self) -> list[Json]:
-        """Every provider's entries as it gave them, each id once, the default provider first. One that cannot be asked is
-        represented by its configured models. Raises: ProviderFault if nothing at all is known."""
+        """Returns every provider's entries unchanged, each id once, the default provider first. For one that cannot be asked, its
+        configured models are listed. Raises: ProviderFault if nothing at all is known."""
         there = self._registry.upstreams()
         async with asyncio.TaskGroup() as tasks:
             asked = [tasks.create_task(self._entries(upstream, models)) for upstream, models in there]
@@ -78,17 +78,17 @@ class Passthrough:
         return known or fault
 
     def _line(self, upstream: Upstream) -> "UpstreamLine":
-        return UpstreamLine(upstream, self._registry.pool.wires, self._timeouts)
+        return UpstreamLine(upstream, self._registry.pool.connections, self._timeouts)
 
 
 class UpstreamLine:
-    """The way to one provider."""
+    """The line to one provider."""
 
-    def __init__(self, upstream: Upstream, wires: Http1Pool, timeouts: Timeouts) -> None:
-        self._upstream, self._wires, self._timeouts = upstream, wires, timeouts
+    def __init__(self, upstream: Upstream, connections: Http1Pool, timeouts: Timeouts) -> None:
+        self._upstream, self._wires, self._timeouts = upstream, connections, timeouts
 
     async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
-        """The answer, once its head is there; whoever gets it closes it. The provider's key is added to the headers.
+        """Sends the request and returns the answer once its head has arrived; the caller closes it. Adds the provider's key.
 
         Raises: ProviderFault.
         """
@@ -102,7 +102,7 @@ class UpstreamLine:
         return self._upstream.bound_field
 
     async def entries(self) -> list[Json]:
-        """The provider's own list of models. Raises: ProviderFault."""
+        """Returns the provider's own list of models. Raises: ProviderFault."""
         answer = await self._ask("GET", "models", b"", [(b"Accept-Encoding", b"identity")])
         try:
             body = b""
@@ -121,30 +121,30 @@ class UpstreamLine:
         target = self._upstream.target()
         own = [(key.encode(), value.encode()) for key, value in self._upstream.headers().items()]
         try:
-            wire = await self._wires.take(target, seconds=limits.connect)
+            connection = await self._wires.acquire(target, seconds=limits.connect)
         except TimeoutError:
             raise NoAnswerInTime(f"{name} could not be connected to within {limits.connect:g} s.") from None
         except OSError as error:
             raise self._upstream.unreachable(error) from None
-        answer = LiveAnswer(wire, partial(self._wires.give_back, target, wire), name, limits.idle)
+        answer = LiveAnswer(connection, partial(self._wires.release, target, connection), name, limits.idle)
         try:
-            await wire.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
+            await connection.ask(target, method, path, [*headers, *own], body, seconds=limits.first_byte)
         except TimeoutError:
             raise NoAnswerInTime(f"{name} hung: no answer began within {limits.first_byte:g} s.") from None
         except (ConnectionBroken, OSError) as error:
             raise self._upstream.unreachable(error) from None
         except asyncio.CancelledError:
-            wire.abort()  # nobody waits for the answer any more, and the provider should know
+            connection.abort()  # nobody waits for the answer any more, and the provider should know
             raise
         answer.begin()
         return answer
 
 
 class OnDemandLine:
-    """The way to the house's own model, whose server is started when it is asked and kept while it answers."""
+    """The line to the built-in model, whose server is started on demand and kept while it answers."""
 
-    def __init__(self, lender: OnDemandProvider, model: str, wires: Http1Pool) -> None:
-        self._lender, self._model, self._wires = lender, model, wires
+    def __init__(self, provider: OnDemandProvider, model: str, connections: Http1Pool) -> None:
+        self._lender, self._model, self._wires = provider, model, connections
 
     async def post(self, path: str, body: bytes, headers: Sequence[HeaderPair]) -> "LiveAnswer":
         """As `Line.post`."""
@@ -161,17 +161,17 @@ class OnDemandLine:
 
 
 class LiveAnswer:
-    """An answer on its way. Closed before its end, the provider sees that nobody listens any more."""
+    """An answer in transit. If it is closed early, the provider sees the closed connection."""
 
-    def __init__(self, wire: Http1Connection, give_back: Callable[[], None], name: str, idle: float) -> None:
+    def __init__(self, connection: Http1Connection, release: Callable[[], None], name: str, idle: float) -> None:
         self.status = 0
         self.headers: Sequence[HeaderPair] = ()
-        self._wire, self._give_back, self._name, self._idle = wire, give_back, name, idle
+        self._wire, self._give_back, self._name, self._idle = connection, release, name, idle
         self._complete = False
         self._on_close = AsyncExitStack()
 
     def begin(self) -> None:
-        """The head is there."""
+        """Called when the head has arrived."""
         self.status, self.headers = self._wire.status, self._wire.headers
         said = {name.lower(): value for name, value in self.headers}
         self._watch = UsageWatch(
@@ -179,7 +179,7 @@ class LiveAnswer:
         )
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
+        """Yields the body's bytes as they arrive. Raises: BrokenStream, NoAnswerInTime."""
         read, idle, see = self._wire.read, self._idle, self._watch.see
         try:
             while piece := await read(seconds=idle):
@@ -201,7 +201,7 @@ class LiveAnswer:
         await self._on_close.aclose()
 
     def afterwards(self, stack: AsyncExitStack) -> None:
-        """What is to be given back together with the line."""
+        """Closes this stack together with the answer."""
         self._on_close = stack
 
 

@@ -1,6 +1,6 @@
 """A thin streaming client for servers that speak OpenAI's chat completions. Retries before the first chunk, never after it.
 
-`<think>` tags inside the text are not its affair: the agent splits them.
+It leaves `<think>` tags in the text: the agent splits them.
 """
 
 import asyncio
@@ -29,8 +29,8 @@ MAX_LIST_BYTES = 4 * 1024 * 1024
 
 
 class OpenAIProvider:
-    """The `Provider` of the domain's ports. `last_fault` is how the latest request ended, `has_answered` whether
-    one ever succeeded, for whoever shows its state."""
+    """Implements the `Provider` port. `last_fault` is how the latest request ended, `has_answered` whether
+    one ever succeeded, for displays of its state."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class OpenAIProvider:
         self._auto: str | None = None
 
     async def answer(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Text and reasoning as they come, then usage if upstream gave it, then `Finished`. Raises: ProviderFault."""
+        """Yields text and reasoning as they arrive, then usage if the server sent it, then `Finished`. Raises: ProviderFault."""
         try:
             model = await self._model_for(request.model)
-            async with aclosing(self._persistently(_body(request, model), model)) as chunks:
+            async with aclosing(self._with_retries(_body(request, model), model)) as chunks:
                 async for chunk in plain_words(chunks) if request.schema is not None else chunks:
                     yield chunk
         except ProviderFault as fault:
@@ -65,10 +65,10 @@ class OpenAIProvider:
         self.last_fault, self.has_answered = None, True
 
     async def models(self, *, within: float = 10.0) -> list[str]:
-        """What the server offers, in its own order; empty if it answers something else. Raises: ProviderFault."""
-        import aiohttp  # heavy: here and below it is loaded when a server is first asked
+        """Lists the server's models in its order; empty if it answers something else. Raises: ProviderFault."""
+        import aiohttp  # heavy: here and below, loaded when a server is first asked
 
-        url, way = self._upstream.url("models"), self._pool.way_to(self._upstream)
+        url, way = self._upstream.url("models"), self._pool.route_to(self._upstream)
         try:
             async with (
                 asyncio.timeout(within),
@@ -86,7 +86,7 @@ class OpenAIProvider:
         return read_models(body)
 
     async def _model_for(self, asked: str) -> str:
-        """`auto` is settled by asking the server once what it has. Raises: ProviderFault."""
+        """Resolves `auto` by listing the server's models once. Raises: ProviderFault."""
         if asked != AUTO:
             return asked
         if self._auto is None:
@@ -94,14 +94,14 @@ class OpenAIProvider:
         return self._auto
 
     async def _listed(self) -> list[str]:
-        """A server need not have a list: many small ones answer under any name."""
+        """Returns an empty list if the server has none: many small servers accept any model name."""
         try:
             return await self.models()
         except (RejectedRequest, NoSuchModel):
             return []
 
-    async def _persistently(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
-        """Attempts until one gives its first chunk; from then on there is no other."""
+    async def _with_retries(self, body: Json, model: str) -> AsyncGenerator[Chunk, None]:
+        """Retries until an attempt yields its first chunk; after that there is no other."""
         attempt, begun = 0, False
         while True:
             attempt += 1
@@ -124,7 +124,7 @@ class OpenAIProvider:
                 yield chunk
 
     async def _accepted(self, body: Json, model: str) -> "aiohttp.ClientResponse":
-        """A response that has begun to answer. An optional field that the server refuses by name is left out from then on."""
+        """Returns a response that has started to answer. Omits from then on an optional field that the server refuses by name."""
         refused = self._refused_fields.get(model, frozenset())
         while True:
             asked = _without(body, refused)
@@ -142,12 +142,12 @@ class OpenAIProvider:
     async def _post(self, body: Json) -> "aiohttp.ClientResponse":
         import aiohttp
 
-        url, way = self._upstream.url("chat/completions"), self._pool.way_to(self._upstream)
+        url, way = self._upstream.url("chat/completions"), self._pool.route_to(self._upstream)
         headers = self._upstream.headers()
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeouts.connect)
         try:
             async with asyncio.timeout(self._timeouts.first_byte):
-                # A redirect is not followed: it would carry the conversation to a place that no one named.
+                # A redirect is not followed: it could send the conversation to a server that nobody configured.
                 return await self._pool.session().post(
                     url, json=body, headers=headers, timeout=limits, allow_redirects=False, **way
                 )
@@ -161,7 +161,7 @@ class OpenAIProvider:
             raise self._no_answer(error) from None
 
     async def _refusal(self, response: "aiohttp.ClientResponse") -> bytes:
-        """What came with a refusal; a refusal that cannot be read is still one."""
+        """Reads the body of a refusal; if it cannot be read, it is still a refusal."""
         import aiohttp
 
         try:
@@ -177,7 +177,7 @@ class OpenAIProvider:
         return fault
 
     def _no_answer(self, error: Exception) -> Exception:
-        """Worth another try, unless it is a matter of trust, which no waiting mends."""
+        """Makes it a retry, unless the certificate is not trusted, which waiting does not fix."""
         fault = self._upstream.unreachable(error)
         return fault if isinstance(fault, Untrusted) else TryAgain(fault)
 
@@ -223,13 +223,13 @@ def _messages(request: ModelRequest) -> list[Json]:
 def _without(body: Json, refused: frozenset[str]) -> Json:
     kept = {name: value for name, value in body.items() if name not in refused}
     if "max_tokens" in refused and "max_tokens" in body:
-        # The newer name of the same limit: models that refuse the one take the other.
+        # The newer name of the same limit: models that refuse one accept the other.
         kept["max_completion_tokens"] = body["max_tokens"]
     return kept
 
 
 def _refused_field(status: int, said: bytes, asked: Json) -> str | None:
-    """The optional field of this request that the server's refusal names, if it names one."""
+    """Returns the optional field of this request that the server's refusal names, if any."""
     if status not in (400, 422):
         return None
     words = said.decode("utf-8", "replace")

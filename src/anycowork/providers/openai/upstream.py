@@ -1,4 +1,4 @@
-"""One OpenAI-compatible server as seen from here: where it is, whose key it wants, and what its refusals mean to a person."""
+"""One OpenAI-compatible server: its address, its key, and the meaning of its refusals for a person."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -26,8 +26,8 @@ _OUT_OF_CREDIT = ("insufficient_quota", "billing_hard_limit_reached")
 
 @value
 class Upstream:
-    """`key` is asked anew for each request and never kept, so nothing that prints this object can show it. `proxy` is the URL of
-    the proxy that leads there; it may hold a password. `ca_file` names who may vouch for it besides those that this machine trusts."""
+    """`key` is fetched for each request and never stored, so printing this object cannot show it. `proxy` is the URL of the proxy;
+    it may hold a password. `ca_file` names authorities that are trusted besides those of this machine."""
 
     name: str
     base_url: str
@@ -41,11 +41,11 @@ class Upstream:
         return f"{self.base_url.rstrip('/')}/{path}"
 
     def target(self) -> Target:
-        """Raises: RejectedRequest if there is no way to it."""
+        """Raises: RejectedRequest if the address is not usable."""
         try:
             return target_of(self.base_url, self.proxy, self.ca_file)
         except UnusableProxy as reason:
-            raise RejectedRequest(f"The base URL of {self.name} cannot be gone to: {reason}. Correct it.") from None
+            raise RejectedRequest(f"The base URL of {self.name} is not usable: {reason}. Correct it.") from None
 
     @property
     def bound_field(self) -> str:
@@ -55,14 +55,14 @@ class Upstream:
         return "max_completion_tokens" if is_openai else "max_tokens"
 
     def headers(self) -> dict[str, str]:
-        """Raises: BadKey if what is set as a key cannot stand in a header."""
+        """Raises: BadKey if the configured key cannot be sent in a header."""
         key = (self.key() or "").strip()
         if not all("!" <= char <= "~" for char in key):
-            raise BadKey(f"The key of {self.name} holds characters that no key has. {self._mend_the_key()}")
+            raise BadKey(f"The key of {self.name} contains invalid characters. {self._key_advice()}")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def quoted(self, words: str) -> str:
-        """Upstream's words on one line, bounded, and without the key or the proxy's password should they repeat one."""
+        """Returns the server's message on one line, bounded, without the key or the proxy's password."""
         if key := (self.key() or "").strip():
             words = words.replace(key, "[key]")
         if self.proxy and "@" in self.proxy:
@@ -71,7 +71,7 @@ class Upstream:
         return words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]}…"
 
     def unreachable(self, error: BaseException) -> ProviderFault:
-        """What it means that no connection came about, or that it was lost before an answer."""
+        """Explains why no connection was made, or why it was lost before an answer."""
         if why := distrust(error, self.ca_file):
             return Untrusted(f"{self.name} cannot be asked at {self.base_url}: {self.quoted(why)}.")
         way_out = "Check HTTPS_PROXY and NO_PROXY." if self.proxy else "Is it running?"
@@ -79,18 +79,18 @@ class Upstream:
         return Unreachable(f"{self.name} cannot be reached at {self.base_url} ({why}). {way_out}")
 
     def fault(self, status: int, body: bytes, *, model: str) -> ProviderFault:
-        """What this refusal means, and who can do something about it."""
+        """Explains what this refusal means, and who can do something about it."""
         words, code = self.quoted(error_words(body)), error_code(body)
         said = f" It says: {words}{'' if words[-1] in '.!?…' else '.'}" if words else ""
         if status in (401, 403):
-            # Its words are left out here: some servers repeat a part of the key.
-            return BadKey(f"{self.name} refused the key ({status}). {self._mend_the_key()}")
+            # Its message is left out here: some servers repeat a part of the key.
+            return BadKey(f"{self.name} refused the key ({status}). {self._key_advice()}")
         if code == "model_not_found" or (status == 404 and "model" in words.lower()):
             return NoSuchModel(f"{self.name} has no model '{model}'.{said} Choose another model.")
         if code in _OUT_OF_CREDIT:
             return RateLimited(f"The account at {self.name} has no credit left.{said} Add some, or use another model.")
         if status == 429:
-            return RateLimited(f"{self.name} takes no more requests for now (429).{said} Try again later.")
+            return RateLimited(f"{self.name} accepts no more requests for now (429).{said} Try again later.")
         if status == 408 or status >= 500:
             return Overloaded(f"{self.name} could not answer ({status}).{said} Try again later.")
         if status == 404 or 300 <= status < 400:
@@ -99,7 +99,7 @@ class Upstream:
             )
         return RejectedRequest(f"{self.name} rejected the request ({status}).{said}")
 
-    def _mend_the_key(self) -> str:
+    def _key_advice(self) -> str:
         if self.key_env is None:
             return f"Paste the right key for {self.name} in Settings, Models."
         return f"Check the environment variable {self.key_env}, or paste the key in Settings, Models."

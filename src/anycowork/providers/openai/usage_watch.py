@@ -1,6 +1,6 @@
-"""What an answer that passes by says it used. It is watched, never held up and never changed; its last bytes are kept for a look.
+"""Reads the usage from an answer that passes through, without delaying or changing it; keeps its last bytes for that.
 
-The owner of the answer asks when it is over. What the answer does not say is estimated, and marked so.
+The owner of the answer asks when it is over. If the answer names no usage, it is estimated, and marked so.
 """
 
 import re
@@ -16,13 +16,13 @@ from anycowork.domain.metering import Used
 KEPT_BYTES = 64 * 1024
 MAX_INFLATED = 64 * 1024 * 1024
 BYTES_PER_TOKEN = 4
-_WRAPPING = 512  # at most so many bytes of an event are taken for its wrapping
+_WRAPPING = 512  # bytes of an event that count as its wrapping, at most
 _INFLATABLE = (b"gzip", b"x-gzip", b"deflate")
-_GZIP_OR_ZLIB = 47  # whichever it is
+_GZIP_OR_ZLIB = 47  # accepts either
 
 
 class UsageWatch:
-    """`see` every piece, then ask `used`. A packed answer is opened as it passes, as far as `MAX_INFLATED`."""
+    """Call `see` with every piece, then `used`. A compressed answer is inflated as it passes, up to `MAX_INFLATED`."""
 
     __slots__ = ("_events", "_kept", "_kept_bytes", "_opening", "_sealed", "_seen", "_status", "_streamed", "_wrapping")
 
@@ -37,19 +37,19 @@ class UsageWatch:
 
     def see(self, piece: bytes) -> None:
         if self._opening is None:
-            self._look_at(piece)
+            self._inspect(piece)
         elif not self._sealed:
             try:
                 for part in self._opening.parts(piece):
-                    self._look_at(part)
+                    self._inspect(part)
             except zlib.error:
                 self._sealed = True
 
-    def _look_at(self, piece: bytes) -> None:
+    def _inspect(self, piece: bytes) -> None:
         size = len(piece)
         if self._streamed:
             self._events += piece.count(b"data:")
-            # The first event carries no words yet: as long as it is, so much of each is wrapping.
+            # The first event has no text yet, so its length is the wrapping of each event.
             self._wrapping = self._wrapping or min(piece.find(b"\n") + 1, _WRAPPING)
         self._seen += size
         self._kept.append(piece)
@@ -58,9 +58,9 @@ class UsageWatch:
             self._kept_bytes -= len(self._kept.popleft())
 
     def used(self, expected: Used, *, complete: bool, in_full: bool = False) -> Used:
-        """What was used, by the answer's own word or else by estimate; a refusal uses nothing.
+        """Returns the usage that the answer names, or else an estimate; a refusal uses nothing.
 
-        `in_full`: what no complete answer told counts as all that was expected, and more if more was seen.
+        `in_full`: usage that no complete answer named counts as everything expected, and more if more was seen.
         """
         if not 200 <= self._status < 300 or self._status == 204:
             return Used()
@@ -74,20 +74,20 @@ class UsageWatch:
             return found
         if not (self._streamed or complete):
             return expected
-        return Used(expected.prompt, self._guessed() if expected.completion else 0, estimated=True)
+        return Used(expected.prompt, self._estimated() if expected.completion else 0, estimated=True)
 
     def _at_least(self, expected: Used, told: Used) -> Used:
-        seen = self._guessed() if expected.completion else 0
+        seen = self._estimated() if expected.completion else 0
         return Used(max(expected.prompt, told.prompt), max(expected.completion, told.completion, seen), estimated=True)
 
-    def _guessed(self) -> int:
+    def _estimated(self) -> int:
         if not self._streamed:
             return -(-self._seen // BYTES_PER_TOKEN)
         return max(self._events, (self._seen - self._events * self._wrapping) // BYTES_PER_TOKEN)
 
 
 class Inflating:
-    """Opens gzip or zlib piece by piece. What it gives at a time is bounded, and so is what it gives in all."""
+    """Inflates gzip or zlib piece by piece. Each output and the total are bounded."""
 
     __slots__ = ("_left", "_opening")
 
@@ -96,20 +96,20 @@ class Inflating:
         self._left = MAX_INFLATED
 
     def parts(self, piece: bytes) -> Iterator[bytes]:
-        """Raises: zlib.error if it is damaged, or more than anyone would answer."""
+        """Raises: zlib.error if the data is damaged, or larger than any real answer."""
         while piece:
-            if self._opening.eof:  # several may follow one another
+            if self._opening.eof:  # several streams may follow one another
                 self._opening = zlib.decompressobj(wbits=_GZIP_OR_ZLIB)
             part = self._opening.decompress(piece, KEPT_BYTES)
             self._left -= len(part)
             if self._left < 0:
-                raise zlib.error("more than anyone would answer")
+                raise zlib.error("larger than any real answer")
             if part:
                 yield part
             piece = self._opening.unconsumed_tail or self._opening.unused_data
 
 
-# --- reading it
+# --- parsing
 
 
 class _Cached(msgspec.Struct):
@@ -157,7 +157,7 @@ class _Inner(msgspec.Struct):
 
 
 class _Said(msgspec.Struct):
-    """An answer or an event; the last event of a response carries the response, and Groq has a place of its own."""
+    """An answer or an event; the last event of a response carries the response, and Groq uses a separate field."""
 
     usage: _Usage | None = None
     response: _Inner | None = None
@@ -170,18 +170,18 @@ _KEY = re.compile(rb'"usage"\s*:\s*(?=\{)')
 
 
 def read_usage(kept: bytes, *, whole: bool, streamed: bool) -> Used | None:
-    """The last usage that is told in these last bytes of an answer; None if there is none."""
+    """Returns the last usage in these final bytes of an answer; None if there is none."""
     if b'"usage"' not in kept:
         return None
     if not streamed and whole:
-        return _told_by(kept)
+        return _usage_in(kept)
     for line in reversed(kept.splitlines()) if streamed else ():
-        if line.startswith(b"data:") and b'"usage"' in line and (found := _told_by(line[5:])):
+        if line.startswith(b"data:") and b'"usage"' in line and (found := _usage_in(line[5:])):
             return found
-    return None if whole else _told_at_the_end(kept)
+    return None if whole else _usage_at_end(kept)
 
 
-def _told_by(text: bytes) -> Used | None:
+def _usage_in(text: bytes) -> Used | None:
     try:
         said = _SAID.decode(text)
     except (ValueError, RecursionError):
@@ -190,8 +190,8 @@ def _told_by(text: bytes) -> Used | None:
     return next((found for place in places if place and (found := place.used())), None)
 
 
-def _told_at_the_end(kept: bytes) -> Used | None:
-    """In the rest of an object whose beginning is gone. A text that merely speaks of usage has its quotes escaped."""
+def _usage_at_end(kept: bytes) -> Used | None:
+    """Searches the rest of an object whose start is missing. In a text that mentions usage, quotes are escaped."""
     for place in reversed(list(_KEY.finditer(kept))):
         rest = kept[place.end() :].decode("utf-8", "replace")
         try:

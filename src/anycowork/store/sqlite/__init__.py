@@ -1,1 +1,1 @@
-"""The store on SQLite: one writer that commits in groups, readers of their own, plain SQL."""
+"""The SQLite store: one writer thread that commits in groups, separate read connections, plain SQL."""

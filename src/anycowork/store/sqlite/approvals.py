@@ -1,4 +1,4 @@
-"""The approvals table: one open question about one call, decided once."""
+"""The approvals table: one open question about one call. It is decided once."""
 
 import sqlite3
 
@@ -72,7 +72,7 @@ def require_no_denial(connection: Connection, write: RequireNoDenial) -> None:
     ).fetchone()
     if row is not None:
         raise RejectedByUser(
-            f"The person denied this call ({row[0]} on {row[1]}). Do not try it again; go another way or ask."
+            f"The person denied this call ({row[0]} on {row[1]}). Do not try it again; choose another way or ask."
         )
 
 

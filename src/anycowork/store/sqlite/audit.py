@@ -1,4 +1,4 @@
-"""The audit chain as the records table holds it: read in pages, and verified without anything else of the house running."""
+"""Reads the audit chain from the records table, in pages, and verifies it without a running server."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ _NO_END = 2**62
 
 
 @contextmanager
-def opened_to_read(path: Path) -> Iterator[Connection]:
-    """The database as it is at this moment, also beside a running server. Raises: StorageFault."""
+def open_readonly(path: Path) -> Iterator[Connection]:
+    """Opens the database read-only, also while a server uses it. Raises: StorageFault."""
     if not path.is_file():
         raise StorageFault(f"There is no database '{path}'. Name the data folder with --data-dir.")
     try:
@@ -28,7 +28,7 @@ def opened_to_read(path: Path) -> Iterator[Connection]:
 
 
 def chat_ids(connection: Connection) -> list[str]:
-    """Every chat that has a row or a record: a removed row must not hide its records."""
+    """Returns every chat that has a row or a record, so that a removed row does not hide its records."""
     rows = connection.execute("SELECT id FROM chats UNION SELECT DISTINCT chat_id FROM records ORDER BY 1")
     return [row[0] for row in rows]
 
@@ -46,7 +46,7 @@ def links_after(connection: Connection, chat_id: str, seq: int, *, up_to: int = 
         "SELECT seq, body, hash, type FROM records WHERE chat_id = ? AND message_id IS NULL AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
         (chat_id, seq, up_to, limit),
     )
-    # Whoever tampers with a database may leave text where bytes were.
+    # Someone who tampers with the database may leave text where bytes were.
     return [
         Link(seq, body if isinstance(body, bytes) else str(body).encode(), str(hash_), str(type_))
         for seq, body, hash_, type_ in rows
@@ -54,23 +54,23 @@ def links_after(connection: Connection, chat_id: str, seq: int, *, up_to: int = 
 
 
 def verify_chat(connection: Connection, chat_id: str, head: ChainHead | None = None) -> BrokenChain | None:
-    """None if every record of the chat is there and as it was written. `head` is what a second place remembers of its chain."""
+    """Returns None if every record of the chat is present and unchanged. `head` is the end of the chain that the heads file remembers."""
     end = end_of(connection, chat_id)
     if end is None:
         return BrokenChain(0, "the chat itself is missing")
-    return verify(_all_links(connection, chat_id), end=end.hash) or _behind(connection, head)
+    return verify(_all_links(connection, chat_id), end=end.hash) or _check_head(connection, head)
 
 
-def heads_were_begun(connection: Connection) -> bool:
-    """Whether there must be a file of heads."""
+def expects_heads_file(connection: Connection) -> bool:
+    """Tells whether a file of heads must exist."""
     try:
         return bool(connection.execute("SELECT COALESCE(MAX(audit_heads), 0) FROM house").fetchone()[0])
     except sqlite3.OperationalError:
-        return False  # a database of an earlier release that was not opened by this one yet
+        return False  # a database of an earlier release that this one has not opened yet
 
 
-def _behind(connection: Connection, head: ChainHead | None) -> BrokenChain | None:
-    """What was once the end of the chain must be a part of it."""
+def _check_head(connection: Connection, head: ChainHead | None) -> BrokenChain | None:
+    """Checks that the remembered end of the chain is still part of it."""
     if head is None or head.event is not HeadEvent.ADVANCED or not head.seq:
         return None
     row = connection.execute(

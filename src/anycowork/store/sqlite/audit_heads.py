@@ -1,7 +1,7 @@
-"""A second place for the heads of all chats' audit chains: a file beside the database that only grows, for its owner alone.
+"""Keeps a second copy of the heads of all audit chains: an append-only file beside the database, readable by its owner only.
 
-It is written after the database: what it names was durable before. It may be behind by what a killed server had just written, and by
-the steps of a turn that still runs; it is never ahead, so whatever it names must be in the database.
+It is written after the database, so every head in it was durable before. It may miss what a killed server had just written, and the steps
+of a turn that still runs. It is never ahead of the database, so every head in it must be in the database.
 """
 
 import logging
@@ -27,7 +27,7 @@ def heads_path(database: Path) -> Path:
 
 
 def read_heads(path: Path) -> Iterator[ChainHead]:
-    """Every head; a line that is still being written is left out. Raises: OSError, ValueError for what is no head."""
+    """Yields every head; skips a line that is still being written. Raises: OSError; ValueError for a line that is not a head."""
     with path.open("rb") as lines:
         for line in lines:
             if line.endswith(b"\n"):
@@ -35,7 +35,7 @@ def read_heads(path: Path) -> Iterator[ChainHead]:
 
 
 class AuditHeads:
-    """Writes heads on the writer's thread, after each commit. Reads the newest one from any thread."""
+    """Writes heads on the writer's thread, after each commit. Any thread may read the newest head."""
 
     def __init__(self, path: Path, connection: Connection, clock: Clock) -> None:
         self._path = path
@@ -46,15 +46,15 @@ class AuditHeads:
         self.newest = _newest(path)
 
     def note(self, chat_id: str, event: HeadEvent = HeadEvent.ADVANCED) -> None:
-        """The chat's chain will have a new head with the next commit, or be gone."""
+        """Marks the chat: its chain gets a new head with the next commit, or is removed."""
         self._waiting[chat_id] = event
 
     def write(self) -> None:
-        """Writes the heads of the noted chats as they are in the database now. A disk that refuses is logged, and tried again later."""
+        """Writes the current heads of the marked chats. If the disk refuses, it logs the error and tries again later."""
         if not self._waiting:
             return
         try:
-            heads = list(self._made())
+            heads = list(self._new_heads())
             if heads:
                 self._append(heads)
                 self.newest = heads[-1]
@@ -62,24 +62,24 @@ class AuditHeads:
         except (OSError, sqlite3.Error) as error:
             log.error("the heads of the audit chains could not be written to %s: %s", self._path, error)
 
-    def _made(self) -> Iterator[ChainHead]:
+    def _new_heads(self) -> Iterator[ChainHead]:
         newest = self.newest
-        for chat_id, event, end in [*self._first_ones(), *self._noted()]:
+        for chat_id, event, end in [*self._initial_heads(), *self._marked_heads()]:
             newest = next_head(newest, self._clock.now(), event, chat_id, end)
             yield newest
 
-    def _first_ones(self) -> Iterator[tuple[str, HeadEvent, ChainEnd]]:
-        """A new file begins with all the chats there are, so that those of earlier releases are in it."""
+    def _initial_heads(self) -> Iterator[tuple[str, HeadEvent, ChainEnd]]:
+        """Starts a new file with all existing chats, so that chats of earlier releases are in it."""
         if self.newest is not None:
             return
         if self._is_begun:
-            log.error("%s is missing: the heads of the audit chains begin anew", self._path)
+            log.error("%s is missing: starting a new file of audit chain heads", self._path)
             yield "", HeadEvent.RESTARTED, ChainEnd(START, 0)
         for (chat_id,) in self._connection.execute("SELECT id FROM chats ORDER BY id").fetchall():
             if chat_id not in self._waiting and (end := end_of(self._connection, chat_id)) is not None:
                 yield chat_id, HeadEvent.ADVANCED, end
 
-    def _noted(self) -> Iterator[tuple[str, HeadEvent, ChainEnd]]:
+    def _marked_heads(self) -> Iterator[tuple[str, HeadEvent, ChainEnd]]:
         for chat_id, event in self._waiting.items():
             end = end_of(self._connection, chat_id)
             if end is not None:
@@ -95,7 +95,7 @@ class AuditHeads:
             written = os.write(fd, data)
             if written < len(data):
                 os.ftruncate(fd, size)
-                raise OSError(f"only {written} of {len(data)} bytes were taken")
+                raise OSError(f"only {written} of {len(data)} bytes were written")
         finally:
             os.close(fd)
         if not self._is_begun:
@@ -104,7 +104,7 @@ class AuditHeads:
 
 
 def _newest(path: Path) -> ChainHead | None:
-    """The last whole line; what a killed server left of one is cut off."""
+    """Returns the last complete line and cuts off an incomplete one that a killed server left."""
     try:
         with path.open("r+b") as file:
             size = file.seek(0, os.SEEK_END)
@@ -116,7 +116,7 @@ def _newest(path: Path) -> ChainHead | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        log.error("%s cannot be read (%s): the heads of the audit chains begin anew", path, error)
+        log.error("%s cannot be read (%s): starting a new file of audit chain heads", path, error)
         return None
 
 
@@ -138,4 +138,4 @@ def _head(line: bytes) -> ChainHead:
             head=str(found["head"]),
         )
     except (KeyError, msgspec.DecodeError) as error:
-        raise ValueError(f"this is no head ({error})") from None
+        raise ValueError(f"not a head ({error})") from None

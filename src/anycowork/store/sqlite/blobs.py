@@ -1,4 +1,4 @@
-"""The blobs table: content by its hash, kept once."""
+"""The blobs table: each content is stored once, under its hash."""
 
 import sqlite3
 from hashlib import sha256
@@ -12,7 +12,7 @@ class Blobs:
         self._writer = writer
 
     async def put(self, data: bytes) -> str:
-        """Returns the content's SHA-256, when it is durable."""
+        """Stores the content and returns its SHA-256 once it is durable."""
         hash_ = sha256(data).hexdigest()
         await self._writer.run(
             lambda connection: (

@@ -1,4 +1,4 @@
-"""The calls table: the authority of a call at issue, what it was about to do, and what came back."""
+"""The calls table: each call's authority when it was issued, what it was about to do, and its result."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -23,17 +23,17 @@ _ADD = (
 _CHANGE = "UPDATE calls SET state = ?, intent = ?, result = ?, plan_step = ? WHERE id = ?"
 
 Put = tuple[Call, int]
-"""A call as it is now, and the number of the change that says so."""
+"""A call in its current state, and the number of the change that set it."""
 
 
 def put(connection: Connection, puts: Sequence[Put]) -> None:
-    """The authority at issue stands for ever: only what happened to the call changes."""
-    # Issued is what a call is at first; afterwards it is nearly always there, and the rest of it need not be written again.
+    """Writes calls. The authority at issue never changes; only the call's progress does."""
+    # A call is first written when it is issued. Later writes usually find its row, and only update what can change.
     new: dict[str, Put] = {}
     later: dict[str, Put] = {}
     for call, seq in puts:
         if call.id in new:
-            new[call.id] = call, new[call.id][1]  # issued in this very group: one row tells it all
+            new[call.id] = call, new[call.id][1]  # issued in this same group: one row is enough
         elif call.state is CallState.ISSUED:
             new[call.id] = call, seq
         else:
@@ -66,9 +66,9 @@ def _row(put: Put) -> tuple[str | int | None, ...]:
         call.tool,
         to_json_text(call.parameters),
         int(call.terminate),
-        str(call.role_at_issue),  # a role's own type is a detour for SQLite
-        _packed_ceiling(call.ceiling),
-        _packed_provenance(call.provenance),
+        str(call.role_at_issue),  # SQLite is slower with an enum type
+        _ceiling_text(call.ceiling),
+        _provenance_text(call.provenance),
         call.plan_step,
         call.state.value,
         to_json_text_or_null(call.intent),
@@ -78,17 +78,17 @@ def _row(put: Put) -> tuple[str | int | None, ...]:
 
 
 @lru_cache(maxsize=64)
-def _packed_ceiling(ceiling: frozenset[Permission]) -> str:
+def _ceiling_text(ceiling: frozenset[Permission]) -> str:
     return to_json_text(sorted(ceiling))
 
 
 @lru_cache(maxsize=8)
-def _packed_provenance(provenance: Provenance) -> str:
+def _provenance_text(provenance: Provenance) -> str:
     return to_json_text(provenance)
 
 
 def remove_of_chat(connection: Connection, chat_id: str) -> None:
-    """While its turns are still there."""
+    """Deletes the chat's calls. Call it before its turns are deleted."""
     connection.execute("DELETE FROM calls WHERE turn_id IN (SELECT id FROM turns WHERE chat_id = ?)", (chat_id,))
 
 
@@ -98,7 +98,7 @@ def of_turn(connection: Connection, turn_id: str) -> list[Call]:
 
 
 def past(connection: Connection, *, chat_id: str | None, workspace: str | None, limit: int) -> list[PastCall]:
-    """Newest first, with what was shown of each when it was last asked."""
+    """Returns past calls, newest first, each with the resource of its approval."""
     fields = ", ".join(f"calls.{name}" for name in _FIELDS.split(", "))
     rows = connection.execute(
         f"SELECT chats.workspace, (SELECT approvals.resource FROM approvals WHERE approvals.tool_call_id = calls.id LIMIT 1), {fields}"

@@ -1,4 +1,4 @@
-"""Each thing that a Change may hold, as its statements."""
+"""Turns each write of a Change into its SQL statements."""
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ _SECOND = len("2026-01-01T00:00:00")
 
 @value
 class Numbered:
-    """Changes that are written together, with their numbers given out and their records encoded; `messages` says where each stands."""
+    """Changes that are written together. They are numbered and their records encoded; `messages` gives the position of each message."""
 
     chat_id: str
     writes: tuple[Write, ...]
@@ -65,18 +65,18 @@ class Numbered:
     next_seq: int
     at: str
     step: bool = False
-    """They are a piece of an agent's work: `updated_at` follows such changes by the second, all others at once."""
+    """True for steps of an agent's turn: these update `updated_at` once a second, all other changes at once."""
 
 
 class ChangeWriter:
-    """Writes changes, many at a time and each table of theirs once. Works on the writer's thread.
+    """Writes many changes at a time, each table once. Works on the writer's thread.
 
-    It remembers where each chat's chain and all records end, and which turns run, so that little is read and one that only goes
-    on is not written again. The rows must agree with that, or nothing is written; and what is rolled back is forgotten.
+    It caches the end of each chat's chain, the last position of all records, and the running turns, so that it reads little and does not
+    rewrite a turn that only continues. If the rows disagree with the cache, nothing is written; after a rollback the cache is cleared.
     """
 
     def __init__(self, note_head: Callable[[str, HeadEvent], None] = lambda chat_id, event: None) -> None:
-        """`note_head` is told which chats' chains go on in a way that a second place shall remember, and which are removed."""
+        """Calls `note_head` for each chat whose chain gets a new head or is removed."""
         self._note_head = note_head
         self._position: int | None = None
         self._chains: dict[str, str] = {}
@@ -84,21 +84,21 @@ class ChangeWriter:
         self._turns: dict[str, Turn] = {}
 
     def write(self, connection: Connection, changes: Sequence[Numbered]) -> list[int]:
-        """The position of each change's first record.
+        """Returns the position of each change's first record.
 
-        Raises: the error of an unmet requirement; NotFound if there is no such chat. Then nothing of them may be kept.
+        Raises: the error of an unmet requirement; NotFound if the chat does not exist. Then the caller must roll back all of them.
         """
         if len(self._chains) > REMEMBERED:
             self.forget()
-        sheet = _RowBatch(self._next_position(connection))
-        positions = [self._write(connection, numbered, sheet) for numbered in changes]
-        sheet.lay_down(connection)
-        self._position = sheet.position
+        batch = _RowBatch(self._next_position(connection))
+        positions = [self._write(connection, numbered, batch) for numbered in changes]
+        batch.flush(connection)
+        self._position = batch.position
         return positions
 
     def write_pieces(self, connection: Connection, entries: Sequence[RecordRow], next_seqs: Mapping[str, int]) -> None:
-        """Pieces of deltas, and how far the numbers of their chats have been given out."""
-        # A chat may have been removed since its text was shown.
+        """Writes pieces of deltas, and the next free number of each chat."""
+        # A chat may have been deleted after its text was shown.
         there = {chat for chat, next_seq in next_seqs.items() if chats.advance_numbers(connection, chat, next_seq)}
         kept = [entry for entry in entries if entry.chat_id in there]
         position = self._next_position(connection)
@@ -106,37 +106,37 @@ class ChangeWriter:
         self._position = position + len(kept)
 
     def forget(self) -> None:
-        """What was written last was rolled back."""
+        """Clears the cache, because the last writes were rolled back."""
         self._position = None
         self._chains.clear()
         self._seconds.clear()
         self._turns.clear()
 
-    def _write(self, connection: Connection, numbered: Numbered, sheet: "_RowBatch") -> int:
+    def _write(self, connection: Connection, numbered: Numbered, batch: "_RowBatch") -> int:
         chat_id, first, removed = numbered.chat_id, numbered.first_seq, False
-        sheet.messages += numbered.messages
+        batch.messages += numbered.messages
         for ordinal, write in enumerate(numbered.writes):
-            match write:  # what every step brings comes first
+            match write:  # the writes of every step come first
                 case Message():
                     pass  # the record is its only copy
                 case Call():
-                    sheet.calls.append((write, first))
+                    batch.calls.append((write, first))
                 case Spend() | Reserve():
-                    sheet.usage.append((chat_id, write))
+                    batch.usage.append((chat_id, write))
                 case Turn():
                     self._put(connection, write, first)
                 case RemoveChat():
-                    sheet.lay_down(connection)  # what came before goes with it
+                    batch.flush(connection)  # the rows written so far are deleted with the chat
                     chats.remove(connection, chat_id)
                     self._chains.pop(chat_id, None)
                     removed = True
                     self._note_head(chat_id, HeadEvent.REMOVED)
                 case _:
                     _apply(connection, numbered, write, ordinal)
-        position = sheet.position
+        position = batch.position
         if not removed:
             before, at = self._chain_of(connection, chat_id), self._updated_at(numbered)
-            self._chains[chat_id] = sheet.append(numbered, before, at)
+            self._chains[chat_id] = batch.append(numbered, before, at)
             if before == START or any(entry.type in SIDEBAR for entry in numbered.entries):
                 self._note_head(chat_id, HeadEvent.ADVANCED)
         return position
@@ -152,7 +152,7 @@ class ChangeWriter:
             self._turns.pop(turn.id, None)
 
     def _updated_at(self, numbered: Numbered) -> str | None:
-        """None while an agent works on within the second: the index of `updated_at` would be a ninth of what a step writes."""
+        """Returns None while an agent works within the same second: updating the index would be a ninth of the cost of a step."""
         chat_id, second = numbered.chat_id, numbered.at[:_SECOND]
         if numbered.step and self._seconds.get(chat_id) == second:
             return None
@@ -172,7 +172,7 @@ class ChangeWriter:
 
 
 class _RowBatch:
-    """The rows of a group of changes that are written together at its end."""
+    """Collects the rows of a group of changes and writes them together at its end."""
 
     __slots__ = ("_ends", "calls", "messages", "position", "records", "usage")
 
@@ -188,7 +188,7 @@ class _RowBatch:
         self._ends: dict[str, chats.End] = {}
 
     def append(self, numbered: Numbered, chain: str, at: str | None) -> str:
-        """The chain's new end."""
+        """Adds the records and returns the new end of the chain."""
         chat_id = numbered.chat_id
         rows, end = records.chained(numbered.entries, position=self.position, chain=chain)
         self.records += rows
@@ -199,7 +199,7 @@ class _RowBatch:
         self._ends[chat_id] = chats.End(numbered.next_seq, end, at, chat_id, chain)
         return end
 
-    def lay_down(self, connection: Connection) -> None:
+    def flush(self, connection: Connection) -> None:
         if self.messages:
             messages.insert(connection, self.messages)
         if self.calls:
@@ -249,6 +249,6 @@ def _apply(connection: Connection, numbered: Numbered, write: Write, ordinal: in
         case JobTask():
             jobs.put_task(connection, write)
         case Message() | Call() | Spend() | Reserve() | Turn() | RemoveChat():
-            raise AssertionError("these are the scribe's own")
+            raise AssertionError("handled by ChangeWriter._write")
         case _:
             assert_never(write)

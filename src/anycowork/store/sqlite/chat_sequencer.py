@@ -1,4 +1,4 @@
-"""One line per chat: gives out its numbers and decides when a record may be seen. Strictly ascending, whatever commits when."""
+"""Assigns each chat's sequence numbers and decides when a record may be shown: in strictly ascending order, whatever commits first."""
 
 from collections import deque
 from collections.abc import Callable
@@ -9,7 +9,7 @@ Show = Callable[[], None]
 
 @dataclass(slots=True)
 class SequenceSlot:
-    """Something numbered that may not be seen yet. `show` is None until its outcome is known."""
+    """A numbered record that may not be shown yet. `show` is None until the outcome is known."""
 
     first_seq: int
     show: Show | None = None
@@ -21,25 +21,25 @@ class ChatSequence:
     _waiting: deque[SequenceSlot] = field(default_factory=deque)
 
     def take(self, count: int) -> int:
-        """The first of `count` new numbers. A number once taken is never given again."""
+        """Returns the first of `count` new numbers. No number is assigned twice."""
         first = self.next_seq
         self.next_seq += count
         return first
 
     def hold(self, first_seq: int) -> SequenceSlot:
-        """What is numbered from here on stays unseen until `settle` of this place."""
-        place = SequenceSlot(first_seq)
-        self._waiting.append(place)
-        return place
+        """Holds back every record numbered from here on until `settle` is called for this slot."""
+        slot = SequenceSlot(first_seq)
+        self._waiting.append(slot)
+        return slot
 
-    def settle(self, place: SequenceSlot, show: Show) -> None:
-        place.show = show
+    def settle(self, slot: SequenceSlot, show: Show) -> None:
+        slot.show = show
         while self._waiting and (ready := self._waiting[0].show):
             self._waiting.popleft()
             ready()
 
     def show(self, seq: int, show: Show) -> None:
-        """At once if everything before it has been seen, otherwise right after that."""
+        """Shows the record now if everything before it was shown, otherwise right after that."""
         if self._waiting:
             self._waiting.append(SequenceSlot(seq, show))
         else:
@@ -47,7 +47,7 @@ class ChatSequence:
 
     @property
     def horizon(self) -> int:
-        """Everything up to this number has been seen, or never will be."""
+        """Returns the number up to which every record was shown, or never will be."""
         return (self._waiting[0].first_seq if self._waiting else self.next_seq) - 1
 
     @property
@@ -56,7 +56,7 @@ class ChatSequence:
 
 
 class ChatSequencer:
-    """`load` reads where a chat's numbers stand when it is first touched."""
+    """Keeps one `ChatSequence` per chat. `load` reads a chat's next number when it is first used."""
 
     def __init__(self, load: Callable[[str], int]) -> None:
         self._load = load
@@ -69,12 +69,12 @@ class ChatSequencer:
         return line
 
     def horizon(self, chat_id: str) -> int | None:
-        """None if nothing of this chat is under way."""
+        """Returns None if no record of this chat is pending."""
         line = self._lines.get(chat_id)
         return None if line is None or line.quiet else line.horizon
 
     def last_shown(self, chat_id: str) -> int:
-        """No higher number has been seen by anyone."""
+        """Returns the highest number that any reader has seen."""
         line = self._lines.get(chat_id)
         return self._load(chat_id) - 1 if line is None else line.horizon
 

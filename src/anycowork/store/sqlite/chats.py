@@ -1,4 +1,4 @@
-"""The chats table: configuration, state, and where a chat's numbers and its chain stand."""
+"""The chats table: configuration, state, the next sequence number and the end of the audit chain."""
 
 import sqlite3
 from collections.abc import Collection
@@ -41,7 +41,7 @@ def add(connection: Connection, write: AddChat, *, import_hash: str | None = Non
 def set_fields(connection: Connection, chat_id: str, write: SetChat) -> None:
     """Rewrites the whole row, so that a configuration read with defaults is saved with them."""
     chat = find(connection, chat_id)
-    if chat is None:  # the change as a whole finds that out, and is refused
+    if chat is None:  # the change as a whole is refused for that
         return
     changed = replace(
         chat,
@@ -89,13 +89,13 @@ def require_state(connection: Connection, chat_id: str, write: RequireState) -> 
 
 
 def chain(connection: Connection, chat_id: str) -> str | None:
-    """The end of the chat's chain; None if there is no such chat."""
+    """Returns the end of the chat's chain; None if the chat does not exist."""
     row = connection.execute("SELECT chain FROM chats WHERE id = ?", (chat_id,)).fetchone()
     return None if row is None else str(row[0])
 
 
 class End(NamedTuple):
-    """Where a chat's numbers and its chain stand from now on, and where the chain stood. `at` None leaves `updated_at` as it is."""
+    """A chat's new next number and chain end, and the chain end it had before. With `at` None, `updated_at` stays."""
 
     next_seq: int
     chain: str
@@ -105,7 +105,7 @@ class End(NamedTuple):
 
 
 def advance(connection: Connection, ends: Collection[End]) -> None:
-    """Raises: Conflict if a chain does not end where it was thought to, or a chat is gone."""
+    """Stores the new ends. Raises: Conflict if a chain ends elsewhere than expected, or a chat was deleted."""
     moved = [end for end in ends if end.at is not None]
     still = [(next_seq, chain, chat_id, before) for next_seq, chain, at, chat_id, before in ends if at is None]
     advanced = 0
@@ -120,12 +120,12 @@ def advance(connection: Connection, ends: Collection[End]) -> None:
 
 
 def advance_numbers(connection: Connection, chat_id: str, next_seq: int) -> bool:
-    """False if there is no such chat."""
+    """Returns False if the chat does not exist."""
     return connection.execute("UPDATE chats SET next_seq = ? WHERE id = ?", (next_seq, chat_id)).rowcount == 1
 
 
 def skip_numbers(connection: Connection, count: int) -> None:
-    """For chats that may have shown numbers which never reached the disk."""
+    """Skips numbers in chats that may have shown some that never reached the disk."""
     connection.execute("UPDATE chats SET next_seq = next_seq + ? WHERE state <> 'idle'", (count,))
 
 
@@ -146,7 +146,7 @@ def config_of(connection: Connection, chat_id: str) -> ChatConfig | None:
 
 @lru_cache(maxsize=256)
 def _config_in(config: str) -> ChatConfig:
-    """Asked before every call, and nearly always of the same few configurations."""
+    """Cached: called before every call, nearly always for the same few configurations."""
     return ChatConfig.from_stored(from_json_text(config))
 
 
@@ -157,7 +157,10 @@ def imported(connection: Connection, import_hash: str) -> bool:
 def page(
     connection: Connection, *, limit: int, cursor: str | None, q: str | None, states: Collection[ChatState] = ()
 ) -> tuple[list[Chat], str | None]:
-    """Newest updated first; `q` is looked for in the titles, whatever its case. With `states`, those in one of them alone."""
+    """Returns a page, most recently updated first.
+
+    `q` is searched in the titles, ignoring case; `states` limits the result to these states.
+    """
     clauses, values, order = ["1 = 1"], list[str | int](), "updated_at"
     if cursor is not None:
         clauses.append("(updated_at, id) < (?, ?)")
@@ -168,7 +171,7 @@ def page(
     if states:
         clauses.append(f"state IN ({', '.join('?' for _ in states)})")
         values += [state.value for state in states]
-        order = "+updated_at"  # few are found among many: walking the table once beats the order's index sevenfold
+        order = "+updated_at"  # few match among many: one table scan is seven times as fast as the index
     rows = connection.execute(
         f"SELECT {_FIELDS} FROM chats WHERE {' AND '.join(clauses)} ORDER BY {order} DESC, id DESC LIMIT ?",
         (*values, limit + 1),
@@ -180,7 +183,7 @@ def page(
 def _read_cursor(cursor: str) -> tuple[str, str]:
     updated_at, mark, chat_id = cursor.partition("~")
     if not mark:
-        raise Invalid(f"'{cursor}' is not a cursor. Send the 'next' of the page before.", param="cursor")
+        raise Invalid(f"'{cursor}' is not a cursor. Send the 'next' value of the previous page.", param="cursor")
     return updated_at, chat_id
 
 

@@ -1,4 +1,4 @@
-"""How a JSON value stands in a TEXT column."""
+"""Converts JSON values to and from TEXT columns."""
 
 import msgspec
 

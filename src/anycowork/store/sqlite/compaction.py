@@ -1,4 +1,4 @@
-"""Giving the disk back what deleted chats took. SQLite uses such room again by itself, and never makes its file smaller."""
+"""Returns disk space of deleted chats to the system. SQLite reuses such space but never shrinks its file."""
 
 import logging
 import shutil
@@ -6,16 +6,16 @@ import sqlite3
 from pathlib import Path
 
 WORTH_IT = 16 << 20  # bytes
-_COPIES = 2  # what is left is written twice on the way: beside the database, and into its log
+_COPIES = 2  # the remaining data is written twice: beside the database, and into its log
 _SPARE = 64 << 20
 
 log = logging.getLogger(__name__)
 
 
 def compact(connection: sqlite3.Connection, path: Path, *, worth_it: int = WORTH_IT) -> bool:
-    """Once the room to be won is more than all that is left: so it never costs more than it gives. Blocking, and outside a transaction.
+    """Compacts the database once the free space exceeds the data that is left, so that it never costs more than it frees.
 
-    Returns whether it was done; a disk that refuses leaves the database as it was.
+    Blocking; call it outside a transaction. Returns whether it compacted; if the disk refuses, the database stays unchanged.
     """
     page, pages, free = (
         connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
@@ -29,6 +29,6 @@ def compact(connection: sqlite3.Connection, path: Path, *, worth_it: int = WORTH
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
-        log.warning("the room that deleted chats took could not be given back: %s", error)
+        log.warning("the space of deleted chats could not be freed: %s", error)
         return False
     return True

@@ -1,4 +1,4 @@
-"""Opens a database and puts the parts of the store together; closes it cleanly."""
+"""Opens a database, assembles the parts of the store, and closes it cleanly."""
 
 import sqlite3
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from anycowork.store.sqlite.turns import Running
 from anycowork.store.sqlite.workspaces import SqliteLeases, SqliteWorkspaceRoots
 from anycowork.store.sqlite.writer import Writer
 
-# More deltas than could have been shown, and not made durable, in the moments before a crash.
+# More deltas than can have been shown but not made durable just before a crash.
 SKIPPED_NUMBERS = 100_000
 
 
 @value
 class Database:
-    """`ended_cleanly` is False if the server that had it open before was killed: then there may be turns to settle."""
+    """An open store. `ended_cleanly` is False if the previous server was killed: then there may be turns to recover."""
 
     journal: SqliteJournal
     store: SqliteStore
@@ -57,7 +57,7 @@ class Database:
     _connection: sqlite3.Connection
 
     async def aclose(self) -> None:
-        """Makes durable what was said, and marks the database as cleanly closed. Raises: StorageFault; it is closed all the same."""
+        """Makes everything durable and marks the database as cleanly closed. Raises: StorageFault; it is closed even then."""
         try:
             await self.journal.aclose()
             await self.ledger.aclose()
@@ -76,37 +76,37 @@ def open_store(
     *,
     busy_seconds: float = BUSY_SECONDS,
 ) -> Database:
-    """Raises: StorageFault if the database cannot be opened, or belongs to a newer release."""
+    """Opens the database. Raises: StorageFault if it cannot be opened, or belongs to a newer release."""
     create_file(path)
     try:
         migrate(path)
         with ExitStack() as undo:
             connection = undo.enter_context(closing(connect_to_write(path, busy_seconds=busy_seconds)))
-            ended_cleanly = _begin(connection, clock.now())
+            ended_cleanly = _mark_open(connection, clock.now())
             compact(connection, path)
             reader = undo.enter_context(closing(connect_to_read(path, busy_seconds=busy_seconds)))
-            undo.pop_all()  # opened: from here on the database closes them
+            undo.pop_all()  # opened: from now on the Database closes them
     except sqlite3.Error as error:
         if is_damaged(error):
             raise DatabaseDamaged(
-                f"The database '{path}' is damaged or is no database ({error}). Put a backup in its place, or move it away to begin anew."
+                f"The database '{path}' is damaged or not a database ({error}). Replace it with a backup, or move it away to start with an empty one."
             ) from error
         raise StorageFault(
-            f"The database '{path}' cannot be opened ({error}). Check that it is ours and that no other program holds it."
+            f"The database '{path}' cannot be opened ({error}). Check that it belongs to AnyCowork and that no other program locks it."
         ) from error
     heads = AuditHeads(heads_path(path), connection, clock)
-    return _put_together(connection, reader, clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
+    return _assemble(connection, reader, clock, publish, chats_changed, heads, ended_cleanly=ended_cleanly)
 
 
-def _begin(connection: sqlite3.Connection, at: str) -> bool:
-    """Marks the database as open, and makes good for an end that was not clean."""
+def _mark_open(connection: sqlite3.Connection, at: str) -> bool:
+    """Marks the database as open, and repairs what an unclean end left."""
     connection.execute("BEGIN IMMEDIATE")
     row = connection.execute("SELECT closed_at FROM house").fetchone()
     clean = row is None or row[0] is not None
     if not clean:
         chats.skip_numbers(connection, SKIPPED_NUMBERS)
-    idempotency.cut_off(connection)
-    ledger.cut_off(connection)
+    idempotency.mark_interrupted(connection)
+    ledger.settle_reservations(connection)
     connection.execute(
         "INSERT INTO house (opened_at) VALUES (?) ON CONFLICT (tenant_id) DO UPDATE SET opened_at = excluded.opened_at, closed_at = NULL",
         (at,),
@@ -119,7 +119,7 @@ def _mark_closed(connection: sqlite3.Connection, at: str) -> None:
     connection.execute("UPDATE house SET closed_at = ?", (at,))
 
 
-def _put_together(
+def _assemble(
     connection: sqlite3.Connection,
     reader: sqlite3.Connection,
     clock: Clock,

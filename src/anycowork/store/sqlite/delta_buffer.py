@@ -1,4 +1,4 @@
-"""Deltas that readers have seen and the disk has not: gathered into pieces, handed to the writer, kept until they are durable."""
+"""Buffers deltas that readers have seen but that are not on disk yet: joins them into pieces for the writer, keeps them until durable."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ Key = tuple[str, str, EventType]
 
 @value
 class StreamDelta:
-    """One delta as it was shown."""
+    """One delta as it was shown to readers."""
 
     chat_id: str
     turn_id: str
@@ -36,15 +36,15 @@ class StreamDelta:
         return RecordRow(self.chat_id, self.seq, self.kind, body, self.message_id)
 
     def record(self) -> Record:
-        """As it is shown live: it has no place among the records of all chats."""
+        """Returns the record as it is shown live: without a position among all chats' records."""
         return self.entry().at(0)
 
 
 @dataclass(slots=True, eq=False)
 class DeltaPiece:
-    """Deltas of one message in a row, as one: the whole text from the first one's offset, under the last one's number.
+    """Consecutive deltas of one message, joined: the text from the first one's offset, under the last one's number.
 
-    So a reader who has seen any of them and comes back is given all of the piece, and offsets make that harmless.
+    A reader who has seen some of them and reconnects gets the whole piece; the offset makes the repetition harmless.
     """
 
     first: StreamDelta
@@ -78,7 +78,7 @@ class DeltaPiece:
 
 @dataclass(slots=True, eq=False)
 class DroppedDeltas:
-    """Pieces that go if a change is written, and come back if it is not."""
+    """Pieces that are dropped if a change is written, and restored if it is not."""
 
     chat_id: str
     message_id: str | None
@@ -90,16 +90,16 @@ class DroppedDeltas:
 
 @dataclass(slots=True)
 class DeltaBuffer:
-    """open (still growing) → sealed → flying (with the writer) → durable; after a failed flight, sealed again."""
+    """Pieces go through the states open (growing), sealed, writing, durable. After a failed write they are sealed again."""
 
     _open: dict[Key, DeltaPiece] = field(default_factory=dict)
     _sealed: list[DeltaPiece] = field(default_factory=list)
-    _flying: list[DeltaPiece] = field(default_factory=list)
+    _writing: list[DeltaPiece] = field(default_factory=list)
     _drops: list[DroppedDeltas] = field(default_factory=list)
 
     def add(self, delta: StreamDelta) -> bool:
-        """True if a piece is large enough for the disk now."""
-        for drop in self._drops:  # said before its message, and seen only now
+        """Adds a delta. Returns True if a piece is now large enough to be written."""
+        for drop in self._drops:  # written before its message, but shown only now
             if drop.covers(delta):
                 drop.pieces.append(DeltaPiece(delta, delta, [delta.text], len(delta.text), dropped=True))
                 return False
@@ -116,26 +116,29 @@ class DeltaBuffer:
         self._sealed.append(self._open.pop(key))
         return True
 
-    def take_off(self, *, open_too: bool) -> list[DeltaPiece]:
-        """What is to be made durable now."""
+    def start_writing(self, *, open_too: bool) -> list[DeltaPiece]:
+        """Returns the pieces that are to be written now."""
         leaving = self._sealed
         self._sealed = []
         if open_too:
             leaving += self._open.values()
             self._open = {}
-        self._flying += leaving
+        self._writing += leaving
         return leaving
 
-    def land(self, pieces: Iterable[DeltaPiece], *, durable: bool) -> None:
+    def finish_writing(self, pieces: Iterable[DeltaPiece], *, durable: bool) -> None:
         landed = list(pieces)
-        self._flying = [piece for piece in self._flying if piece not in landed]
+        self._writing = [piece for piece in self._writing if piece not in landed]
         for piece in landed:
             piece.durable = durable
         if not durable:
             self._sealed[:0] = [piece for piece in landed if not piece.dropped]
 
     def drop(self, chat_id: str, message_id: str | None = None) -> DroppedDeltas:
-        """The message itself is about to stand in their place; without one, the whole chat goes. End it with `finish` or `take_back`."""
+        """Drops the pieces of a message that is about to replace them; without a message, those of the whole chat.
+
+        End it with `finish` or `restore`.
+        """
         drop = DroppedDeltas(chat_id, message_id)
         drop.pieces = [piece for piece in self._all() if drop.covers(piece.last)]
         for piece in drop.pieces:
@@ -148,22 +151,24 @@ class DeltaBuffer:
     def finish(self, drop: DroppedDeltas) -> None:
         self._drops.remove(drop)
 
-    def take_back(self, drop: DroppedDeltas) -> None:
-        """The message was not written after all."""
+    def restore(self, drop: DroppedDeltas) -> None:
+        """Restores the pieces, because the message was not written."""
         self._drops.remove(drop)
         for piece in drop.pieces:
             piece.dropped = False
-            if not piece.durable and piece not in self._flying:
+            if not piece.durable and piece not in self._writing:
                 self._sealed.append(piece)
 
     def of(self, chat_id: str) -> list[DeltaPiece]:
-        """What readers have seen of messages that they have not: text goes when its message is shown, not when it is written."""
+        """Returns the text that readers have seen of messages that they have not: it is dropped when its message is shown, not when it is
+        written.
+        """
         leaving = [piece for drop in self._drops for piece in drop.pieces]
         staying = [piece for piece in self._all() if not piece.dropped]
         return [piece for piece in leaving + staying if piece.first.chat_id == chat_id]
 
     def __bool__(self) -> bool:
-        return bool(self._open or self._sealed or self._flying)
+        return bool(self._open or self._sealed or self._writing)
 
     def _all(self) -> list[DeltaPiece]:
-        return [*self._flying, *self._sealed, *self._open.values()]
+        return [*self._writing, *self._sealed, *self._open.values()]

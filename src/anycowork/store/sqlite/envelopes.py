@@ -1,4 +1,4 @@
-"""A record's canonical bytes: the envelope of its event with all keys sorted. Every event has them from here."""
+"""Encodes a record's canonical bytes: the envelope of its event with all keys sorted. Every event is encoded here."""
 
 import msgspec
 from pydantic import JsonValue
@@ -7,7 +7,7 @@ from anycowork.domain.events import BY_THE_HOUSE, ENVELOPE_VERSION, EventType, N
 from anycowork.domain.messages import Json, Message
 
 _sorted = msgspec.json.Encoder(order="sorted").encode
-# JSON inside is sorted; the fields of a struct stand as in their class.
+# Nested JSON is sorted; the fields of a struct keep the order of their class.
 _as_it_stands = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -21,15 +21,15 @@ def encoded(
     principal: str = BY_THE_HOUSE,
     cause: str | None = None,
 ) -> bytes:
-    """As `NewEvent.envelope`, in canonical bytes."""
+    """Encodes what `NewEvent.envelope` returns, as canonical bytes."""
     return _sorted(
         draft.envelope(seq=seq, record_id=record_id, chat_id=chat_id, at=at, principal=principal, cause=cause)
     )
 
 
 def encoded_message(message: Message, *, seq: int, record_id: str, at: str, principal: str, cause: str | None) -> bytes:
-    """The envelope of a message's own event. Two of five records are one, so it is put together in its order: half the cost."""
-    if message.extra:  # keys that only an imported message knows
+    """Encodes the envelope of a message event. Two of five records are messages, so the fields are laid out in order: half the cost."""
+    if message.extra:  # keys that only imported messages have
         body: Json = {"message": {**message.to_json(), "seq": seq}}
         draft = NewEvent(EventType.MESSAGE, body, message.turn_id, message.job_id, message.task_id)
         chat_id = message.chat_id
@@ -65,7 +65,7 @@ def encoded_message(message: Message, *, seq: int, record_id: str, at: str, prin
 
 
 class _Envelope(msgspec.Struct, gc=False):
-    """`Message.to_json` with its number, sorted."""
+    """The fields of `Message.to_json` and the number, sorted."""
 
     agent_role: str | None
     content: str
@@ -82,7 +82,7 @@ class _Envelope(msgspec.Struct, gc=False):
 
 
 class _OfMessage(msgspec.Struct, gc=False, kw_only=True):
-    """The envelope around it, sorted."""
+    """The envelope around the message, sorted."""
 
     at: str
     attempt: int = 1

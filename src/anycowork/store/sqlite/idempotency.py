@@ -1,4 +1,4 @@
-"""The idempotency table: a request that was sent twice is answered twice and done once."""
+"""The idempotency table: a request that is sent twice runs once and gets the same answer twice."""
 
 import sqlite3
 from enum import StrEnum
@@ -11,7 +11,7 @@ Connection = sqlite3.Connection
 
 
 class RequestState(StrEnum):
-    """unknown: the server ended before the request did, so nobody knows how far it came."""
+    """unknown: the server ended before the request did, so its outcome is not known."""
 
     BEGUN = "begun"
     FINISHED = "finished"
@@ -34,7 +34,7 @@ class SqliteIdempotency:
         self._clock = clock
 
     async def begin(self, principal: str, key: str, *, path: str, body_hash: str) -> StoredAnswer | None:
-        """None: the key is new and now yours. Otherwise what is known of the request that had it first."""
+        """Returns None if the key is new; it is then reserved. Otherwise returns what is known of the first request with this key."""
         values = (principal, key, path, body_hash, self._clock.now())
         return await self._writer.run(lambda connection: _begin(connection, values))
 
@@ -50,7 +50,7 @@ class SqliteIdempotency:
         )
 
     async def abandon(self, principal: str, key: str) -> None:
-        """The request came to nothing: the key may be used again."""
+        """Frees the key, because the request had no effect."""
         await self._writer.run(
             lambda connection: (
                 connection.execute(
@@ -60,7 +60,7 @@ class SqliteIdempotency:
         )
 
     async def forget(self, *, before: str) -> int:
-        """Keys older than this moment are free again; returns how many there were."""
+        """Frees keys older than `before`; returns how many."""
         return await self._writer.run(
             lambda connection: connection.execute("DELETE FROM idempotency WHERE created_at < ?", (before,)).rowcount
         )
@@ -69,8 +69,8 @@ class SqliteIdempotency:
         return _find(self._reader, principal, key)
 
 
-def cut_off(connection: Connection) -> None:
-    """No request outlives the server."""
+def mark_interrupted(connection: Connection) -> None:
+    """Marks unfinished requests as unknown. No request outlives the server."""
     connection.execute("UPDATE idempotency SET state = 'unknown' WHERE state = 'begun'")
 
 

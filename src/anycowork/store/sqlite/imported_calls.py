@@ -1,4 +1,4 @@
-"""Calls and results that an imported message carries in fields of their own, as messages of their own. Lenient and pure."""
+"""Extracts tool calls and results from fields of an imported message and makes separate messages of them. Lenient and pure."""
 
 from collections.abc import Callable, Iterator
 
@@ -14,7 +14,7 @@ _OUTPUTS = ("result", "content", "output")
 
 
 def with_cards(message: Message, raw: Json, new_id: Callable[[], str]) -> Iterator[tuple[Message, Json]]:
-    """The message, and what it carries besides its words. Its words keep its id; if it has none, the first card does."""
+    """Yields the message and a card for each call or result in it. The text keeps the message id; without text, the first card gets it."""
     cards = [*_calls(message, raw.get("tool_calls")), *_results(message, raw.get("tool_result"))]
     if message.message_type is not MessageType.TEXT or not cards:
         yield message, raw
@@ -31,7 +31,7 @@ def with_cards(message: Message, raw: Json, new_id: Callable[[], str]) -> Iterat
 
 
 def _repeats(message: Message, cards: list[Message]) -> bool:
-    """The words are a card's own: a result is often stored twice."""
+    """Tells whether the text only repeats a card: a result is often stored twice."""
     return any(card.message_type is MessageType.TOOL_RESULT and card.content == message.content for card in cards)
 
 
@@ -75,7 +75,7 @@ def _first(found: Json, keys: tuple[str, ...]) -> JsonValue:
 
 
 def _object(found: JsonValue) -> Json:
-    """Arguments, which some stores keep as text. What is none stays readable under a key of its own."""
+    """Reads arguments, which some stores keep as text. Other values stay readable under a separate key."""
     if isinstance(found, str):
         try:
             found = msgspec.json.decode(found)

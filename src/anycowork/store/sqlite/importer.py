@@ -1,4 +1,4 @@
-"""Old chat files, read leniently: whatever can be read is kept as it came, whatever cannot is named. Nothing is lost silently."""
+"""Imports old chat files leniently: keeps everything readable as it is and reports everything else. Nothing is lost silently."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ _NOT_ALLOWED = (
 
 @value
 class ImportProblem:
-    """`where` names the line or the item, counted from 1."""
+    """A part that could not be imported. `where` names the line or the item, counted from 1."""
 
     where: str
     reason: str
@@ -63,8 +63,8 @@ class ImportReport:
 
 @value
 class Importer:
-    """`workspace` is given to chats that name none. `may_work_in` says whether agents may work in a folder: a chat whose folder is
-    another one is imported with a note."""
+    """Imports chats. Chats that name no workspace get `workspace`. `may_work_in` tells whether agents may work in a folder;
+    a chat with any other folder is imported with a note."""
 
     writer: Writer
     clock: Clock
@@ -73,7 +73,8 @@ class Importer:
     may_work_in: Callable[[str], bool] = lambda folder: True
 
     async def load(self, source: bytes) -> ImportReport:
-        """Loads every chat in a file: an object, a list, `contexts` or `chats`, or JSON lines. The same file twice changes nothing.
+        """Imports every chat in a file: an object, a list, `contexts` or `chats`, or JSON lines. Importing the same file twice changes
+        nothing.
 
         Raises: StorageFault.
         """
@@ -121,10 +122,10 @@ class Importer:
         return Chat(
             id=chat_id,
             title=_text(item.get("title")) or "Imported chat",
-            workspace=_real(_text(item.get("workspace")) or self.workspace),
+            workspace=_resolve_folder(_text(item.get("workspace")) or self.workspace),
             config=replace(
                 ChatConfig.from_stored(_config(item)), autonomy=Autonomy.ASK
-            ),  # only a person raises it, here
+            ),  # only a person raises it, on this server
             created_at=created_at,
             updated_at=stored_time(item.get("updated_at")) or created_at,
             extra={key: value for key, value in item.items() if key not in _CHAT_FIELDS},
@@ -151,7 +152,7 @@ class Importer:
                 message_id = self.clock.new_id()
             seen[message_id] = raw
             kept = {**raw, "id": message_id, "created_at": raw.get("created_at") or chat.created_at}
-            message = _understood(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept}))
+            message = _parse_content(Message.from_stored(chat.id, {"payload": _metadata(raw), **kept}))
             yield from with_cards(message, kept, self.clock.new_id)
 
     def _entry(self, seq: int, message: Message) -> RecordRow:
@@ -222,8 +223,8 @@ _DOCUMENTS: Mapping[MessageType, Callable[[Json], Plan | Question | Review | Non
 }
 
 
-def _understood(message: Message) -> Message:
-    """A plan, question or review with what it says, also where only its words were stored; one that cannot be read is text."""
+def _parse_content(message: Message) -> Message:
+    """Parses plans, questions and reviews, also where only their text was stored. One that cannot be parsed becomes text."""
     read = _DOCUMENTS.get(message.message_type)
     if read is None:
         return message
@@ -234,7 +235,7 @@ def _understood(message: Message) -> Message:
 
 
 def _metadata(raw: Json) -> Json | None:
-    """What older stores keep beside the words, as text in a column of its own."""
+    """Reads what older stores keep beside the text: JSON text in a separate column."""
     found = raw.get("metadata_json")
     return _object_in(found) if isinstance(found, str) else found if isinstance(found, dict) else None
 
@@ -249,7 +250,7 @@ def _object_in(text: str) -> Json | None:
 
 
 def _config(item: Json) -> Json:
-    """The stored configuration; older files name the role on the chat itself, or by its mode alone."""
+    """Returns the stored configuration. Older files put the role on the chat itself, or only its mode."""
     config = item.get("config")
     stored: Json = dict(config) if isinstance(config, dict) else {}
     if not (stored.get("agent_role") or stored.get("agent_mode")):
@@ -261,7 +262,7 @@ def _config(item: Json) -> Json:
 
 
 def _id(found: JsonValue) -> str | None:
-    """An id that can stand in an address; others are replaced."""
+    """Returns the id if it can be part of a URL; other ids are replaced."""
     if isinstance(found, int) and not isinstance(found, bool):
         return str(found)
     if (
@@ -274,12 +275,12 @@ def _id(found: JsonValue) -> str | None:
     return None
 
 
-def _real(folder: str) -> str:
-    """A chat works in the folder that its path means now, never in whatever a link leads to later."""
+def _resolve_folder(folder: str) -> str:
+    """Resolves links now, so that the chat never works in the later target of a link."""
     try:
         return str(Path(folder).resolve())
     except (OSError, RuntimeError, ValueError):
-        return folder  # no path at all: the chat's first turn says so
+        return folder  # not a path: the chat's first turn reports it
 
 
 def _text(found: JsonValue) -> str | None:

@@ -1,4 +1,4 @@
-"""The journal: numbers a change, has it made durable, then shows its events. Deltas are shown first and made durable in pieces."""
+"""The journal: numbers a change, makes it durable, then shows its events. Deltas are shown first and made durable in pieces."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ from anycowork.store.sqlite.writer import UncancellableFuture, WriteDone, WriteF
 FLUSH_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
-# Names for what a nested function takes: written out there, these would be put together anew at every write.
+# Aliases for the parameter types of nested functions: written there, they would be built again at every write.
 Placed = WriteDone[int] | WriteFailed
 Kept = WriteDone[None] | WriteFailed
 
@@ -55,8 +55,8 @@ _DROPPING = frozenset({Compact, RemoveChat})
 
 
 class SqliteJournal:
-    """The `Journal` of the domain's ports. Belongs to one event loop; `publish` is called on it, per chat in ascending order,
-    and `chats_changed` when a chat was added, removed, or has another title or configuration."""
+    """Implements the `Journal` port. Belongs to one event loop, on which it calls `publish`, per chat in ascending order,
+    and `chats_changed` when a chat was added, removed, or got another title or configuration."""
 
     def __init__(
         self,
@@ -87,27 +87,27 @@ class SqliteJournal:
         await self.submit_change(*changes)
 
     def submit_change(self, *changes: Change) -> UncancellableFuture[None]:
-        line = self._lines.of(changes[0].chat_id)
-        numbered = self._number(changes, line)
-        place = line.hold(numbered.first_seq)
+        sequence = self._lines.of(changes[0].chat_id)
+        numbered = self._number(changes, sequence)
+        place = sequence.hold(numbered.first_seq)
         drops = self._drop_pieces(numbered)
         known: UncancellableFuture[None] = UncancellableFuture()
 
         def settle(outcome: Placed) -> None:
             if isinstance(outcome, WriteFailed):
                 known.settle(outcome)
-                self._take_back(drops)
-                line.settle(place, _show_nothing)
+                self._restore_drops(drops)
+                sequence.settle(place, _show_nothing)
                 return
-            known.set_result(None)  # whoever waits goes on in the loop's next round, when all is shown
-            self._keep_up_with(numbered, drops)
-            line.settle(place, partial(self._show_all, numbered.entries, outcome.value))
+            known.set_result(None)  # waiting tasks continue in the loop's next round, when everything is shown
+            self._update_memory(numbered, drops)
+            sequence.settle(place, partial(self._show_all, numbered.entries, outcome.value))
 
         self._writer.submit_part(self._change_writer.write, numbered, settle)
         return known
 
     def say(self, chat_id: str, turn_id: str, message_id: str, kind: EventType, offset: int, text: str) -> None:
-        line = self._lines.of(chat_id)
+        sequence = self._lines.of(chat_id)
         delta = StreamDelta(
             chat_id,
             turn_id,
@@ -115,27 +115,29 @@ class SqliteJournal:
             kind,
             offset,
             text,
-            line.take(1),
+            sequence.take(1),
             self._clock.new_id(),
             self._clock.now(),
             *self._job_turns.get(turn_id, _NO_JOB),
         )
-        line.show(delta.seq, partial(self._show_delta, delta, delta.record()))
+        sequence.show(delta.seq, partial(self._show_delta, delta, delta.record()))
 
     def show(self, chat_id: str, turn_id: str, call_id: str, message_id: str, offset: int, text: str) -> None:
-        line = self._lines.of(chat_id)
-        seq = line.take(1)
+        sequence = self._lines.of(chat_id)
+        seq = sequence.take(1)
         body: Json = {"message_id": message_id, "offset": offset, "text": text}
         job_id, task_id = self._job_turns.get(turn_id, _NO_JOB)
         draft = NewEvent(EventType.TEXT_DELTA, body, turn_id, job_id, task_id, call_id=call_id)
         at, record_id = self._clock.now(), self._clock.new_id()
         shown = encoded(draft, seq=seq, record_id=record_id, chat_id=chat_id, at=at)
-        line.show(seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0)))
+        sequence.show(
+            seq, partial(self._publish, RecordRow(chat_id, seq, EventType.TEXT_DELTA, shown, message_id).at(0))
+        )
 
     async def aclose(self) -> None:
-        """Returns when all that was written and said is durable. Raises: StorageFault if some of it is not."""
+        """Returns when everything written or shown is durable. Raises: StorageFault if some of it is not."""
         try:
-            await self._writer.run(_nothing)  # text that waits for an earlier write is shown by then
+            await self._writer.run(_nothing)  # by then, text that waited for an earlier write is shown
             await self._flush()
         finally:
             self._closed = True
@@ -144,8 +146,8 @@ class SqliteJournal:
 
     # --- numbering
 
-    def _number(self, changes: Sequence[Change], line: ChatSequence) -> Numbered:
-        chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), line.next_seq, self._clock.new_id
+    def _number(self, changes: Sequence[Change], sequence: ChatSequence) -> Numbered:
+        chat_id, at, first, new_id = changes[0].chat_id, self._clock.now(), sequence.next_seq, self._clock.new_id
         entries: list[RecordRow] = []
         places: list[messages.Row] = []
         step = True
@@ -156,18 +158,18 @@ class SqliteJournal:
             for write in change.writes:
                 if type(write) is Message:
                     step = step and write.role is not Speaker.USER
-                    seq = line.take(1)
+                    seq = sequence.take(1)
                     places.append((write.id, chat_id, seq))
                     body = encoded_message(write, seq=seq, record_id=new_id(), at=at, principal=who, cause=why)
                     entries.append(RecordRow(chat_id, seq, EventType.MESSAGE, body))
             for draft in change.events:
-                seq = line.take(1)
+                seq = sequence.take(1)
                 body = encoded(draft, seq=seq, record_id=new_id(), chat_id=chat_id, at=at, principal=who, cause=why)
                 entries.append(RecordRow(chat_id, seq, draft.type, body))
         if not entries:
-            line.take(1)  # rows are ordered by the number of what brought them, so there must be one
+            sequence.take(1)  # rows are ordered by the number of their change, so each change needs one
         writes = changes[0].writes if len(changes) == 1 else tuple(chain.from_iterable(one.writes for one in changes))
-        return Numbered(chat_id, writes, tuple(entries), tuple(places), first, line.next_seq, at, step)
+        return Numbered(chat_id, writes, tuple(entries), tuple(places), first, sequence.next_seq, at, step)
 
     def _of_its_job(self, change: Change) -> Change:
         """Every message and event of a job's turn names the job and the task, whoever wrote it."""
@@ -198,7 +200,7 @@ class SqliteJournal:
     def _show_delta(self, delta: StreamDelta, record: Record) -> None:
         self._publish(record)
         if self._pieces.add(delta):
-            self._make_durable(self._pieces.take_off(open_too=False))
+            self._make_durable(self._pieces.start_writing(open_too=False))
         elif self._timer is None:
             self._flush_in(FLUSH_SECONDS)
 
@@ -206,7 +208,7 @@ class SqliteJournal:
 
     async def _flush(self) -> None:
         known: UncancellableFuture[None] = UncancellableFuture()
-        self._make_durable(self._pieces.take_off(open_too=True), known.settle)
+        self._make_durable(self._pieces.start_writing(open_too=True), known.settle)
         await known
 
     def _flush_in(self, seconds: float) -> None:
@@ -215,35 +217,35 @@ class SqliteJournal:
 
     def _flush_now(self) -> None:
         self._timer = None
-        self._make_durable(self._pieces.take_off(open_too=True))
+        self._make_durable(self._pieces.start_writing(open_too=True))
 
     def _make_durable(self, pieces: list[DeltaPiece], then: Callable[[Kept], None] | None = None) -> None:
         next_seqs = {chat_id: self._lines.of(chat_id).next_seq for chat_id in {piece.first.chat_id for piece in pieces}}
 
         def settle(outcome: Kept) -> None:
-            self._land(pieces, outcome)
+            self._finish_writing(pieces, outcome)
             if then is not None:
                 then(outcome)
 
         entries = [piece.entry() for piece in pieces]
         self._writer.submit(partial(self._change_writer.write_pieces, entries=entries, next_seqs=next_seqs), settle)
 
-    def _land(self, pieces: list[DeltaPiece], outcome: Kept) -> None:
+    def _finish_writing(self, pieces: list[DeltaPiece], outcome: Kept) -> None:
         match outcome:
             case WriteDone():
-                self._pieces.land(pieces, durable=True)
+                self._pieces.finish_writing(pieces, durable=True)
             case WriteFailed(StorageFault()):
-                self._pieces.land(pieces, durable=False)
+                self._pieces.finish_writing(pieces, durable=False)
                 if self._timer is None:
                     self._flush_in(RETRY_SECONDS)
             case WriteFailed(error):
-                # Trying again would fail again. The readers have seen it, and the whole message is still to come.
-                self._pieces.land(pieces, durable=True)
+                # A second attempt would fail too. Readers have seen the text, and the whole message still follows.
+                self._pieces.finish_writing(pieces, durable=True)
                 log.error("%d pieces of text could not be kept: %s", len(pieces), error)
 
     def _drop_pieces(self, numbered: Numbered) -> list[DroppedDeltas]:
         drops: list[DroppedDeltas] = []
-        if _DROPPING.isdisjoint(map(type, numbered.writes)):  # as nearly always
+        if _DROPPING.isdisjoint(map(type, numbered.writes)):  # the usual case
             return drops
         for write in numbered.writes:
             if isinstance(write, Compact):
@@ -252,8 +254,8 @@ class SqliteJournal:
                 drops.append(self._pieces.drop(numbered.chat_id))
         return drops
 
-    def _keep_up_with(self, numbered: Numbered, drops: list[DroppedDeltas]) -> None:
-        """What is kept in memory becomes what the disk has."""
+    def _update_memory(self, numbered: Numbered, drops: list[DroppedDeltas]) -> None:
+        """Updates the in-memory state to match the disk."""
         for drop in drops:
             self._pieces.finish(drop)
         for write in numbered.writes:
@@ -262,7 +264,7 @@ class SqliteJournal:
 
     def _remember(self, chat_id: str, write: Write) -> None:
         if isinstance(write, Turn):
-            self._running.saw(write)
+            self._running.update(write)
         elif isinstance(write, SetChat):
             self._running.forget_config(chat_id)
             if write.title is not None or write.config is not None:
@@ -277,16 +279,16 @@ class SqliteJournal:
             self._rules_changed()
             self._chats_changed()
 
-    def _take_back(self, drops: list[DroppedDeltas]) -> None:
+    def _restore_drops(self, drops: list[DroppedDeltas]) -> None:
         for drop in drops:
-            self._pieces.take_back(drop)
+            self._pieces.restore(drop)
         if drops and self._timer is None:
             self._flush_in(FLUSH_SECONDS)
 
 
 def _show_nothing() -> None:
-    """A change that was not written leaves a gap in the numbers."""
+    """Shows nothing: a change that was not written leaves a gap in the numbers."""
 
 
 def _nothing(connection: sqlite3.Connection) -> None:
-    """Durable when everything before it is."""
+    """Does nothing. It is durable when everything before it is."""

@@ -1,4 +1,4 @@
-"""The key_usage table: what each client key used, day by day. Days are handed in whole and written in groups, a moment later."""
+"""The key_usage table: what each client key used per day. Whole days are queued and written in groups shortly afterwards."""
 
 import asyncio
 import logging
@@ -28,31 +28,31 @@ log = logging.getLogger(__name__)
 
 
 class SqliteKeyLedger:
-    """Belongs to one event loop, and to one process: the days in memory are the truth, the table is where they are found again."""
+    """Tracks usage per key. Belongs to one event loop in one process: the days in memory are authoritative, the table restores them."""
 
     def __init__(self, reader: Connection, writer: Writer) -> None:
         self._reader = reader
         self._writer = writer
         self._dirty: dict[tuple[str, str], Day] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._under_way = 0  # groups that the writer has and that are not settled
+        self._under_way = 0  # groups that the writer has not settled yet
         self._closed = False
 
     async def account(self, key_id: str, date: str) -> Account:
-        """As the table has it: what the key may use, and what it used on that day so far."""
+        """Reads the key's limits and its usage of that day from the table."""
         found = self._reader.execute("SELECT limits FROM principals WHERE id = ?", (key_id,)).fetchone()
         row = self._reader.execute(_ROW, (key_id, date)).fetchone()
         return Account(read_limits(found[0] if found else None), Day(*row) if row else Day(key_id, date))
 
     def changed(self, day: Day) -> None:
-        """It is made durable soon. Nobody waits for it."""
+        """Queues the day to be written soon. Nobody waits for it."""
         self._dirty[day.key_id, day.date] = day
         if self._timer is None and not self._closed:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
 
     async def totals(self) -> dict[str, Day]:
-        """Every key's days added up, with what has not been written yet; `date` is empty."""
-        await self._write_down()
+        """Returns the sum of all days of every key, including days not written yet; `date` is empty."""
+        await self._write_all()
         rows = self._reader.execute(_TOTAL).fetchall()
         return {
             row[0]: Day(row[0], "", **dict(zip(_ADDED_UP, row[1:-1], strict=True)), last_used_at=row[-1])
@@ -60,7 +60,7 @@ class SqliteKeyLedger:
         }
 
     async def day(self, key_id: str, date: str) -> Day:
-        """One key's day, as written."""
+        """Returns one key's day as written."""
         return (await self.account(key_id, date)).today
 
     async def aclose(self) -> None:
@@ -68,11 +68,11 @@ class SqliteKeyLedger:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        await self._write_down()
+        await self._write_all()
 
-    async def _write_down(self) -> None:
-        """Returns when all that was handed in is written: the writer takes what is under way first."""
-        days, rows = self._take()
+    async def _write_all(self) -> None:
+        """Returns when every queued day is written: the writer finishes pending groups first."""
+        days, rows = self._drain()
         if not rows and not self._under_way:
             return
         try:
@@ -83,7 +83,7 @@ class SqliteKeyLedger:
 
     def _flush(self) -> None:
         self._timer = None
-        days, rows = self._take()
+        days, rows = self._drain()
 
         def settle(outcome: WriteDone[None] | WriteFailed) -> None:
             self._under_way -= 1
@@ -93,21 +93,21 @@ class SqliteKeyLedger:
         self._under_way += 1
         self._writer.submit(lambda connection: _put(connection, rows), settle)
 
-    def _take(self) -> tuple[list[Day], list[tuple[object, ...]]]:
+    def _drain(self) -> tuple[list[Day], list[tuple[object, ...]]]:
         days = list(self._dirty.values())
         self._dirty.clear()
         return days, [tuple(getattr(day, name) for name in _COLUMNS) for day in days]
 
     def _try_again(self, days: Sequence[Day], error: BaseException) -> None:
-        log.error("what client keys used could not be written down, and is tried again: %s", error)
+        log.error("the usage of client keys could not be written; trying again: %s", error)
         for day in days:
             self._dirty.setdefault((day.key_id, day.date), day)
         if self._timer is None and not self._closed:
             self._timer = asyncio.get_running_loop().call_later(RETRY_SECONDS, self._flush)
 
 
-def cut_off(connection: Connection) -> None:
-    """No request outlives the server: what was set aside for one counts as used."""
+def settle_reservations(connection: Connection) -> None:
+    """Counts reservations as used. No request outlives the server."""
     connection.execute(
         "UPDATE key_usage SET prompt = prompt + reserved_prompt, completion = completion + reserved_completion,"
         " estimated = estimated + reserved_prompt + reserved_completion, spend = spend + reserved_spend,"

@@ -1,6 +1,6 @@
-"""Messages are read out of their records: the bytes that readers were sent, that the chain covers, are the only copy.
+"""Reads messages from their records. The bytes that readers received and the chain covers are the only copy.
 
-The messages table says where the record of a message stands. Imported old messages are kept there as they came, too.
+The messages table says where the record of a message is. It also keeps imported messages in their original form.
 """
 
 import sqlite3
@@ -26,14 +26,14 @@ def insert(connection: Connection, rows: Sequence[Row]) -> None:
 
 
 def insert_imported(connection: Connection, rows: Sequence[tuple[str, str, int, bytes]]) -> None:
-    """With what each was before it came to us."""
+    """Inserts messages together with their original form."""
     connection.executemany("INSERT INTO messages (id, chat_id, seq, raw) VALUES (?, ?, ?, ?)", rows)
 
 
 def remove_of_chat(connection: Connection, chat_id: str) -> set[str]:
-    """While its records are still there. No index by chat: only this would use it, and every message would pay for it.
+    """Deletes the chat's messages; call it before its records are deleted. Returns the hashes of the images they name.
 
-    The hashes of the images that its messages name.
+    There is no index by chat: only this function would use it, and every message would pay for it.
     """
     rows, hashes = [], set[str]()
     for message in _all(connection, chat_id):
@@ -44,7 +44,10 @@ def remove_of_chat(connection: Connection, chat_id: str) -> set[str]:
 
 
 def remove_unnamed_image(connection: Connection, hash_: str) -> None:
-    """Unless a message of another chat names it: one content is kept once. Looks through every message, for whoever deletes images."""
+    """Deletes the image unless a message of another chat names it: each content is stored once.
+
+    Scans every message, but only when images are deleted.
+    """
     named = connection.execute(
         "SELECT 1 FROM records WHERE type = 'message' AND instr(body, ?) > 0 LIMIT 1", (hash_.encode(),)
     ).fetchone()
@@ -53,7 +56,7 @@ def remove_unnamed_image(connection: Connection, hash_: str) -> None:
 
 
 def lengths(connection: Connection, chat_id: str, *, newest: int | None = None) -> list[tuple[int, int]]:
-    """The number and the bytes of every message, or of the newest, ascending; their bodies are not read."""
+    """Returns the number and byte length of every message, or of the newest, ascending. Does not read their bodies."""
     rows = connection.execute(
         "SELECT seq, length(body) FROM records WHERE chat_id = ? AND type = 'message' ORDER BY seq DESC LIMIT ?",
         (chat_id, -1 if newest is None else newest),
@@ -62,7 +65,7 @@ def lengths(connection: Connection, chat_id: str, *, newest: int | None = None) 
 
 
 def between(connection: Connection, chat_id: str, first: int, last: int) -> list[Message]:
-    """Those with these numbers, both included."""
+    """Returns the messages with these numbers, both ends included."""
     rows = connection.execute(
         "SELECT body FROM records WHERE chat_id = ? AND seq BETWEEN ? AND ? AND type = 'message' ORDER BY seq",
         (chat_id, first, last),
@@ -100,9 +103,9 @@ def find(connection: Connection, chat_id: str, message_id: str) -> Message | Non
 def page(
     connection: Connection, chat_id: str, *, after: Cursor, before: Cursor, limit: int, last_seq: int
 ) -> MessagePage:
-    """Ascending. After a cursor: the `limit` that follow it. Otherwise the newest `limit` (before a cursor, if given).
+    """Returns a page, ascending. With `after`: the next `limit` messages. Otherwise the newest `limit` (before a cursor, if given).
 
-    `next` goes on in the same direction: send it as `after` where `after` was sent, else as `before`.
+    `next` continues in the same direction: send it as `after` if `after` was sent, else as `before`.
     """
     low = _seq_of(connection, chat_id, after, "after")
     high = _seq_of(connection, chat_id, before, "before")
@@ -138,7 +141,7 @@ def _in_record(body: bytes) -> bytes:
 
 
 def _seq_of(connection: Connection, chat_id: str, cursor: Cursor, param: str) -> int | None:
-    """A cursor is a number or the id of a message."""
+    """Resolves a cursor: a number or the id of a message."""
     if cursor is None or isinstance(cursor, int):
         return cursor
     if (seq := number_of(connection, chat_id, cursor)) is not None:
@@ -146,6 +149,6 @@ def _seq_of(connection: Connection, chat_id: str, cursor: Cursor, param: str) ->
     if cursor.isascii() and cursor.isdigit() and len(cursor) < 19:
         return int(cursor)
     raise Invalid(
-        f"'{cursor}' is neither a message of this chat nor a number. Send a message id, or the 'next' of a page.",
+        f"'{cursor}' is neither a message of this chat nor a number. Send a message id, or the 'next' value of a page.",
         param=param,
     )

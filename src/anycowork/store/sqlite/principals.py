@@ -1,4 +1,4 @@
-"""The principals table: who holds a key. Only the key's hash is kept."""
+"""The principals table: the holders of keys. Stores only the hash of a key."""
 
 import sqlite3
 
@@ -24,10 +24,10 @@ class SqlitePrincipals:
         self._reader = reader
         self._writer = writer
         self._clock = clock
-        self._known: dict[str, Principal] = {}  # by hash: asked for with every request; only what is valid stands here
+        self._known: dict[str, Principal] = {}  # by hash, because every request asks; holds valid keys only
 
     async def add(self, principal: Principal, *, key_hash: str, limits: KeyLimits | None = None) -> str:
-        """When it was added. Raises: Conflict if the id or the key is there already."""
+        """Adds a key holder and returns the time. Raises: Conflict if the id or the key exists already."""
         created_at = self._clock.now()
         values = (
             principal.id,
@@ -49,7 +49,7 @@ class SqlitePrincipals:
         return created_at
 
     async def find(self, key_hash: str) -> Principal | None:
-        """Whoever holds this key; None if there is no such key or it was revoked."""
+        """Returns the holder of this key; None if the key does not exist or was revoked."""
         known = self._known.get(key_hash)
         if known is not None:
             return known
@@ -68,7 +68,7 @@ class SqlitePrincipals:
         ]
 
     async def revoke(self, principal_id: str) -> bool:
-        """False if there is no such principal, or it was revoked before."""
+        """Returns False if there is no such principal, or it was revoked before."""
         values = (self._clock.now(), principal_id)
         self._known.clear()
         changed = await self._writer.run(
@@ -78,5 +78,5 @@ class SqlitePrincipals:
                 ).rowcount
             )
         )
-        self._known.clear()  # whoever was looked up meanwhile was still valid then
+        self._known.clear()  # entries cached during the write were still valid then
         return changed == 1

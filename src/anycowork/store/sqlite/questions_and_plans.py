@@ -1,4 +1,4 @@
-"""The questions and plans tables: what waits for a person's word, and the word."""
+"""The questions and plans tables: what waits for a person's decision, and the decision."""
 
 import sqlite3
 
@@ -58,7 +58,7 @@ def _question(connection: Connection, where: str, value: str) -> QuestionRow | N
 
 
 def add_plan(connection: Connection, plan: PlanRow) -> None:
-    """The newest plan is the one that stands: older open ones are superseded."""
+    """Adds a plan. It supersedes older open plans of the chat."""
     connection.execute("UPDATE plans SET state = 'superseded' WHERE chat_id = ? AND state = 'open'", (plan.chat_id,))
     connection.execute(
         "INSERT INTO plans (message_id, chat_id, state, approved, approved_by, turn_id) VALUES (?, ?, ?, ?, ?, ?)",
@@ -86,10 +86,8 @@ def approve_plan(connection: Connection, chat_id: str, write: ApprovePlan) -> No
     if row is None:
         raise NotFound("plan", write.message_id)
     if PlanState(row[0]) is PlanState.SUPERSEDED:
-        raise PlanSuperseded(
-            f"Plan '{write.message_id}' is outdated: a newer plan stands in its place. Approve that one."
-        )
-    raise PlanAlreadyApproved(f"Plan '{write.message_id}' is already approved. Its run is in the chat.")
+        raise PlanSuperseded(f"Plan '{write.message_id}' is outdated: a newer plan replaced it. Approve the newer one.")
+    raise PlanAlreadyApproved(f"Plan '{write.message_id}' is already approved. See its run in the chat.")
 
 
 def plan(connection: Connection, message_id: str) -> PlanRow | None:
@@ -98,7 +96,7 @@ def plan(connection: Connection, message_id: str) -> PlanRow | None:
 
 
 def approved_plans(connection: Connection, chat_id: str) -> list[PlanRow]:
-    """By their messages' ids, which grow with time."""
+    """Returns approved plans, ordered by message id, and therefore by time."""
     found = f"SELECT {_PLAN} FROM plans WHERE chat_id = ? AND state = 'approved' ORDER BY message_id"
     return [_plan(row) for row in connection.execute(found, (chat_id,))]
 

@@ -1,4 +1,4 @@
-"""The records table: one durable fact per row, in the order of all chats and in the order of each."""
+"""The records table: one durable fact per row, ordered across all chats and within each."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ Connection = sqlite3.Connection
 
 @leaf_value
 class RecordRow:
-    """A record before it has its place among all chats' records. Only a delta has a `message_id`."""
+    """A record before it gets its position among all chats' records. Only a delta has a `message_id`."""
 
     chat_id: str
     seq: int
@@ -29,12 +29,12 @@ class RecordRow:
 Row = tuple[int, str, int, str, str, bytes]
 """position, chat_id, seq, type, then `hash` of a record in the chain, or `message_id` of a piece outside it; body
 
-A column that is left out costs nothing; Python's SQLite takes longer for a None than for a text.
+Omitting a column costs nothing, while Python's SQLite binds a None more slowly than a text.
 """
 
 
 def chained(entries: Iterable[RecordRow], *, position: int, chain: str) -> tuple[list[Row], str]:
-    """The rows from this position on, and the chain's new end."""
+    """Returns the rows from this position on, and the new end of the chain."""
     rows: list[Row] = []
     for place, entry in enumerate(entries, position):
         chain = link(chain, entry.body)
@@ -43,7 +43,7 @@ def chained(entries: Iterable[RecordRow], *, position: int, chain: str) -> tuple
 
 
 def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
-    """Pieces of deltas stand outside the chain: they go when their message is complete."""
+    """Returns the rows of delta pieces. They are not part of the chain: they are deleted when their message is complete."""
     return [
         (place, entry.chat_id, entry.seq, str(entry.type), entry.message_id or "", entry.body)
         for place, entry in enumerate(entries, position)
@@ -51,7 +51,7 @@ def pieces(entries: Iterable[RecordRow], *, position: int) -> list[Row]:
 
 
 def insert(connection: Connection, rows: Sequence[Row]) -> None:
-    """Those of the chain."""
+    """Inserts records of the chain."""
     connection.executemany(
         "INSERT INTO records (position, chat_id, seq, type, hash, body) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
@@ -64,7 +64,7 @@ def insert_pieces(connection: Connection, rows: Sequence[Row]) -> None:
 
 
 def next_position(connection: Connection) -> int:
-    """Never one that was given before, even when the newest records were removed since."""
+    """Returns a position that was never used, even if the newest records were deleted since."""
     found = connection.execute("SELECT MAX(position), (SELECT last_position FROM house) FROM records").fetchone()
     return 1 + max(found[0] or 0, found[1] or 0)
 
@@ -104,7 +104,7 @@ def last_position(connection: Connection) -> int:
 
 
 def ends(connection: Connection, chat_id: str) -> tuple[int, int | None]:
-    """The number of the chat's last record, and of the first delta whose message has not come yet."""
+    """Returns the number of the chat's last record, and of the first delta whose message is still missing."""
     row = connection.execute(
         "SELECT (SELECT MAX(seq) FROM records WHERE chat_id = ?),"
         " (SELECT MIN(+seq) FROM records WHERE chat_id = ? AND message_id IS NOT NULL)",
@@ -122,7 +122,7 @@ def deltas(connection: Connection, chat_id: str) -> list[Record]:
 
 
 def unfinished(deltas_of_chat: Iterable[Record], turn_id: str) -> list[UnfinishedText]:
-    """What the pieces of this turn add up to; an offset says where each piece stands."""
+    """Joins the pieces of this turn into texts; an offset gives the place of each piece."""
     texts: dict[tuple[str, EventType], str] = {}
     for record in deltas_of_chat:
         assert record.type in DELTAS

@@ -1,4 +1,4 @@
-"""The rules table: standing answers, for a chat, a workspace or everywhere. What is decided by them is not known here."""
+"""The rules table: permanent allow, ask and deny rules for a chat, a workspace or everywhere. Makes no decisions."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _Key = tuple[str, str]
 
 
 class SqliteRules:
-    """The `Rules` of the domain's ports. Belongs to one event loop: what holds for a call is kept in memory until a rule changes."""
+    """Implements the `Rules` port. Belongs to one event loop: the rules for a call are cached until a rule changes."""
 
     def __init__(self, reader: Connection, writer: Writer, clock: Clock) -> None:
         self._reader = reader
@@ -40,7 +40,7 @@ class SqliteRules:
         return None if row is None else _rule(row)
 
     async def all(self) -> list[Rule]:
-        """Oldest first, the expired ones too."""
+        """Returns all rules, oldest first, including expired ones."""
         return [_rule(row) for row in self._reader.execute(f"SELECT {_FIELDS} FROM rules ORDER BY id")]
 
     async def for_call(self, chat_id: str, workspace: str) -> Sequence[Rule]:
@@ -52,15 +52,15 @@ class SqliteRules:
     async def _write(self, work: Work[None]) -> None:
         try:
             await self._writer.run(work)
-        finally:  # whoever is cancelled here has written it all the same
+        finally:  # also on cancellation: the write still happens
             self.changed()
 
     def changed(self) -> None:
-        """Called whenever a rule was written, here or in a chat's change."""
+        """Clears the cache. Called whenever a rule was written, here or in a chat's change."""
         self._held.clear()
 
     def _read(self, chat_id: str, workspace: str, now: str) -> tuple[tuple[Rule, ...], str | None]:
-        """Those that hold, and when the first of them expires."""
+        """Returns the rules in force, and when the first of them expires."""
         rows = self._reader.execute(
             f"SELECT {_FIELDS} FROM rules WHERE scope = 'global' OR workspace = ? OR chat_id = ? ORDER BY id",
             (workspace, chat_id),

@@ -1,4 +1,4 @@
-"""The workflow_runs table: a workflow on its way, with its steps as they were fixed at the start."""
+"""The workflow_runs table: a running workflow, with its steps as they were fixed at the start."""
 
 import sqlite3
 from typing import Any  # stored JSON, read leniently by the step itself
@@ -15,7 +15,7 @@ _FIELDS = "turn_id, chat_id, workflow, steps, needs, content_hash, at, begun, st
 
 
 def put(connection: Connection, run: Run) -> None:
-    """The steps and what they may do stand for ever; only how far the run has come changes."""
+    """Writes a run. The steps and their permissions never change; only the run's progress does."""
     connection.execute(
         f"INSERT INTO workflow_runs ({_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (turn_id) DO UPDATE SET at = excluded.at, begun = excluded.begun, status = excluded.status, error = excluded.error",

@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this release. The migration library is imported only when there is something to migrate."""
+"""Migrates a database to the schema of this release. Imports the migration library only when there is something to migrate."""
 
 import glob
 import sqlite3
@@ -11,7 +11,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def migrate(path: Path, *, migrations: Path = MIGRATIONS) -> None:
-    """Applies the migrations that this database lacks.
+    """Applies the missing migrations.
 
     Raises: StorageFault if the database was written by a newer release.
     """
@@ -19,7 +19,7 @@ def migrate(path: Path, *, migrations: Path = MIGRATIONS) -> None:
     applied = _applied(path)
     if newer := sorted(applied - ours):
         raise StorageFault(
-            f"The database '{path}' was written by a newer AnyCowork (it has '{newer[-1]}'). Start that release, or open another data folder."
+            f"The database '{path}' was written by a newer AnyCowork (it has '{newer[-1]}'). Start that release, or use another data folder."
         )
     if ours - applied:
         _apply(path, migrations)
@@ -41,8 +41,8 @@ def _apply(path: Path, migrations: Path) -> None:
     with yoyo.get_backend(f"sqlite:///{quote(str(path.absolute()))}") as backend:
         backend.ensure_internal_schema_updated()
         lacking = backend.to_apply(yoyo.read_migrations(glob.escape(str(migrations))))
-        # Not the library's own `apply_migrations`: it marks a migration in a transaction of its own, so that who is killed in between
-        # finds "table already exists" ever after; and its log wants the user's and the machine's name, which a container may not have.
+        # Not the library's `apply_migrations`: it records a migration in a separate transaction, so a process killed in between would
+        # always fail with "table already exists"; and it logs the user and host name, which a container may not have.
         with backend.transaction():
             for migration in lacking:
                 migration.process_steps(backend, "apply")

@@ -1,4 +1,4 @@
-"""The snapshots tables: which paths a change touched, what stood there, and which contents are still needed."""
+"""The snapshots tables: the paths that a change touched, their state, and the contents that are still needed."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ _FIELDS = (
     "position, id, chat_id, turn_id, call_id, change_id, workspace, moment, restores,"
     " files, additions, deletions, diff, diff_size, pruned, created_at"
 )
-# A restore needs what stood there before, and what it meant to bring back; what came after is only compared.
-_RECORD_BYTES = 128  # what a path takes in the tables, as measured
+# A restore needs the state before, and the state it meant to bring back; the state after is only compared.
+_RECORD_BYTES = 128  # bytes that a path takes in the tables, as measured
 _NEEDED = "moment IN ('before', 'meant')"
 
 
@@ -64,7 +64,7 @@ _NO_END = 2**62
 
 
 def changes_since(connection: Connection, snapshot: Snapshot) -> list[RecordedChange]:
-    """`before` rows stand for their changes: a change is later than a snapshot if it began later."""
+    """Returns the changes since a snapshot. A change is later than a snapshot if its `before` row is later."""
     rows = connection.execute(
         "SELECT change_id FROM snapshots WHERE workspace = ? AND position >= ? AND moment = 'before' ORDER BY position",
         (snapshot.workspace, snapshot.position),
@@ -92,17 +92,17 @@ def unfinished_restores(connection: Connection) -> list[tuple[Snapshot, Snapshot
 
 
 class SqliteRetention:
-    """Which contents of the pack are needed, and which snapshots go when there is no room."""
+    """Knows which contents of the pack are needed, and prunes snapshots when space runs out."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     async def forget_oldest(self, *, bytes_left: int) -> None:
-        """Prunes the oldest snapshots until those left need at most so many bytes. Both sides of a change go together."""
+        """Prunes the oldest snapshots until the rest need at most `bytes_left`. Both sides of a change are pruned together."""
         await self._writer.run(lambda connection: _forget_oldest(connection, bytes_left))
 
     async def needed_hashes(self) -> set[str]:
-        """On the writer's thread: there may be a million, and nobody is to wait for that who only reads."""
+        """Runs on the writer's thread: there may be a million, and readers must not wait for that."""
         return await self._writer.run(_needed_hashes)
 
 
@@ -137,7 +137,7 @@ def _forget_oldest(connection: Connection, bytes_left: int) -> None:
 
 
 def _freed_by_pruning(connection: Connection) -> list[tuple[int, int]]:
-    """For each snapshot, oldest first, the bytes that only it and older ones need: contents, and the records of its paths."""
+    """Returns, for each snapshot, oldest first, the bytes that only it and older ones need: contents, and the rows of its paths."""
     return connection.execute(
         "SELECT newest, SUM(size) FROM ("
         " SELECT MAX(position) AS newest, MAX(size) AS size FROM snapshot_paths JOIN snapshots ON id = snapshot_id"

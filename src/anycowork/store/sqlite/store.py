@@ -1,4 +1,4 @@
-"""What is read back. Reads take well under a millisecond, so they are made where they are asked for, on a connection of their own."""
+"""Reads stored data. A read takes well under a millisecond, so it runs on the event loop, on a separate connection."""
 
 import asyncio
 import sqlite3
@@ -37,20 +37,20 @@ from anycowork.store.sqlite.delta_buffer import DeltaBuffer
 from anycowork.store.sqlite.messages import Cursor
 from anycowork.store.sqlite.turns import Running
 
-MOST_RECENT = 5_000  # messages of a long chat that a turn begins with
+MOST_RECENT = 5_000  # messages of a long chat that a turn starts with
 MOST_RECENT_BYTES = 16_000_000
 _AT_A_TIME, _BYTES_AT_A_TIME = 100, 500_000
 
 
 class SqliteStore:
-    """The `Store` of the domain's ports, and the pages that the faces show. Belongs to the journal's event loop."""
+    """Implements the `Store` port, and the pages that the API shows. Belongs to the journal's event loop."""
 
     def __init__(
         self, reader: sqlite3.Connection, lines: ChatSequencer, pieces: DeltaBuffer, running: Running, heads: AuditHeads
     ) -> None:
         self._reader = reader
         self._lines = lines
-        self._pieces = pieces
+        self._chunks = pieces
         self._running = running
         self._heads = heads
 
@@ -77,7 +77,7 @@ class SqliteStore:
         return await self._messages(chat_id, messages.lengths(self._reader, chat_id))
 
     async def recent_history(self, chat_id: str, *, since: str) -> RecentMessages:
-        """In time and memory it costs what is shown of a chat, however long the chat is."""
+        """Returns recent messages. Time and memory depend on the part that is shown, not on the length of the chat."""
         recent = _recent(messages.lengths(self._reader, chat_id, newest=MOST_RECENT))
         needed = messages.number_of(self._reader, chat_id, since)
         if recent and needed is not None and needed < recent[0][0]:
@@ -90,9 +90,9 @@ class SqliteStore:
         return messages.first(self._reader, chat_id, limit)
 
     async def _messages(self, chat_id: str, lengths: Sequence[tuple[int, int]]) -> list[Message]:
-        """Read in pieces, so that others are served in between."""
+        """Reads in chunks, so that other requests are served in between."""
         found: list[Message] = []
-        for first, last in _pieces(lengths):
+        for first, last in _chunks(lengths):
             if found:
                 await asyncio.sleep(0)
             found += messages.between(self._reader, chat_id, first, last)
@@ -104,8 +104,8 @@ class SqliteStore:
     async def messages_page(
         self, chat_id: str, *, after: Cursor = None, before: Cursor = None, limit: int
     ) -> MessagePage:
-        """Whoever reads this page and then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
-        # In this order: a message that comes between the two reads is on the page, and in the stream once more.
+        """Returns a page. A reader who then follows the events after its `last_seq` misses nothing. Raises: Invalid."""
+        # In this order: a message that arrives between the two reads is on the page, and again in the stream.
         last_seq = self._last_seq(chat_id)
         return messages.page(self._reader, chat_id, after=after, before=before, limit=limit, last_seq=last_seq)
 
@@ -113,14 +113,14 @@ class SqliteStore:
 
     async def turn(self, turn_id: str) -> Turn | None:
         found = turns.find(self._reader, turn_id)
-        return None if found is None else self._running.as_it_is(found)
+        return None if found is None else self._running.current_state(found)
 
     async def turns_in(self, *states: TurnState) -> list[Turn]:
-        return [self._running.as_it_is(turn) for turn in turns.in_states(self._reader, states)]
+        return [self._running.current_state(turn) for turn in turns.in_states(self._reader, states)]
 
     async def current_turn(self, chat_id: str) -> Turn | None:
         found = turns.current(self._reader, chat_id)
-        return None if found is None else self._running.as_it_is(found)
+        return None if found is None else self._running.current_state(found)
 
     async def calls(self, turn_id: str) -> list[Call]:
         return calls.of_turn(self._reader, turn_id)
@@ -166,7 +166,7 @@ class SqliteStore:
         return jobs.tasks(self._reader, job_id)
 
     async def job_turns(self, job_id: str, task_id: str | None) -> list[Turn]:
-        return [self._running.as_it_is(turn) for turn in turns.of_job(self._reader, job_id, task_id)]
+        return [self._running.current_state(turn) for turn in turns.of_job(self._reader, job_id, task_id)]
 
     async def job_usage(self, job: Job) -> list[TurnUsage]:
         return [
@@ -175,8 +175,8 @@ class SqliteStore:
         ]
 
     async def unfinished_text(self, chat_id: str, turn_id: str) -> list[UnfinishedText]:
-        """What was said in this turn of messages that have not come: after a crash, what is left to settle."""
-        shown = {piece.last.seq: piece.record() for piece in self._pieces.of(chat_id)}
+        """Returns the shown text of messages that were not completed in this turn: after a crash, it is left to recover."""
+        shown = {piece.last.seq: piece.record() for piece in self._chunks.of(chat_id)}
         shown |= {record.seq: record for record in records.deltas(self._reader, chat_id)}
         return records.unfinished([shown[seq] for seq in sorted(shown)], turn_id)
 
@@ -187,7 +187,7 @@ class SqliteStore:
         return usage.of_turn(self._reader, chat_id, turn_id)
 
     async def numbers(self) -> dict[str, int]:
-        """How much there is, for the metrics."""
+        """Returns counts for the metrics."""
         count = "SELECT (SELECT count(*) FROM chats), (SELECT count(*) FROM turns)"
         chat_count, turn_count = self._reader.execute(count).fetchone()
         return {"chats": chat_count, "turns": turn_count, "events": records.last_position(self._reader)}
@@ -218,18 +218,21 @@ class SqliteStore:
     # --- records
 
     async def records_after(self, chat_id: str, seq: int, limit: int) -> list[Record]:
-        """What readers have been shown after this number, the text still on its way to the disk included. Shorter than `limit`: that is all."""
+        """Returns records that readers have seen after this number, including text not yet on disk.
+
+        A result shorter than `limit` is complete.
+        """
         found = {
             record.seq: record
             for record in records.after(self._reader, chat_id, seq, up_to=self._lines.horizon(chat_id), limit=limit)
         }
-        for piece in self._pieces.of(chat_id):
+        for piece in self._chunks.of(chat_id):
             if piece.last.seq > seq and piece.last.seq not in found:
                 found[piece.last.seq] = piece.record()
         return [found[number] for number in sorted(found)[:limit]]
 
     async def last_number(self, chat_id: str) -> int:
-        """No event of the chat was ever shown under a higher one."""
+        """Returns the highest number under which an event of the chat was shown."""
         return self._lines.last_shown(chat_id)
 
     async def sidebar_after(self, position: int, limit: int) -> list[Record]:
@@ -242,39 +245,39 @@ class SqliteStore:
         return audit.end_of(self._reader, chat_id)
 
     def newest_head(self) -> ChainHead | None:
-        """What the second place remembered last, of any chat; None if nothing yet."""
+        """Returns the last head written to the heads file, of any chat; None if there is none yet."""
         return self._heads.newest
 
     async def chained_after(self, chat_id: str, seq: int, *, up_to: int, limit: int) -> list[Link]:
-        """A page of the chat's chain, ascending."""
+        """Returns a page of the chat's chain, ascending."""
         return audit.links_after(self._reader, chat_id, seq, up_to=up_to, limit=limit)
 
     async def verify_chain(self, chat_id: str) -> BrokenChain | None:
-        """None if every record of the chat is there and as it was written."""
+        """Returns None if every record of the chat is present and unchanged."""
         return audit.verify_chat(self._reader, chat_id)
 
     def _last_seq(self, chat_id: str) -> int:
-        """From here on a reader of the history has to follow: the last number shown, but before any text whose message has not come."""
+        """Returns where a reader of the history must continue: the last number shown, but before any text whose message is still missing."""
         last, first_unfinished = records.ends(self._reader, chat_id)
         limits = [last]
         if (horizon := self._lines.horizon(chat_id)) is not None:
             limits.append(horizon)
         if first_unfinished is not None:
             limits.append(first_unfinished - 1)
-        limits += [piece.first.seq - 1 for piece in self._pieces.of(chat_id)]
+        limits += [piece.first.seq - 1 for piece in self._chunks.of(chat_id)]
         return min(limits)
 
 
 def _recent(lengths: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
-    """The last of them that together are not too many bytes; one of them in any case."""
+    """Returns the last messages that stay within the byte limit; at least one."""
     total, start = 0, len(lengths)
     while start and (total := total + lengths[start - 1][1]) <= MOST_RECENT_BYTES:
         start -= 1
     return lengths[min(start, len(lengths) - 1) :] if lengths else ()
 
 
-def _pieces(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The first and the last number of each piece that is read at once."""
+def _chunks(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yields the first and last number of each chunk."""
     first, total = 0, 0
     for at, (_, length) in enumerate(lengths):
         if at > first and (at - first >= _AT_A_TIME or total + length > _BYTES_AT_A_TIME):
@@ -286,7 +289,7 @@ def _pieces(lengths: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _with_whole_calls(found: Sequence[Message]) -> list[Message]:
-    """Without the results of calls that stand too far back to be among them."""
+    """Drops results whose calls are too far back to be included."""
     made = {_named(message, "id") for message in found if message.message_type is MessageType.TOOL_CALL}
     return [
         message

@@ -1,4 +1,4 @@
-"""The system prompts table: what people wrote. The built-in prompt is not known here."""
+"""The system prompts table: prompts that people wrote. It does not hold the built-in prompt."""
 
 import sqlite3
 from functools import partial
@@ -12,7 +12,7 @@ _FIELDS = "id, name, content, version, created_at, updated_at"
 
 
 class SqliteSystemPrompts:
-    """The `SystemPrompts` of the domain's ports."""
+    """Implements the `SystemPrompts` port."""
 
     def __init__(self, reader: sqlite3.Connection, writer: Writer, clock: Clock) -> None:
         self._reader = reader

@@ -16,23 +16,23 @@ _FIELDS = (
 
 
 class Running:
-    """Turns that run, as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
+    """Caches running turns as they were last written, and the configurations of their chats. Belongs to the journal's event loop.
 
-    Their counters change with every step and reach the disk when they rest or end: after a crash a running turn is over.
-    A chat's configuration is asked for before every call; it is read once, and forgotten with every change of the chat's own row.
+    A turn's counters change with every step but reach the disk only when it pauses or ends: after a crash a running turn is over. A chat's
+    configuration is needed before every call; it is read once and dropped whenever the chat's row changes.
     """
 
     def __init__(self) -> None:
         self._turns: dict[str, Turn] = {}
         self._configs: dict[str, ChatConfig] = {}
 
-    def saw(self, turn: Turn) -> None:
+    def update(self, turn: Turn) -> None:
         if turn.state is TurnState.RUNNING:
             self._turns[turn.id] = turn
         else:
             self._turns.pop(turn.id, None)
 
-    def as_it_is(self, stored: Turn) -> Turn:
+    def current_state(self, stored: Turn) -> Turn:
         return self._turns.get(stored.id, stored) if stored.state is TurnState.RUNNING else stored
 
     def config_of(self, chat_id: str, read: Callable[[str], ChatConfig | None]) -> ChatConfig | None:
@@ -50,7 +50,7 @@ class Running:
 
 
 def goes_on(before: Turn, turn: Turn) -> bool:
-    """Nothing but its counters changed, and it runs."""
+    """Tells whether the turn runs and only its counters changed."""
     return turn.state is TurnState.RUNNING and (
         (turn.state, turn.role, turn.principal, turn.message_id, turn.plan_id, turn.reason, turn.error)
         == (before.state, before.role, before.principal, before.message_id, before.plan_id, before.reason, before.error)
@@ -106,7 +106,7 @@ def of_job(connection: Connection, job_id: str, task_id: str | None) -> list[Tur
 
 
 def current(connection: Connection, chat_id: str) -> Turn | None:
-    """The newest that has not ended."""
+    """Returns the newest turn that has not ended."""
     row = connection.execute(
         f"SELECT {_FIELDS} FROM turns WHERE chat_id = ? AND state <> 'ended' ORDER BY seq DESC LIMIT 1", (chat_id,)
     ).fetchone()

@@ -1,4 +1,4 @@
-"""The usage table: what was set aside before a model was asked, and what it used."""
+"""The usage table: tokens reserved before a model request, and tokens used."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ _GO_ON = (
 )
 
 Put = tuple[str, Reserve | Spend]
-"""What is set aside or used, in its chat."""
+"""A reservation or usage, with its chat."""
 
 
 def put(connection: Connection, puts: Sequence[Put]) -> None:
-    """What a turn used of a model stands in one row: what its last request used and what its next one sets aside are written as one.
+    """Writes one row per turn and model: the usage of the last request and the reservation for the next are written together.
 
-    Raises: NotFound if nothing was set aside for what is used; IntegrityError if less was.
+    Raises: NotFound if nothing was reserved for the usage; IntegrityError if less was.
     """
     begun: dict[_Key, _Sum] = {}
     going_on: dict[_Key, _Sum] = {}
@@ -104,7 +104,7 @@ def of_turn(connection: Connection, chat_id: str, turn_id: str) -> tuple[ModelUs
 
 
 def _models(connection: Connection, where: str, *of: str) -> tuple[ModelUsage, ...]:
-    """Per model, the one that was asked first standing first."""
+    """Returns usage per model, in the order in which the models were first asked."""
     rows = connection.execute(
         f"SELECT model, {', '.join(f'SUM({name})' for name in _COUNTED)} FROM usage WHERE {where} GROUP BY model ORDER BY MIN(first)",
         of,

@@ -1,4 +1,4 @@
-"""The workspaces and leases tables: roots that a person registered, what was trusted in them, and who may write."""
+"""The workspaces and leases tables: roots that a person registered, what is trusted in them, and who may write."""
 
 import sqlite3
 
@@ -15,7 +15,7 @@ Connection = sqlite3.Connection
 
 @value
 class WorkspaceRoot:
-    """`trust` maps a path inside to the content hash that a person trusted."""
+    """A registered root. `trust` maps a path inside to the content hash that a person trusted."""
 
     root: str
     registered_by: str
@@ -46,7 +46,7 @@ class SqliteWorkspaceRoots:
         return [WorkspaceRoot(root, by, at, from_json_text(trust)) for root, by, at, trust in rows]
 
     async def set_trust(self, root: str, path: str, content_hash: str | None) -> None:
-        """None takes the trust back. Raises: NotFound if the root is not registered."""
+        """Stores the trusted hash; None revokes the trust. Raises: NotFound if the root is not registered."""
         await self._writer.run(lambda connection: _set_trust(connection, root, path, content_hash))
 
 
@@ -64,7 +64,7 @@ class SqliteLeases:
         self._writer = writer
 
     async def take(self, workspace: str, *, owner: str) -> int:
-        """The new epoch: whoever holds an older one is refused from now on."""
+        """Returns the new epoch: holders of an older one are refused from now on."""
         return await self._writer.run(lambda connection: _take(connection, workspace, owner))
 
 
@@ -83,5 +83,5 @@ def require_lease(connection: Connection, write: RequireLease) -> None:
         now = "none" if row is None else row[0]
         raise Conflict(
             f"The lease on workspace '{write.workspace}' has passed to another writer (epoch {write.epoch}, now {now})."
-            " Look at the files and start again."
+            " Check the files and start again."
         )

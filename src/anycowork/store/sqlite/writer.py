@@ -1,4 +1,4 @@
-"""The one thread that writes. It commits whatever has queued up as a group: one sync for all of it."""
+"""The only thread that writes. It commits everything queued as one group, with one sync."""
 
 import asyncio
 import sqlite3
@@ -21,7 +21,7 @@ P = TypeVar("P")
 
 
 class WriteDone(NamedTuple, Generic[T]):
-    """It is durable; `value` is what the work returned."""
+    """The write is durable; `value` is what the work returned."""
 
     value: T
 
@@ -35,13 +35,13 @@ class WriteFailed:
 
 Work = Callable[[sqlite3.Connection], T]
 Whole = Callable[[sqlite3.Connection, Sequence[P]], Sequence[T]]
-"""Does many works of one kind at a time: one result for each, in their order."""
+"""Does several works of one kind together and returns one result for each, in order."""
 Settle = Callable[[WriteDone[T] | WriteFailed], None]
 Outcomes = list[WriteDone[object] | WriteFailed]
 
 
 class _WriteJob(NamedTuple):
-    """`whole` does it together with its neighbours of the same kind; without one, `work` is called alone."""
+    """A queued work. `whole` does it together with neighbouring works of the same kind; without it, `work` is called alone."""
 
     whole: Whole[object, object] | None
     work: object
@@ -50,7 +50,7 @@ class _WriteJob(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """How often the disk was asked, and for how much."""
+    """Counts disk commits and the works in them."""
 
     works: int = 0
     commits: int = 0
@@ -58,10 +58,13 @@ class Tally:
 
 
 class UncancellableFuture(asyncio.Future[T]):
-    """The outcome, when it is known. Whoever is cancelled meanwhile is told only then, so that clean-up reads what is true."""
+    """A future that cannot be cancelled.
+
+    A waiting task sees its cancellation only when the outcome is known, so clean-up reads true data.
+    """
 
     def cancel(self, msg: object = None) -> bool:
-        return False  # the task that waits keeps its cancellation until this is done
+        return False  # the waiting task keeps its cancellation until this is done
 
     def settle(self, outcome: WriteDone[T] | WriteFailed) -> None:
         match outcome:
@@ -71,15 +74,15 @@ class UncancellableFuture(asyncio.Future[T]):
                 self.set_exception(error)
 
 
-# What the work itself did wrong. Every other error of SQLite is the disk's, and undoes the group.
+# Errors that the work itself caused. Every other SQLite error is the disk's fault, and undoes the group.
 _OF_THE_WORK = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, sqlite3.NotSupportedError)
 
 
 class Writer:
-    """Works are done in the order they were submitted, each wholly or not at all, and settled in that order on the event loop.
+    """Runs works in the order they were submitted, each completely or not at all, and settles them in that order on the event loop.
 
-    Belongs to one event loop. What is submitted in one round of it reaches the disk as one group: many who go on together
-    are synced together, and one who is alone waits for no one.
+    Belongs to one event loop. Works submitted in one round of the loop reach the disk as one group: concurrent tasks share a sync, and a
+    single task waits for no other.
     """
 
     def __init__(
@@ -89,9 +92,9 @@ class Writer:
         undone: Callable[[], None] = lambda: None,
         committed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`undone` is called on the writer's thread whenever something was rolled back: what was remembered of it is not true.
+        """Calls `undone` on the writer's thread after every rollback: cached state may then be wrong.
 
-        `committed` is called there when a group is durable, before anyone is told. It must not raise.
+        Calls `committed` there when a group is durable, before the works are settled. It must not raise.
         """
         self.tally = Tally()
         self._connection = connection
@@ -105,24 +108,24 @@ class Writer:
         self._thread.start()
 
     def submit(self, work: Work[T], settle: Settle[T]) -> None:
-        """`work` runs on the writer's thread in a transaction; `settle` is called on this event loop when it is durable, or failed.
+        """Runs `work` on the writer's thread in a transaction; calls `settle` on this event loop when it is durable or failed.
 
-        It may run a second time, after a roll-back: what it does, it does through its connection alone.
+        The work may run again after a rollback, so it must act through its connection only.
         """
-        self._enter(_WriteJob(None, work, settle))  # type: ignore[arg-type]  # T is the same in both
+        self._enqueue(_WriteJob(None, work, settle))  # type: ignore[arg-type]  # T is the same in both
 
     def submit_part(self, whole: Whole[P, T], part: P, settle: Settle[T]) -> None:
-        """The same for a work that is cheaper among its like: `whole` is given all neighbouring parts at once."""
-        self._enter(_WriteJob(whole, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
+        """Does the same for a work that is cheaper in a batch: `whole` gets all neighbouring parts at once."""
+        self._enqueue(_WriteJob(whole, part, settle))  # type: ignore[arg-type]  # P and T are the same in all three
 
     async def run(self, work: Work[T]) -> T:
-        """Raises: what `work` raised; StorageFault if it could not be made durable."""
+        """Runs a work and returns its result. Raises: what `work` raised; StorageFault if it could not be made durable."""
         known: UncancellableFuture[T] = UncancellableFuture()
         self.submit(work, known.settle)
         return await known
 
     def close(self) -> None:
-        """Finishes what is queued, then ends the thread."""
+        """Finishes the queued works, then ends the thread."""
         if not self._closed:
             self._closed = True
             self._hand_over()
@@ -131,7 +134,7 @@ class Writer:
 
     # --- on the event loop
 
-    def _enter(self, job: _WriteJob) -> None:
+    def _enqueue(self, job: _WriteJob) -> None:
         if self._closed:
             job.settle(WriteFailed(StorageFault("The store is closed: the server is shutting down.")))
             return
@@ -156,7 +159,7 @@ class Writer:
                 return
 
     def _gather(self, group: list[_WriteJob]) -> tuple[list[_WriteJob], bool]:
-        while len(group) < LARGEST_GROUP and not self._queue.empty():  # no one else takes from it
+        while len(group) < LARGEST_GROUP and not self._queue.empty():  # this thread is the only consumer
             more = self._queue.get()
             if more is None:
                 return group, True
@@ -176,11 +179,11 @@ class Writer:
         return outcomes
 
     def _all_at_once(self, group: list[_WriteJob]) -> Outcomes | None:
-        """Nearly always no work raises, and then none needs a savepoint: they would be a quarter of the cost. None if one raised."""
+        """Runs all works without savepoints, which would be a quarter of the cost: works rarely raise. Returns None if one raised."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             outcomes: Outcomes = [WriteDone(value) for value in self._results(group)]
-        except BaseException as error:  # whose it is, is found out one by one
+        except BaseException as error:  # the one-by-one run finds out whose error it is
             if isinstance(error, sqlite3.Error) and not isinstance(error, _OF_THE_WORK):
                 raise
             self._connection.execute("ROLLBACK")
@@ -204,17 +207,17 @@ class Writer:
         return outcomes
 
     def _attempt(self, job: _WriteJob) -> WriteDone[object] | WriteFailed:
-        """One work behind its own savepoint: what it raises undoes it alone. What the disk raises undoes the group."""
+        """Runs one work behind a savepoint: its own error undoes only it; a disk error undoes the group."""
         self._connection.execute("SAVEPOINT work")
         try:
             outcome: WriteDone[object] | WriteFailed = WriteDone(next(self._results([job])))
         except sqlite3.IntegrityError as error:
-            outcome = WriteFailed(Conflict(f"This is there already, or contradicts what is there ({error})."))
+            outcome = WriteFailed(Conflict(f"This exists already, or contradicts existing data ({error})."))
         except _OF_THE_WORK as error:
             outcome = WriteFailed(error)
         except sqlite3.Error:
             raise
-        except BaseException as error:  # noqa: BLE001 — it belongs to the one who waits, and this thread must live
+        except BaseException as error:  # noqa: BLE001 — the error belongs to the waiting task, and this thread must survive
             outcome = WriteFailed(error)
         if isinstance(outcome, WriteFailed):
             self._connection.execute("ROLLBACK TO work")
@@ -223,7 +226,7 @@ class Writer:
         return outcome
 
     def _roll_back(self) -> None:
-        # A full disk may have made SQLite roll back by itself already. What cannot be rolled back now is tried with the next group.
+        # A full disk may have made SQLite roll back already. If rolling back fails now, the next group tries again.
         self._undone()
         if self._connection.in_transaction:
             with suppress(sqlite3.Error):
@@ -231,7 +234,7 @@ class Writer:
 
     def _hand_back(self, group: list[_WriteJob], outcomes: Outcomes) -> None:
         assert self._loop is not None
-        with suppress(RuntimeError):  # the event loop has ended, and all who waited with it
+        with suppress(RuntimeError):  # the event loop has ended, and all waiting tasks with it
             self._loop.call_soon_threadsafe(_settle, self._loop, zip(group, outcomes, strict=True))
 
 
@@ -242,7 +245,7 @@ def _whole(job: _WriteJob) -> Whole[object, object] | None:
 def _settle(
     loop: asyncio.AbstractEventLoop, settled: Iterator[tuple[_WriteJob, WriteDone[object] | WriteFailed]]
 ) -> None:
-    """All in one round of the loop. One that raises is the loop's to report, and leaves those after it alone."""
+    """Settles all in one round of the loop. If one raises, the loop reports it, and the others are still settled."""
     finished = False
     try:
         for job, outcome in settled:
@@ -256,12 +259,12 @@ def _settle(
 def _storage_fault(error: sqlite3.Error) -> StorageFault:
     if is_damaged(error):
         fault: StorageFault = DatabaseDamaged(
-            f"The database is damaged ({error}); nothing of this request was kept. Stop the server and put a backup in its place."
+            f"The database is damaged ({error}); nothing of this request was kept. Stop the server and replace the database with a backup."
         )
     else:
         fault = StorageFault(
             f"The database could not be written ({error}); nothing of this request was kept."
             " Free some disk space or end the program that locks it, then try again."
         )
-    fault.__cause__ = error  # raised elsewhere: whoever answers can tell a full disk from a locked database
+    fault.__cause__ = error  # raised elsewhere: the caller can tell a full disk from a locked database
     return fault

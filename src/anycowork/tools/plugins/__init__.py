@@ -1,1 +1,1 @@
-"""Tools of third parties: found by their metadata, switched on by a person, and run in the sandbox; never imported by the server."""
+"""Third-party tools: found by their metadata, enabled by a person, and run in the sandbox; never imported by the server."""

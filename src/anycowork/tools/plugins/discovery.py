@@ -1,4 +1,4 @@
-"""Which plugins are installed, by what their metadata says. Looks at files; imports nothing of theirs."""
+"""Finds installed plugins by their metadata. Reads files; imports nothing of theirs."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @value
 class Plugin:
-    """One distribution with entry points of our group. `entries` are `module:name`; `paths` is where its modules lie."""
+    """One distribution with entry points of our group. `entries` are `module:name`; `paths` is where its modules are."""
 
     name: str
     version: str
@@ -26,16 +26,17 @@ class Plugin:
 
 
 def find_plugins(folder: Path) -> list[Plugin]:
-    """Those in this folder (`pip install --target` puts them there), then those among the server's own libraries, by name. Blocking.
+    """Returns the plugins in this folder (`pip install --target` puts them there), then those among the server's libraries, by name.
+    Blocking.
 
-    Nowhere else, least of all where the server was started: that may be a workspace.
+    It searches nowhere else, and never the folder where the server was started: that may be a workspace.
     """
     found: dict[str, Plugin] = {}
     for distribution in distributions(path=[str(folder), *libraries()]):
         try:
             plugin = _read(distribution)
-        except (ValueError, TypeError, KeyError, OSError) as error:  # metadata is a stranger's too
-            log.warning("a distribution's metadata cannot be read, so it is passed over: %s", error)
+        except (ValueError, TypeError, KeyError, OSError) as error:  # metadata is untrusted, too
+            log.warning("a distribution's metadata cannot be read, so it is skipped: %s", error)
             continue
         if plugin is not None:
             found.setdefault(plugin.name, plugin)
@@ -43,13 +44,13 @@ def find_plugins(folder: Path) -> list[Plugin]:
 
 
 def libraries() -> tuple[str, ...]:
-    """Where the server's own libraries lie, which plugins may use as well."""
+    """Returns where the server's own libraries are, which plugins may use as well."""
     places = [*site.getsitepackages(), site.getusersitepackages()]
     return tuple(place for place in dict.fromkeys(places) if place in sys.path and Path(place).is_dir())
 
 
 def plain_name(name: str) -> str:
-    """The one spelling of a distribution's name that is compared."""
+    """Normalises a distribution's name for comparison."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 
 
@@ -74,7 +75,7 @@ def _plain_entries(entries: Iterable[str]) -> Iterator[str]:
 
 
 def _edited_in(distribution: Distribution) -> Iterator[str]:
-    """The folders of one that is installed to be edited in place: its own `.pth` file names them."""
+    """Yields the folders of an editable install: its `.pth` file names them."""
     for file in distribution.files or ():
         if file.suffix != ".pth" or len(file.parts) > 1:
             continue

@@ -1,4 +1,4 @@
-"""The plugins of this house: which are found, which a person switched on, what their tools are, and what is wrong with them."""
+"""Manages this server's plugins: which are installed, which are enabled, their tools, and their problems."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -26,37 +26,39 @@ from anycowork.tools.toolbox import ToolRegistry
 
 DESCRIBE_SECONDS = 20.0
 _MOST_DESCRIBED = 1_000_000
-_NO_WORKSPACE = "/"  # as whom it runs, the server's own user; nothing of it is shown
-_NO_SANDBOX = "this machine gives no sandbox that could hold foreign code, so it is not used; `anycowork doctor` says what is missing"
+_NO_WORKSPACE = "/"  # it runs as the server's own user; nothing of it is visible
+_NO_SANDBOX = "this machine has no sandbox for foreign code, so it is not used; `anycowork doctor` says what is missing"
 
 
 @dataclass(slots=True)
-class _Looked:
-    """What came of switching one on."""
+class _PluginState:
+    """The outcome of enabling one plugin."""
 
     tools: list[Declared] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 class PluginManager:
-    """Puts the tools of those that are switched on into the toolbox. `housing` None: this machine has no place for them."""
+    """Adds the tools of enabled plugins to the toolbox. `runtime` None: this machine cannot run them."""
 
-    def __init__(self, folder: Path, toolbox: ToolRegistry, housing: PluginRuntime | None, *, timeout: float) -> None:
+    def __init__(self, folder: Path, toolbox: ToolRegistry, runtime: PluginRuntime | None, *, timeout: float) -> None:
         self._folder = folder
         self._toolbox = toolbox
-        self._housing = housing
+        self._runtime = runtime
         self._timeout = timeout
-        self._looked: dict[str, _Looked] = {}
+        self._looked: dict[str, _PluginState] = {}
         self._switching = asyncio.Lock()
 
-    async def switch_on(self, names: Iterable[str]) -> None:
-        """Exactly these; the others go off. One that fails is reported and left out: the house goes on without it."""
+    async def enable(self, names: Iterable[str]) -> None:
+        """Enables exactly these and disables the others. One that fails is reported and left out; the server continues without it."""
         async with self._switching:
             wanted = dict.fromkeys(map(plain_name, names))
             installed = {plugin.name: plugin for plugin in await self._found()} if wanted else {}
-            looked = {name: _Looked(problems=["it is not installed"]) for name in wanted if name not in installed}
+            looked = {name: _PluginState(problems=["it is not installed"]) for name in wanted if name not in installed}
             async with asyncio.TaskGroup() as tasks:
-                asked = {name: tasks.create_task(self._look(installed[name])) for name in wanted if name in installed}
+                asked = {
+                    name: tasks.create_task(self._inspect(installed[name])) for name in wanted if name in installed
+                }
             looked |= {name: task.result() for name, task in asked.items()}
             every = [tool for one in looked.values() for tool in one.tools]
             kept, refused = without_clashes(every, {*self._toolbox.own_names, NETWORK})
@@ -64,25 +66,25 @@ class PluginManager:
                 one.tools = [tool for tool in kept if tool.plugin == name]
                 one.problems += refused.get(name, [])
             self._looked = looked
-            self._toolbox.put_beside(self._tool(installed[tool.plugin], tool) for tool in kept)
+            self._toolbox.set_third_party(self._tool(installed[tool.plugin], tool) for tool in kept)
 
     def report(self) -> list[Json]:
-        """Every plugin that is installed or switched on: its name, whether it is on, how many tools it has, what is wrong. Blocking."""
+        """Lists every plugin that is installed or enabled: its name, whether it is on, how many tools it has, its problems. Blocking."""
         installed = {plugin.name: plugin for plugin in find_plugins(self._folder)}
-        return [self._told(name, installed.get(name)) for name in sorted({*installed, *self._looked})]
+        return [self._report_of(name, installed.get(name)) for name in sorted({*installed, *self._looked})]
 
     async def _found(self) -> Sequence[Plugin]:
         return await asyncio.to_thread(find_plugins, self._folder)
 
-    async def _look(self, plugin: Plugin) -> _Looked:
-        """Its tools, as it describes them in the sandbox: nothing of it is imported here."""
-        if self._housing is None:
-            return _Looked(problems=[_NO_SANDBOX])
+    async def _inspect(self, plugin: Plugin) -> _PluginState:
+        """Returns its tools as it describes them in the sandbox: nothing of it is imported here."""
+        if self._runtime is None:
+            return _PluginState(problems=[_NO_SANDBOX])
         try:
-            described = await _describe(plugin, self._housing)
+            described = await _describe(plugin, self._runtime)
         except (ToolFault, OSError) as error:
-            return _Looked(problems=describe_problems([str(error)]))
-        looked = _Looked(problems=list(described.problems))
+            return _PluginState(problems=describe_problems([str(error)]))
+        looked = _PluginState(problems=list(described.problems))
         for said in described.tools:
             try:
                 looked.tools.append(declared(plugin.name, plugin.entries, said))
@@ -92,10 +94,10 @@ class PluginManager:
         return looked
 
     def _tool(self, plugin: Plugin, tool: Declared) -> PluginTool:
-        assert self._housing is not None  # without it no tool was ever declared
-        return PluginTool(plugin, tool, self._housing, self._timeout)
+        assert self._runtime is not None  # without it no tool was ever declared
+        return PluginTool(plugin, tool, self._runtime, self._timeout)
 
-    def _told(self, name: str, plugin: Plugin | None) -> Json:
+    def _report_of(self, name: str, plugin: Plugin | None) -> Json:
         looked = self._looked.get(name)
         return {
             "name": name,
@@ -106,11 +108,11 @@ class PluginManager:
         }
 
 
-async def _describe(plugin: Plugin, housing: PluginRuntime) -> PluginDescription:
+async def _describe(plugin: Plugin, runtime: PluginRuntime) -> PluginDescription:
     """Raises: ToolFault."""
     bounds = ChildLimits(seconds=DESCRIBE_SECONDS, output=_MOST_DESCRIBED)
-    asking = housing.asking(plugin, {"do": "describe", "entries": list(plugin.entries)}, bounds)
-    async with housing.sandbox.looking(_NO_WORKSPACE) as stage:
+    asking = runtime.worker_for(plugin, {"do": "describe", "entries": list(plugin.entries)}, bounds)
+    async with runtime.sandbox.read_only(_NO_WORKSPACE) as stage:
         ended, _ = await asking.run(_NO_WORKSPACE, stage)
     if ended.how is ChildEnding.TIMED_OUT:
         raise ToolFault(f"it did not say within {DESCRIBE_SECONDS:g} seconds what tools it has")

@@ -1,4 +1,4 @@
-"""What a plugin says of its tools, and what of it counts. It is a stranger's word: taken strictly, and never for more than it asks. Pure."""
+"""Validates what a plugin says of its tools. It is untrusted: checked strictly, and never granted more than it asks for. Pure."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated
@@ -10,23 +10,23 @@ from anycowork.domain.network import Destination, wanted_destinations
 from anycowork.domain.roles import Permission
 from anycowork.domain.tools import ToolSpec
 from anycowork.domain.values import replace, value
-from anycowork.tools.plugins.schemas import BadSchema, understood
+from anycowork.tools.plugins.schemas import BadSchema, validated
 
 MOST_TOOLS = 50
 MOST_HOSTS = 20
 _MOST_PROBLEMS = 20
-_PRIORITY = 60  # after every tool of ours: where there is no room for all, theirs give way
+_PRIORITY = 60  # after every built-in tool: if the prompt has no space for all, these are dropped first
 
 
 class PluginAnswer(Boundary):
-    """The worker's answer to a call. One of the two, and nothing else: neither facts nor a diff are the tool's to tell."""
+    """The worker's answer to a call. One of the two, and nothing else: a plugin supplies neither facts nor a diff."""
 
     content: str | None = None
     error: str | None = None
 
 
 class PluginDescription(Boundary):
-    """The worker's answer when it is asked what there is."""
+    """The worker's answer to the question which tools exist."""
 
     tools: Annotated[list[dict[str, JsonValue]], Field(max_length=MOST_TOOLS)]
     problems: list[str]
@@ -51,7 +51,7 @@ class _Declaration(Boundary):
 
 @value
 class Declared:
-    """One tool of a plugin. `entry` is where it is found; `path` the parameter that names a file; `network` where it must go."""
+    """One tool of a plugin. `entry` is where it is found; `path` the parameter that names a file; `network` the hosts it needs."""
 
     plugin: str
     entry: str
@@ -68,7 +68,7 @@ def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue])
     """Raises: Refused."""
     try:
         read = _Declaration.model_validate(said)
-        schema = understood(read.parameters)
+        schema = validated(read.parameters)
         permissions = _permissions(read.permissions)
         network = wanted_destinations(read.network)
     except ValidationError as error:
@@ -89,17 +89,17 @@ def declared(plugin: str, entries: Iterable[str], said: Mapping[str, JsonValue])
         priority=_PRIORITY,
         requires_approval=read.requires_approval,
         contained=True,
-        looks_below=True,  # whatever its author says: it does as it likes with all that it is shown
+        looks_below=True,  # whatever its author says: it can read everything that it is shown
         reveals=True,
         plugin=plugin,
     )
-    if not spec.read_only:  # an author may ask for more care than usual, not for less
+    if not spec.read_only:  # an author may ask for more approval than usual, not for less
         spec = replace(spec, requires_approval=True)
     return Declared(plugin, read.entry, spec, read.path, network)
 
 
 def without_clashes(tools: Iterable[Declared], taken: Iterable[str]) -> tuple[list[Declared], dict[str, list[str]]]:
-    """The tools whose names are theirs alone, and by plugin why the others are refused. No name of ours is to be had."""
+    """Returns the tools with unique names, and by plugin why the others are refused. Built-in names cannot be used."""
     tools, ours = list(tools), frozenset(taken)
     kept: list[Declared] = []
     refused: dict[str, list[str]] = {}
@@ -117,13 +117,13 @@ def without_clashes(tools: Iterable[Declared], taken: Iterable[str]) -> tuple[li
 
 
 def describe_problems(problems: Iterable[str]) -> list[str]:
-    """Problems as a person may be shown them: a stranger's text, so plain and bounded."""
+    """Returns problems in a form that a person may be shown: untrusted text, so plain and bounded."""
     plain = ("".join(c if c.isprintable() else " " for c in problem)[:500] for problem in problems)
     return list(plain)[:_MOST_PROBLEMS]
 
 
 def _permissions(names: Iterable[str]) -> frozenset[Permission]:
-    """Whoever gets any sees the workspace, and so reads."""
+    """Any permission includes reading, because the tool then sees the workspace."""
     known = {permission.value: permission for permission in Permission}
     if unknown := sorted(set(names) - known.keys()):
         raise ValueError(f"'{unknown[0][:80]}' is no permission; they are {', '.join(known)}")

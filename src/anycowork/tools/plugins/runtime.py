@@ -1,4 +1,4 @@
-"""Where a plugin's code runs: which Python, what of this machine it sees, and the words that start it for one question."""
+"""Decides where a plugin's code runs: which Python, what of this machine it sees, and the arguments that start it for one question."""
 
 import json
 import shlex
@@ -23,8 +23,8 @@ from anycowork.workspace import landlock
 
 # Isolated and without `site`: no variable, no folder of the caller's and no .pth file decides what is imported.
 _BEGIN = "import sys; sys.path += sys.argv[1:]; from anycowork.plugins.worker import main; main()"
-# Before anything of the plugin's can be imported, even in our name: a pipe in the workspace takes what is written into it,
-# however read-only the workspace is mounted.
+# Before anything of the plugin's can be imported, even under our name: a pipe in the workspace accepts writes
+# even if the workspace is mounted read-only.
 _HOLD = (
     "import os, sys; own = {'__name__': 'landlock'}; exec(open(sys.argv.pop(1)).read(), own); "
     "own['write_only_in'](sys.argv.pop(1).split(':'), apart_from=os.getcwd()); "
@@ -48,7 +48,7 @@ class PluginRuntime:
     egress: Egress
     data_dir: Path
 
-    def asking(
+    def worker_for(
         self,
         plugin: Plugin,
         request: Mapping[str, JsonValue],
@@ -58,7 +58,10 @@ class PluginRuntime:
         changes: bool = False,
         reach: Reach | None = None,
     ) -> SandboxedProgram:
-        """One question to a new worker. One that sees the workspace and `changes` nothing is held to its scratch folders. Raises: Unhoused."""
+        """Builds a new worker for one question.
+
+        One that sees the workspace and changes nothing may write only to its scratch folders. Raises: NoPluginRuntime.
+        """
         paths = dict.fromkeys((*plugin.paths, str(_OURS.parent), *libraries()))
         shown = [str(Path(sys.base_prefix).resolve()), *plugin.paths, str(_OURS), *libraries()]
         return SandboxedProgram(
@@ -73,28 +76,28 @@ class PluginRuntime:
         )
 
     def _places(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Each once, and none that lies in another. Raises: Unhoused if one of them would show the server's secrets."""
+        """Returns each place once, without places inside others. Raises: NoPluginRuntime if one of them would show the server's secrets."""
         places = [Path(place) for place in dict.fromkeys(wanted) if not _is_system(place)]
         data = self.data_dir.resolve()
         for place in places:
             if place in (Path("/"), home_folder().resolve()) or data.is_relative_to(place):
                 raise NoPluginRuntime(
-                    f"Its code would run beside '{place}', which holds the server's own files or yours. Install it into a folder of "
-                    "its own: pip install --target <data folder>/plugins, as docs/tools.md says."
+                    f"Its code would run beside '{place}', which holds the server's own files or yours. Install it into a separate "
+                    "folder: pip install --target <data folder>/plugins, as docs/tools.md says."
                 )
         apart = [one for one in places if not any(one != other and one.is_relative_to(other) for other in places)]
         return tuple(map(str, apart))
 
 
 def _begin(*, held: bool) -> list[str]:
-    """Who changes files has the workspace as a layer of its own, in which pipes lead to nobody."""
+    """A worker that changes files has its own layer over the workspace, in which pipes lead nowhere."""
     if not held:
         return [_BEGIN]
     return [_HOLD + _BEGIN, str(Path(landlock.__file__).resolve()), ":".join(_SCRATCH)]
 
 
 def _python() -> str:
-    """The interpreter itself, not an environment's link to it."""
+    """Returns the interpreter itself, not an environment's link to it."""
     return str(Path(sys.executable).resolve())
 
 

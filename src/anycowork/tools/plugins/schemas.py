@@ -1,6 +1,6 @@
-"""JSON schemas that strangers wrote: whether all of one is understood, and what is wrong with parameters by it. Pure.
+"""Validates untrusted JSON schemas, and checks parameters against them. Pure.
 
-A part of the standard, and all of that part: no `$ref`, and no `pattern`, for a stranger's expression would run in the server.
+It supports a part of the standard completely: no `$ref`, and no `pattern`, because an untrusted expression would run in the server.
 """
 
 import json
@@ -21,11 +21,11 @@ _TYPES = frozenset({"object", "array", "string", "integer", "number", "boolean",
 
 
 class BadSchema(ValueError):
-    """The reason, to stand after the tool's name."""
+    """The reason, to follow the tool's name."""
 
 
-def understood(schema: Schema) -> dict[str, JsonValue]:
-    """The schema, closed to parameters that it does not name. Raises: BadSchema if any of it is not understood."""
+def validated(schema: Schema) -> dict[str, JsonValue]:
+    """Returns the schema, closed to parameters that it does not name. Raises: BadSchema if a part of it is not supported."""
     if len(json.dumps(schema)) > LARGEST:
         raise BadSchema(f"its schema has more than {LARGEST:,} letters")
     if schema.get("type") != "object":
@@ -37,7 +37,7 @@ def understood(schema: Schema) -> dict[str, JsonValue]:
 
 
 def problems_by(schema: Schema, parameters: Parameters) -> list[str]:
-    """What is wrong with the parameters, in sentences; empty if they fit."""
+    """Returns what is wrong with the parameters, in sentences; empty if they are valid."""
     found: list[str] = []
     for problem in _problems(schema, dict(parameters), ""):
         found.append(problem)
@@ -46,7 +46,7 @@ def problems_by(schema: Schema, parameters: Parameters) -> list[str]:
     return found
 
 
-# --- is it understood?
+# --- is the schema supported?
 
 
 def _require_understood(schema: JsonValue, where: str, depth: int) -> None:
@@ -57,7 +57,7 @@ def _require_understood(schema: JsonValue, where: str, depth: int) -> None:
     for keyword, given in schema.items():
         fits = _KEYWORDS.get(keyword)
         if fits is None:
-            raise BadSchema(f"the schema of '{where}' has '{keyword}', which is not known here; {_known()}")
+            raise BadSchema(f"the schema of '{where}' has '{keyword}', which is not supported; {_known()}")
         if not fits(given):
             raise BadSchema(f"'{keyword}' in the schema of '{where}' is not what it should be")
     _require_parts_understood(schema, where, depth)
@@ -82,7 +82,7 @@ def _require_parts_understood(schema: dict[str, JsonValue], where: str, depth: i
 
 
 def _known() -> str:
-    return f"known are {', '.join(sorted(_KEYWORDS))}"
+    return f"supported are {', '.join(sorted(_KEYWORDS))}"
 
 
 def _is_type(given: JsonValue) -> bool:
@@ -131,11 +131,11 @@ _KEYWORDS: dict[str, Callable[[JsonValue], bool]] = {
 }
 
 
-# --- does it fit?
+# --- are the parameters valid?
 
 
 def _problems(schema: JsonValue, given: JsonValue, where: str) -> Iterator[str]:
-    assert isinstance(schema, dict)  # it was understood before
+    assert isinstance(schema, dict)  # it was validated before
     wanted = _types(schema)
     if wanted and not any(_is_of(given, kind) for kind in wanted):
         named = " or ".join(EXPECTED.get(kind, "null") for kind in wanted)
@@ -212,7 +212,7 @@ def _types(schema: JsonValue) -> list[str]:
 
 
 def _is_of(given: JsonValue, kind: str) -> bool:
-    """`1.0` is no whole number here: the function behind it would get what it did not ask for."""
+    """`1.0` is not an integer here: the function would get a float it did not ask for."""
     match kind:
         case "integer":
             return isinstance(given, int) and not isinstance(given, bool)
@@ -225,7 +225,7 @@ def _is_of(given: JsonValue, kind: str) -> bool:
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:
-    """As JSON has it: true is not 1."""
+    """Compares as JSON does: true is not 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

@@ -1,6 +1,6 @@
-"""A tool of third parties as the door knows it: its parameters checked here, its work done in a worker that lives for one call.
+"""A third-party tool as the gate sees it: its parameters are checked here, its work is done in a worker that lives for one call.
 
-One that only reads sees the workspace read-only; one that changes files is a transaction, exactly as a command is.
+One that only reads sees the workspace read-only; one that changes files is a transaction, like a command.
 """
 
 import asyncio
@@ -32,26 +32,26 @@ _LAST_WORDS = 2_000
 
 
 class PluginFailed(ToolFault):
-    """The tool, or what it runs in, did not give a result."""
+    """The tool, or its worker, did not return a result."""
 
     code = "plugin_failed"
 
 
 class PluginTool:
-    """The Tool of the domain's ports. `timeout` is in seconds."""
+    """Implements the `Tool` port. `timeout` is in seconds."""
 
-    def __init__(self, plugin: Plugin, declared: Declared, housing: PluginRuntime, timeout: float) -> None:
+    def __init__(self, plugin: Plugin, declared: Declared, runtime: PluginRuntime, timeout: float) -> None:
         self.spec = declared.spec
         self._plugin = plugin
         self._declared = declared
-        self._housing = housing
+        self._runtime = runtime
         self._timeout = timeout
 
     def problems(self, parameters: Parameters) -> list[str]:
         return problems_by(self.spec.schema, parameters)
 
     async def prepare(self, parameters: Parameters, tool_context: ToolContext) -> Prepared:
-        """Nothing of the plugin's runs. Raises: BadParameters, OutsideWorkspace."""
+        """Runs nothing of the plugin. Raises: BadParameters, OutsideWorkspace."""
         if problems := self.problems(parameters):
             raise BadParameters(f"{self.spec.name}: " + " ".join(problems))
         path = parameters.get(self._declared.path) if self._declared.path else None
@@ -69,12 +69,12 @@ class PluginTool:
     async def run(self, prepared: Prepared, tool_context: ToolContext) -> ToolResult:
         """Raises: ToolFault."""
         own = replace(tool_context, permissions=tool_context.permissions & self.spec.permissions)
-        sandbox = self._housing.sandbox
+        sandbox = self._runtime.sandbox
         if own.held is not None:
             return await commit_now(sandbox.staging, folder_of(own).jail, own.held, own)
         wanted = self._wanted(prepared, own)
         if self.spec.read_only:
-            return await self._looking(wanted, own)
+            return await self._read_only(wanted, own)
         root = folder_of(own).root
         within = prepared.payload if isinstance(prepared.payload, WorkspacePath) else None
         return await run_on_best_layer(sandbox, root, lambda layer: self._changing(wanted, layer, own, within))
@@ -86,7 +86,7 @@ class PluginTool:
             "tool": self.spec.name,
             "parameters": self._resolved(prepared),
         }
-        return self._housing.asking(
+        return self._runtime.worker_for(
             self._plugin,
             request,
             ChildLimits(seconds=self._timeout, output=MOST_OUTPUT),
@@ -96,14 +96,14 @@ class PluginTool:
         )
 
     def _resolved(self, prepared: Prepared) -> Parameters:
-        """The path that the tool is given is the one that was shown, not the one that the model spelt."""
+        """Passes the path that was shown, not the one that the model spelled."""
         if self._declared.path is None or not isinstance(prepared.payload, WorkspacePath):
             return prepared.parameters
         return {**prepared.parameters, self._declared.path: prepared.payload.path}
 
-    async def _looking(self, wanted: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
+    async def _read_only(self, wanted: SandboxedProgram, tool_context: ToolContext) -> ToolResult:
         jail = folder_of(tool_context).jail
-        async with wanted.sandbox.looking(jail.root) as stage:
+        async with wanted.sandbox.read_only(jail.root) as stage:
             hides = self._sees_workspace and tool_context.hidden.patterns
             masks = await asyncio.to_thread(cover, jail, stage, tool_context.hidden) if hides else ()
             ended, report = await wanted.run(jail.root, stage, masks=masks)
@@ -112,7 +112,7 @@ class PluginTool:
     async def _changing(
         self, wanted: SandboxedProgram, layer: Layer, tool_context: ToolContext, within: WorkspacePath | None
     ) -> ToolResult:
-        """A tool that fails changes nothing: only what went well is committed. One that names a path changes that and nothing else."""
+        """A tool that fails changes nothing: only a success is committed. One that names a path may change only that."""
         jail = folder_of(tool_context).jail
         async with wanted.sandbox.begin(jail, layer) as transaction:
             if tool_context.hidden.patterns:
@@ -139,7 +139,7 @@ class PluginTool:
         facts: dict[str, JsonValue] = {"plugin": self._plugin.name, "seconds": round(ended.seconds, 3)}
         if report is not None:
             facts["network"] = {"reached": dict(report.reached), "refused": dict(report.refused)}
-        content = answer.content if answer.content is not None else _with_last_words(error, ended)
+        content = answer.content if answer.content is not None else _with_output(error, ended)
         return ToolResult(
             status=Status.ERROR if error else Status.OK,
             content=content.replace("\0", "�"),
@@ -148,7 +148,7 @@ class PluginTool:
         )
 
     def _fault(self, ended: ChildResult, bounds: ChildLimits) -> ToolFault | None:
-        """What ended it, if that was not the tool itself."""
+        """Returns what ended it, if that was not the tool itself."""
         name = self.spec.name
         match ended.how:
             case ChildEnding.TIMED_OUT:
@@ -179,7 +179,7 @@ async def _place(path: str, tool_context: ToolContext) -> WorkspacePath:
 
 
 def _answer(output: bytes) -> PluginAnswer:
-    """One JSON object, or nothing: whatever else was written there, by whomever, is no answer."""
+    """Reads one JSON object; any other output is not an answer."""
     try:
         answer = PluginAnswer.model_validate_json(output)
     except ValidationError:
@@ -191,7 +191,7 @@ def _no_answer(ended: ChildResult) -> str:
     return "it ended without an answer" if not ended.output else "what it answered cannot be read"
 
 
-def _with_last_words(error: ToolFault | None, ended: ChildResult) -> str:
+def _with_output(error: ToolFault | None, ended: ChildResult) -> str:
     said = ended.errors.decode(errors="replace").strip()[-_LAST_WORDS:]
     why = error.message if error else ""
     return f"{why}\nIt last printed:\n{said}" if said else why

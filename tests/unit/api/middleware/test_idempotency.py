@@ -63,7 +63,7 @@ async def test_a_request_that_died_with_its_server_is_not_repeated_blindly(clien
     await services.receipts.begin(OWNER.label(), "3f1c", path="/context", body_hash=body_hash)
     answer = await client.post("/context", raw=b'{"title":"lost"}', headers={**KEY, "content-type": "application/json"})
     assert (answer.status, answer.error["code"]) == (409, "idempotency_unknown")
-    assert "Look whether it took effect" in answer.error["message"]
+    assert "Check whether it took effect" in answer.error["message"]
     assert await titles(client) == []
 
 

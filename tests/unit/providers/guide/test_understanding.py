@@ -80,7 +80,7 @@ SENTENCES: list[tuple[str, list[Intent]]] = [
 
 @pytest.mark.parametrize(("text", "wishes"), SENTENCES, ids=[text for text, _ in SENTENCES])
 def test_a_sentence_is_understood(text: str, wishes: list[Intent]):
-    assert understand(text) == Request(wishes=tuple(wishes))
+    assert understand(text) == Request(intents=tuple(wishes))
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_a_sentence_is_understood(text: str, wishes: list[Intent]):
 )
 def test_what_is_not_clear_is_not_guessed(text: str):
     request = understand(text)
-    assert request.unclear and not request.wishes
+    assert request.unclear and not request.intents
 
 
 def test_one_unclear_part_is_named_beside_the_clear_ones():
     request = understand("list files then make me happy")
-    assert (request.wishes, request.unclear) == ((ListFilesIntent(),), ("make me happy",))
+    assert (request.intents, request.unclear) == ((ListFilesIntent(),), ("make me happy",))
 
 
 @pytest.mark.parametrize(
     "text", ["plan: delete a.txt", "Plan how to delete a.txt", "please make a plan to delete a.txt"]
 )
 def test_asking_for_a_plan(text: str):
-    assert understand(text) == Request(wishes=(DeleteFileIntent("a.txt"),), planned=True)
+    assert understand(text) == Request(intents=(DeleteFileIntent("a.txt"),), planned=True)
 
 
 @pytest.mark.parametrize("text", ["", "help", "Hello!", "What can you do?", "who are you"])
@@ -123,7 +123,7 @@ def test_asking_for_help(text: str):
 @given(st.text(max_size=400))
 def test_no_text_makes_it_fail(text: str):
     request = understand(text)
-    assert request.help or request.wishes or request.unclear
+    assert request.help or request.intents or request.unclear
 
 
 def _said(**more: int) -> st.SearchStrategy[str]:
@@ -149,12 +149,12 @@ WISHES = st.one_of(
 
 @given(WISHES)
 def test_every_wish_said_back_is_the_same_wish(wish: Intent):
-    assert understand(phrase(wish)) == Request(wishes=(wish,))
+    assert understand(phrase(wish)) == Request(intents=(wish,))
 
 
 @given(st.lists(WISHES, min_size=1, max_size=4))
 def test_several_wishes_joined_stay_apart(wishes: list[Intent]):
-    assert understand(" then ".join(map(phrase, wishes))) == Request(wishes=tuple(wishes))
+    assert understand(" then ".join(map(phrase, wishes))) == Request(intents=tuple(wishes))
 
 
 def test_the_first_folder_suggests_nothing_that_the_guide_cannot_do(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""Bare wires over real sockets: what is kept, what is closed, and what a server may do wrong. Bytes are compared in tests/interop."""
+"""Bare pool over real sockets: what is kept, what is closed, and what a server may do wrong. Bytes are compared in tests/interop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @asynccontextmanager
 async def server(serve: Serve):
-    """Its wires and where they lead; `met` counts connections."""
+    """Its pool and where they lead; `met` counts connections."""
     met: list[int] = []
 
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -27,13 +27,13 @@ async def server(serve: Serve):
         finally:
             writer.close()
 
-    wires = Http1Pool()
+    pool = Http1Pool()
     async with asyncio.timeout(5), await asyncio.start_server(meet, "127.0.0.1", 0) as listening:
         target = target_of(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/base/")
         try:
-            yield wires, target, met
+            yield pool, target, met
         finally:
-            wires.close()
+            pool.close()
 
 
 def saying(*answers: bytes) -> Serve:
@@ -48,27 +48,27 @@ def saying(*answers: bytes) -> Serve:
     return serve
 
 
-async def asked(wires: Http1Pool, target, *, seconds: float = 5.0) -> tuple[int, bytes]:
-    wire = await wires.take(target, seconds=seconds)
+async def asked(pool: Http1Pool, target, *, seconds: float = 5.0) -> tuple[int, bytes]:
+    connection = await pool.acquire(target, seconds=seconds)
     try:
-        await wire.ask(target, "GET", "x", [(b"A", b"b")], b"", seconds=seconds)
+        await connection.ask(target, "GET", "x", [(b"A", b"b")], b"", seconds=seconds)
         body = b""
-        while piece := await wire.read(seconds=seconds):
+        while piece := await connection.read(seconds=seconds):
             body += piece
-        return wire.status, body
+        return connection.status, body
     finally:
-        wires.give_back(target, wire)
+        pool.release(target, connection)
 
 
 async def test_a_connection_is_used_again():
-    async with server(saying(OK, OK, OK)) as (wires, target, met):
-        assert [await asked(wires, target) for _ in range(3)] == [(200, b"hi")] * 3
+    async with server(saying(OK, OK, OK)) as (pool, target, met):
+        assert [await asked(pool, target) for _ in range(3)] == [(200, b"hi")] * 3
         assert len(met) == 1
 
 
 async def test_requests_side_by_side_have_a_connection_each():
-    async with server(saying(OK)) as (wires, target, met):
-        assert await asyncio.gather(*(asked(wires, target) for _ in range(5))) == [(200, b"hi")] * 5
+    async with server(saying(OK)) as (pool, target, met):
+        assert await asyncio.gather(*(asked(pool, target) for _ in range(5))) == [(200, b"hi")] * 5
         assert len(met) == 5
 
 
@@ -80,10 +80,10 @@ async def test_the_request_is_what_was_given():
         writer.write(OK)
         await reader.read()
 
-    async with server(serve) as (wires, target, _):
-        wire = await wires.take(target, seconds=5)
-        await wire.ask(target, "POST", "x?y=1", [(b"a", b"b")], b"body", seconds=5)
-        wires.give_back(target, wire)
+    async with server(serve) as (pool, target, _):
+        connection = await pool.acquire(target, seconds=5)
+        await connection.ask(target, "POST", "x?y=1", [(b"a", b"b")], b"body", seconds=5)
+        pool.release(target, connection)
     host = f"127.0.0.1:{target.port}".encode()
     assert await seen == b"POST /base/x?y=1 HTTP/1.1\r\nHost: " + host + b"\r\na: b\r\nContent-Length: 4\r\n\r\nbody"
 
@@ -96,8 +96,8 @@ async def test_the_request_is_what_was_given():
     ],
 )
 async def test_a_connection_that_is_not_to_be_kept_is_not(answer):
-    async with server(saying(answer)) as (wires, target, met):
-        assert [await asked(wires, target) for _ in range(2)] == [(200, b"hi")] * 2
+    async with server(saying(answer)) as (pool, target, met):
+        assert [await asked(pool, target) for _ in range(2)] == [(200, b"hi")] * 2
         assert len(met) == 2
 
 
@@ -110,32 +110,32 @@ async def test_one_that_the_server_closed_meanwhile_is_not_used():
         await writer.drain()
         gone.set()
 
-    async with server(serve) as (wires, target, met):
-        assert await asked(wires, target) == (200, b"hi")
+    async with server(serve) as (pool, target, met):
+        assert await asked(pool, target) == (200, b"hi")
         await gone.wait()
-        while any(wire.usable for wire in wires._idle[target]):
+        while any(connection.usable for connection in pool._idle[target]):
             await asyncio.sleep(0)
-        assert await asked(wires, target) == (200, b"hi")
+        assert await asked(pool, target) == (200, b"hi")
         assert len(met) == 2
 
 
 async def test_words_after_the_end_spoil_a_connection():
     """What a server sends unasked must not become the answer to the next request."""
-    async with server(saying(OK + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", OK)) as (wires, target, met):
-        assert [await asked(wires, target) for _ in range(2)] == [(200, b"hi")] * 2
+    async with server(saying(OK + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", OK)) as (pool, target, met):
+        assert [await asked(pool, target) for _ in range(2)] == [(200, b"hi")] * 2
         assert len(met) == 2
 
 
 async def test_an_interim_answer_is_waited_past_and_trailers_are_dropped():
     interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Late: 1\r\n\r\n"
-    async with server(saying(interim + chunked)) as (wires, target, _):
-        wire = await wires.take(target, seconds=5)
-        await wire.ask(target, "GET", "x", [], b"", seconds=5)
-        assert (wire.status, wire.headers) == (200, [(b"Transfer-Encoding", b"chunked")])
-        assert (await wire.read(seconds=5), await wire.read(seconds=5)) == (b"hi", b"")
-        assert wire.headers == [(b"Transfer-Encoding", b"chunked")]
-        wires.give_back(target, wire)
+    async with server(saying(interim + chunked)) as (pool, target, _):
+        connection = await pool.acquire(target, seconds=5)
+        await connection.ask(target, "GET", "x", [], b"", seconds=5)
+        assert (connection.status, connection.headers) == (200, [(b"Transfer-Encoding", b"chunked")])
+        assert (await connection.read(seconds=5), await connection.read(seconds=5)) == (b"hi", b"")
+        assert connection.headers == [(b"Transfer-Encoding", b"chunked")]
+        pool.release(target, connection)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +150,17 @@ async def test_an_interim_answer_is_waited_past_and_trailers_are_dropped():
     ids=["no http", "two lengths", "no chunk", "another protocol", "endless headers"],
 )
 async def test_what_is_no_proper_answer_breaks(answer):
-    async with server(saying(answer)) as (wires, target, _):
+    async with server(saying(answer)) as (pool, target, _):
         with pytest.raises((ConnectionBroken, TimeoutError)):
-            await asked(wires, target, seconds=0.5)
+            await asked(pool, target, seconds=0.5)
 
 
 async def test_silence_has_an_end_before_the_answer_and_in_its_middle():
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"
     for answer in (b"", half):
-        async with server(saying(answer)) as (wires, target, _):
+        async with server(saying(answer)) as (pool, target, _):
             with pytest.raises(TimeoutError):
-                await asked(wires, target, seconds=0.05)
+                await asked(pool, target, seconds=0.05)
 
 
 async def test_a_connection_that_breaks_in_the_middle_is_no_end():
@@ -168,9 +168,9 @@ async def test_a_connection_that_breaks_in_the_middle_is_no_end():
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi")
 
-    async with server(serve) as (wires, target, _):
+    async with server(serve) as (pool, target, _):
         with pytest.raises(ConnectionBroken):
-            await asked(wires, target)
+            await asked(pool, target)
 
 
 async def test_a_slow_reader_holds_the_sender_back():
@@ -185,20 +185,20 @@ async def test_a_slow_reader_holds_the_sender_back():
             await writer.drain()
         await reader.read()
 
-    async with server(serve) as (wires, target, _):
-        wire = await wires.take(target, seconds=5)
-        await wire.ask(target, "GET", "x", [], b"", seconds=5)
+    async with server(serve) as (pool, target, _):
+        connection = await pool.acquire(target, seconds=5)
+        await connection.ask(target, "GET", "x", [], b"", seconds=5)
         before = -1
         while before != sent[0]:  # until the sender stands still
             before = sent[0]
             for _ in range(50):
                 await asyncio.sleep(0)
-        assert wire._size < 4 * HIGH_WATER
+        assert connection._size < 4 * HIGH_WATER
         total = 0
-        while piece := await wire.read(seconds=5):
+        while piece := await connection.read(seconds=5):
             total += len(piece)
         assert total == size
-        wires.give_back(target, wire)
+        pool.release(target, connection)
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "ftp://a/b", "http://", "http://a:b/v1", "http://[::1/v1"])

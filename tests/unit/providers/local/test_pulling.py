@@ -87,7 +87,7 @@ async def test_more_bytes_than_the_file_has_are_not_taken(
     publisher: Publisher, folder: ModelFolder, pool: HttpPool, mirror: Path
 ):
     publisher.content = CONTENT + b"more"
-    with pytest.raises(Unreachable, match="more than the file has"):
+    with pytest.raises(Unreachable, match="more bytes than the file has"):
         await ModelDownload(folder, pool).pull(small_model(publisher.url))
 
 
@@ -130,8 +130,8 @@ async def test_a_cancelled_pull_keeps_what_it_fetched(
 
 def test_a_machine_without_the_memory_is_told_before_anything_is_fetched():
     with pytest.raises(NotEnoughMemory, match="smaller model"):
-        require_memory(small_model(), there=0)
-    require_memory(small_model(), there=None)
+        require_memory(small_model(), available=0)
+    require_memory(small_model(), available=None)
 
 
 @pytest.mark.parametrize(

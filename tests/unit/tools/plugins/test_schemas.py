@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from anycowork.tools.plugins.schemas import BadSchema, problems_by, understood
+from anycowork.tools.plugins.schemas import BadSchema, problems_by, validated
 
 NAMES = st.sampled_from(["a", "b", "c"])
 TEXTS = st.text(alphabet="xyzü", max_size=4)
@@ -51,7 +51,7 @@ PARTS = st.recursive(
 def test_parameters_fit_exactly_when_the_standard_says_so(schema: dict, parameters: dict) -> None:
     schema["additionalProperties"] = False
     try:
-        read = understood(schema)
+        read = validated(schema)
     except BadSchema as error:
         assume("nested" not in str(error))
         raise
@@ -62,9 +62,9 @@ def test_parameters_fit_exactly_when_the_standard_says_so(schema: dict, paramete
 @given(st.dictionaries(st.text(max_size=12), VALUES, max_size=4))
 def test_no_schema_is_too_odd_to_be_answered(schema: dict) -> None:
     with pytest.raises(BadSchema):
-        understood({**schema, "$ref": "#/anything"})
+        validated({**schema, "$ref": "#/anything"})
     try:
-        understood(schema)
+        validated(schema)
     except BadSchema as error:
         assert str(error)
 
@@ -76,7 +76,7 @@ def test_no_schema_is_too_odd_to_be_answered(schema: dict) -> None:
         ({"type": "object", "additionalProperties": True}, "must not allow additional properties"),
         (
             {"type": "object", "properties": {"a": {"pattern": "(a+)+$"}}},
-            "'pattern', which is not known here; known are",
+            "'pattern', which is not supported; supported are",
         ),
         ({"type": "object", "properties": {"a b": {}}}, "'a b' is no name for a parameter"),
         ({"type": "object", "properties": {"a": {"type": "text"}}}, "'type' in the schema of 'a'"),
@@ -87,7 +87,7 @@ def test_no_schema_is_too_odd_to_be_answered(schema: dict) -> None:
 )
 def test_a_schema_that_is_not_understood_is_refused_with_the_reason(schema: dict, says: str) -> None:
     with pytest.raises(BadSchema, match=says):
-        understood(schema)
+        validated(schema)
 
 
 def test_a_schema_that_is_nested_without_end_is_refused() -> None:
@@ -95,7 +95,7 @@ def test_a_schema_that_is_nested_without_end_is_refused() -> None:
     for _ in range(10):
         schema = {"type": "object", "properties": {"a": schema}}
     with pytest.raises(BadSchema, match="nested more than"):
-        understood(schema)
+        validated(schema)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_schema_that_is_nested_without_end_is_refused() -> None:
     ],
 )
 def test_problems_name_the_field_the_fault_and_what_is_expected(parameters: dict, says: str) -> None:
-    schema = understood(
+    schema = validated(
         {
             "type": "object",
             "properties": {
